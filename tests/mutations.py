@@ -360,6 +360,19 @@ SOURCES = [
         ("(1 - 1 / TREND) * np.outer", "np.outer"),
         ("gradient[places] -= 2 * strength", "gradient[places] -= strength"),
     ]),
+    ("networks/categorical/_ordered.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+        ("*= TREND", "/= TREND"),
+        ("block_diag(*blocks) * np.sqrt(squares)", "block_diag(*blocks) * squares"),
+    ]),
+    ("networks/sparse/_network.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+        ("* self.n_values[i] / self.sizes[i]", "/ self.sizes[i]"),
+    ]),
+    ("networks/sparse/_path.py", "test_fvbm_ordered_sparse.py -k 'criterion'", [
+        ("single + 2 * np.log(2)", "single"),
+        ("- saved[idle].sum()", ""),
+        ("rise(places) < saved[g]", "rise(places) > saved[g]"),
+        ("return rise(np.flatnonzero(np.isin(groups, idle)))", "return 0"),
+    ]),
     ("networks/model/_scores.py", "test_fvbm_categorical.py -k scores", [
         ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
     ]),

@@ -3,7 +3,8 @@
 Items of five levels: a chain, a random graph, blocks of five, no edges. Half of the tables are cut
 from normal variables with partial correlations of .35 or so, half drawn from Potts couplings. Other
 EBICs, on the same paths, charge ln N for each parameter: of the penalised fit, of the refit, and
-effective ones (Yuan and Lin 2006, eq. 6.3). The chi-squared tests are adjusted by Holm.
+effective ones (Yuan and Lin 2006, eq. 6.3). With `ordered`, levels are taken in their order. The
+chi-squared tests are adjusted by Holm.
 """
 
 from functools import partial
@@ -12,11 +13,12 @@ from unittest.mock import patch
 import _path  # noqa: F401
 import numpy as np
 from _common import make_parser, print_table, report, run_script
+from scipy.linalg import solve
 
 from sklearn_boltz import SparseFVBM
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.sparse import _dependent, _task
-from sklearn_boltz.networks.sparse._path import neighbours, refitting_step
+from sklearn_boltz.networks.sparse._path import neighbours
 
 GRAPHS, N_NETWORKS = ("chain", "random", "blocks", "none"), 3
 SIZES = (200, 10), (500, 10), (500, 20), (1000, 20)
@@ -45,12 +47,16 @@ def charged(of, path, state, gamma):
     """The EBIC with ln N for each parameter: "penalised", "refitted" or "effective" ones."""
     network, layout, total = path.network, path.network.layout, path.network.total
     present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]
-    step = refitting_step(path, state)
+    chosen, gradient = path.weights == 0, path.solver.gradient(state)
+    chosen[layout.pairs[present]] = True
+    _, parameters, matrix = next(path.solver.second_derivatives(state, chosen))
+    step = np.zeros_like(gradient)
+    step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
     before, after = (np.sqrt(np.bincount(layout.groups, theta**2))[layout.pairs]
                      for theta in (state.theta, state.theta + step))  # fmt: skip
     if of == "effective":
         sizes = 1 + before / np.maximum(after, 1e-12) * (sizes - 1)
-    falls = state.losses.sum() + path.solver.gradient(state) @ step / 2 * (of == "refitted")
+    falls = state.losses.sum() + gradient @ step / 2 * (of == "refitted")
     value = 2 * total * falls + sizes[present].sum() * np.log(total)
     return np.array([value + 2 * gamma * present.sum() * np.log(network.n_columns - 1)])
 
@@ -67,6 +73,7 @@ def found_in(X, pairs, of=None, level=None, **options):
 
 def main():
     ways = {"ebic": {}, 'ebic, nodewise="and"': {"nodewise": "and"}}
+    ways |= {f"{way}, ordered": {**options, "ordered": True} for way, options in ways.items()}
     ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
     header = ["criterion", "F1, cut normals", "F1, Potts", "false edges", "without edges"]

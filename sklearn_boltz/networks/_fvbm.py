@@ -4,12 +4,11 @@ import warnings
 from copy import copy
 from numbers import Integral, Real
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import find_stack_level, fingerprint
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
-from sklearn_boltz.networks.fitting._columns import given_order
+from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._plan import Plan, by_em, direct, make_task
 from sklearn_boltz.networks.fitting._rows import Rows
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -292,7 +291,7 @@ class FVBMPseudoLikelihood(Network):
     def _plan(self, rows, batches, initial, label):
         self._check_solver(rows)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
-        ordered = self._ordered_columns(rows.coding)
+        ordered = order_of_levels(self, rows.coding)
         task = make_task(self, rows, batches, alpha, ordered)
         options = {
             "step_size": self.step_size, "tol": self.tol, "max_iter": self.max_iter,
@@ -327,19 +326,8 @@ class FVBMPseudoLikelihood(Network):
                 "or missing='em', which completes them."
             )
 
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if self.alpha == "auto" or self.alpha > 0 else np.zeros_like(ordered)
-
     def _no_errors(self):
-        if not self.ordered_.any():
-            return None
-        return (
-            "there are no standard errors with the penalty by the order of values "
-            f"(ordered), which {self._have(np.flatnonzero(self.ordered_))}: they would not "
-            "account for its bias. Fit with ordered=False."
-        )
+        return no_errors_of_ordered(self) if self.ordered_.any() else None
 
     def _unpenalised(self, codes, weights):
         is_chosen = self.alpha == "auto" and self.alpha_ > 0

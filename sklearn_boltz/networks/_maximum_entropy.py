@@ -243,20 +243,20 @@ class MaximumEntropy(Network):
         return self.terms is not None or self.count_potential
 
     def _check_binary(self, coding):
-        many = np.flatnonzero(coding.n_values > 2)
-        if len(many):
+        if not coding.is_binary:
+            larger = self._have(coding.larger_columns)
             raise ValueError(
-                f"MaximumEntropy is for binary columns, and {self._have(many)} more than two "
-                "values. Use FVBMPseudoLikelihood, or one-hot columns."
+                f"MaximumEntropy is for binary columns, and {larger} more than two values. "
+                "Use FVBMPseudoLikelihood, or one-hot columns."
             )
 
     def _check_complete(self, task, rows):
         if not rows.is_complete:
-            missing = np.flatnonzero((rows.codes < 0).any(axis=0))
             raise ValueError(
-                f"MaximumEntropy learns from missing cells, as {self._have(missing)}, only up to "
-                f"{MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
-                "FVBMPseudoLikelihood, or fill the cells by `impute` of such a model."
+                "MaximumEntropy learns from missing cells, as "
+                f"{self._have(rows.incomplete_columns)}, only up to {MAX_COLUMNS} columns that "
+                f"vary; there are {len(task.varying)}. Use FVBMPseudoLikelihood, or fill the cells "
+                "by `impute` of such a model."
             )
 
     def _checked_terms(self, task, rows):
@@ -267,11 +267,10 @@ class MaximumEntropy(Network):
                 "`count_potential`, and these batches have too many. Use fewer rows."
             )
         if not rows.is_complete:
-            missing = np.flatnonzero((rows.codes < 0).any(axis=0))
             raise ValueError(
                 "MaximumEntropy: `terms` and `count_potential` are for complete rows, and "
-                f"{self._have(missing)} missing cells (NaN). Fill them, for example by "
-                "BoltzmannImputer."
+                f"{self._have(rows.incomplete_columns)} missing cells (NaN). Fill them, for "
+                "example by BoltzmannImputer."
             )
         if self.count_potential and len(task.varying) < self.n_features_in_:
             constant = np.setdiff1d(np.arange(self.n_features_in_), task.varying)

@@ -10,10 +10,9 @@ columns of two states, the one that follows from b and m of ±1 is √2 b and 2 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, helmert
 
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     PlainLine,
@@ -38,6 +37,8 @@ class Contrasts:
     Parameters
     ----------
     problem : CategoricalPseudoLikelihood
+    basis : ndarray of shape (Q, D), default=None
+        None means orthonormal contrasts. With others, `pack` is not for use.
 
     Attributes
     ----------
@@ -50,10 +51,10 @@ class Contrasts:
 
     name, advice = CategoricalPseudoLikelihood.name, CategoricalPseudoLikelihood.advice
 
-    def __init__(self, problem):
+    def __init__(self, problem, basis=None):
         self.problem, self.total = problem, problem.total
         self.weights, self.n_values = problem.cells.weights, problem.n_values
-        self.basis = contrast_basis(self.n_values)
+        self.basis = contrast_basis(self.n_values) if basis is None else basis
         self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         self.pairs = np.nonzero(self.column[:, None] < self.column)
         self.n_parameters = len(self.column) + len(self.pairs[0])
@@ -263,12 +264,3 @@ def pair_curvature_of(problem, theta):
         features = (values - means) * observed[:, column]
         total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
     return (basis.T @ coupling @ basis)[pairs], total[:, *pairs]
-
-
-def contrast_basis(n_values):
-    """Orthonormal contrasts of the states of each column, of shape (Q, Σ (q_i - 1)).
-
-    The first of them compares the second state with the first.
-    """
-    blocks = [-helmert(q).T if q > 1 else np.zeros((1, 0)) for q in n_values]
-    return block_diag(*blocks) if blocks else np.zeros((0, 0))

@@ -6,6 +6,9 @@ which neighbouring levels are alike.
 """
 
 import numpy as np
+from scipy.linalg import block_diag
+
+from sklearn_boltz.networks.model._gauge import contrast_basis
 
 # The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
 # is 24. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
@@ -58,3 +61,39 @@ def _metric(m, ordered):
         metric -= (1 - 1 / TREND) * np.outer(trend, trend) / (trend @ trend)
         metric *= CONTRAST
     return metric
+
+
+def ordered_basis(n_values, ordered):
+    """Contrasts in which the norm of a block is that of `OrderedPenalty`.
+
+    The block K with J = B_i K B_jᵀ has the norm of A_i J A_j. Columns of B_i are orthogonal, the
+    first one of an ordered column is the trend.
+
+    Parameters
+    ----------
+    n_values : ndarray of int of shape (n_columns,)
+    ordered : ndarray of bool of shape (n_columns,)
+        Only columns of more than two values.
+
+    Returns
+    -------
+    basis : ndarray of shape (Q, Σ (q_i - 1))
+    squares : ndarray of shape (Σ (q_i - 1),)
+        The squared norms of its columns, 1 where there is no order.
+    """
+    column = np.repeat(np.arange(len(n_values)), n_values - 1)
+    squares = np.where(ordered[column], 1 / CONTRAST, 1.0)
+    squares[(np.diff(column, prepend=-1) > 0) & ordered[column]] *= TREND
+    if not ordered.any():
+        return contrast_basis(n_values), squares
+    blocks = [
+        _trends(m) if is_ordered else contrast_basis([m])
+        for m, is_ordered in zip(n_values, ordered, strict=True)
+    ]
+    return block_diag(*blocks) * np.sqrt(squares), squares
+
+
+def _trends(m):
+    """Orthonormal contrasts of m levels, the first of them the trend."""
+    levels = np.linspace(-1, 1, m)
+    return np.linalg.qr(np.vander(levels, increasing=True))[0][:, 1:]

@@ -37,6 +37,11 @@ class Coding(NamedTuple):
         """Whether all columns have two values."""
         return bool((self.n_values == 2).all())
 
+    @property
+    def larger_columns(self):
+        """The columns of more than two values."""
+        return np.flatnonzero(self.n_values > 2)
+
     def values(self, j):
         """The values of column j."""
         return np.array([-1, 1]) if self.low == -1 else np.arange(self.n_values[j])
@@ -178,6 +183,22 @@ def find_coding(estimator, X):
             stacklevel=find_stack_level(),
         )
     return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
+
+
+def order_of_levels(estimator, coding):
+    """The columns whose order makes a difference to the penalty; an array of bool."""
+    ordered = given_order(estimator.ordered, estimator._table) & (coding.n_values > 2)
+    is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
+    return ordered if is_penalised else np.zeros_like(ordered)
+
+
+def no_errors_of_ordered(estimator):
+    """Why there are no standard errors with such a penalty on squares, and what to do."""
+    return (
+        "there are no standard errors with the penalty by the order of values "
+        f"(ordered), which {estimator._have(np.flatnonzero(estimator.ordered_))}: they would not "
+        "account for its bias. Fit with ordered=False."
+    )
 
 
 def given_order(ordered, table):

@@ -50,6 +50,11 @@ class Rows(NamedTuple):
         """Whether no cell is missing."""
         return self.codes is None or not (self.codes < 0).any()
 
+    @property
+    def incomplete_columns(self):
+        """The columns with missing cells."""
+        return np.flatnonzero((self.codes < 0).any(axis=0))
+
 
 def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""

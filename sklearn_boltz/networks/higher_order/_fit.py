@@ -34,10 +34,10 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
     result : Result
     """
     pairs = task.problem
-    network, status = Network(*task.initial(*initial), [], np.zeros(0)), "interrupted"
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
-    is_over = False
+    network = Network(*task.initial(*initial), [], np.zeros(0), allowed)
+    status, is_over = "interrupted", False
 
     def end_round(network):
         nonlocal is_over
@@ -46,11 +46,11 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         return is_over
 
     try:
-        network = refit(pairs, network, [], ROUGH, allowed)
+        network = refit(pairs, network, [], ROUGH)
         if not end_round(network):
-            network = select(pairs, network, max_order, price, end_round, allowed)
+            network = select(pairs, network, max_order, price, end_round)
         if not is_over:
-            network = refit(pairs, network, network.terms, tol, allowed)
+            network = refit(pairs, network, network.terms, tol)
             end_round(network)
         status = network.status
         if is_over and len(recorder.values) > 1:

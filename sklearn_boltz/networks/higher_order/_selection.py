@@ -30,6 +30,8 @@ class Network(NamedTuple):
     coupling, intercept : ndarray
     terms : list of tuples of int
     weights : ndarray of shape (n_terms,)
+    allowed : ndarray of bool of shape (d, d) or None
+        The pairs whose coupling is not 0; None for all.
     value : float
         The objective.
     status : str
@@ -42,17 +44,15 @@ class Network(NamedTuple):
     intercept: np.ndarray
     terms: list
     weights: np.ndarray
+    allowed: np.ndarray | None = None
     value: float = math.nan
     status: str = "initial"
     potential: np.ndarray = np.zeros(0)
 
 
-def refit(pairs: PseudoLikelihood, network, terms, tol, allowed=None, max_iter=MAX_ITER):
-    """Maximise the objective of some terms, all parameters jointly, from a network with others.
-
-    `allowed` are the pairs whose coupling is not 0, (d, d); None for all.
-    """
-    problem = InteractionPseudoLikelihood(pairs, terms, allowed)
+def refit(pairs: PseudoLikelihood, network, terms, tol, max_iter=MAX_ITER):
+    """Maximise the objective of some terms, all parameters jointly, from a network with others."""
+    problem = InteractionPseudoLikelihood(pairs, terms, network.allowed)
     if not len(pairs.means):
         return network._replace(value=0.0, status="converged")
     known = dict(zip(network.terms, network.weights, strict=True))
@@ -62,10 +62,13 @@ def refit(pairs: PseudoLikelihood, network, terms, tol, allowed=None, max_iter=M
     problem.set_scale(theta)
     point = maximise_lbfgs(problem, problem.at(theta), monitor)
     coupling, intercept, weights = problem.unpack(point.theta)
-    return Network(coupling, intercept, list(terms), weights, point.value, monitor.status)
+    return network._replace(
+        coupling=coupling, intercept=intercept, terms=list(terms), weights=weights,
+        value=point.value, status=monitor.status,
+    )  # fmt: skip
 
 
-def select(pairs: PseudoLikelihood, network, max_order, price, end_round, allowed=None):
+def select(pairs: PseudoLikelihood, network, max_order, price, end_round):
     """Append terms that pay, refit, remove those that do not, until nothing changes.
 
     A term pays if its gain is greater than `price` times the length of its description: ½ ln N nats
@@ -82,8 +85,6 @@ def select(pairs: PseudoLikelihood, network, max_order, price, end_round, allowe
     price : float
     end_round : callable
         Called with the network after each round; returns whether to stop.
-    allowed : ndarray of bool of shape (d, d), default=None
-        The pairs whose coupling is not 0; None for all.
 
     Returns
     -------
@@ -96,27 +97,27 @@ def select(pairs: PseudoLikelihood, network, max_order, price, end_round, allowe
         tanh = InteractionPseudoLikelihood(pairs, network.terms).tanh(
             network.coupling, network.intercept, network.weights
         )
-        kept = _paying(pairs, tanh, network, network.terms, network.weights, price, allowed)
+        kept = _paying(pairs, tanh, network, network.terms, network.weights, price)
         refused |= set(network.terms) - set(kept)
-        new = _best_candidates(pairs, tanh, network, max_order, price, refused, allowed)
+        new = _best_candidates(pairs, tanh, network, max_order, price, refused)
         if not new and len(kept) == len(network.terms):
             break
-        network = refit(pairs, network, sorted(kept) + new, ROUGH, allowed)
+        network = refit(pairs, network, sorted(kept) + new, ROUGH)
         if end_round(network):
             break
     return network
 
 
-def _paying(pairs, tanh, network, terms, weights, price, allowed):
+def _paying(pairs, tanh, network, terms, weights, price):
     """The terms whose gain is greater than their price, the best first."""
     d, present = len(pairs.means), set(network.terms)
     weight = math.log(max(pairs.total, 1)) / 2
     lengths = np.array([weight + math.log(math.comb(d, len(term))) for term in terms])
-    profit = gains(pairs, tanh, terms, weights, present, allowed) - price * lengths
+    profit = gains(pairs, tanh, terms, weights, present, network.allowed) - price * lengths
     return [terms[place] for place in np.argsort(-profit, kind="stable") if profit[place] > 0]
 
 
-def _best_candidates(pairs, tanh, network, max_order, price, refused, allowed):
+def _best_candidates(pairs, tanh, network, max_order, price, refused):
     """The next terms to append, no two of which share all columns but one.
 
     Such neighbours mostly explain the same.
@@ -126,7 +127,7 @@ def _best_candidates(pairs, tanh, network, max_order, price, refused, allowed):
     for order in range(4, max_order + 1):
         candidates += [term for term in heirs(network.terms, order) if term not in known]
     none = np.zeros(len(candidates))
-    paying = _paying(pairs, tanh, network, candidates, none, price, allowed)
+    paying = _paying(pairs, tanh, network, candidates, none, price)
     chosen, taken = [], set()
     for term in paying:
         parts = set(combinations(term, len(term) - 1))

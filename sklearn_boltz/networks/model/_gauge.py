@@ -8,6 +8,7 @@ rows and columns that sum to 0, and so does the intercept of each column.
 """
 
 import numpy as np
+from scipy.linalg import block_diag, helmert
 
 
 def state_offsets(n_values):
@@ -77,3 +78,12 @@ def from_binary(coupling, intercept):
     """The (2 d, 2 d) couplings and (2 d,) intercepts, zero-sum, of M and b."""
     signs = np.array([-1.0, 1.0])
     return np.kron(coupling, np.outer(signs, signs)), np.kron(intercept, signs)
+
+
+def contrast_basis(n_values):
+    """Orthonormal contrasts of the states of each column, of shape (Q, Σ (q_i - 1)).
+
+    The first of them compares the second state with the first.
+    """
+    blocks = [-helmert(q).T if q > 1 else np.zeros((1, 0)) for q in n_values]
+    return block_diag(*blocks) if blocks else np.zeros((0, 0))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.categorical._ordered import ordered_basis
 from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
@@ -144,7 +145,7 @@ class SpinNetwork:
         self.problem, self.total = problem, problem.total
         d = len(problem.means)
         self.layout = Layout(np.arange(d), nodewise, problem.means / self.total)
-        self.n_columns, self.n_values = d, np.full(d, 2)
+        self.n_columns, self.n_values, self.sizes = d, np.full(d, 2), np.ones(d)
         observed = np.ones_like(problem.spins) if problem.observed is None else problem.observed
         self._n_known = observed @ problem.weights
         self._features = problem.spins - self.layout.shift[:, None]
@@ -214,23 +215,47 @@ class ContrastNetwork:
 
     Parameters
     ----------
-    contrasts : Contrasts
-        Its penalty is not looked at.
+    problem : CategoricalPseudoLikelihood
+        Its penalty is not looked at, but for which columns are ordered.
     nodewise : bool
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (d,)
+        The sum of the squares of the contrasts of each column, q - 1 where there is no order.
+    n_trends : ndarray of int of shape (d,)
+        The number of contrasts that a trend has: 1 of ordered columns, q - 1 of others.
+    is_bent : ndarray of bool of shape (n_parameters + 1,)
+        The parameters that trends do not have.
     """
 
     is_categorical = True
 
-    def __init__(self, contrasts, nodewise):
+    def __init__(self, problem, nodewise):
+        size = problem.n_values - 1
+        self._ordered = np.zeros(len(size), dtype=bool)
+        if problem.ordered is not None:
+            self._ordered = problem.ordered & (size > 1)
+        basis, self._squares = ordered_basis(problem.n_values, self._ordered)
+        contrasts = Contrasts(problem, basis)
+        column = contrasts.column
+        self.sizes = np.bincount(column, self._squares, len(size))
+        self.n_trends = np.where(self._ordered, 1, size)
         self.contrasts, self.total = contrasts, contrasts.total
         shift = contrasts.weights @ contrasts.features / self.total
-        self.layout = Layout(contrasts.column, nodewise, shift)
+        self.layout = layout = Layout(column, nodewise, shift)
         self.n_values, self.n_columns = contrasts.n_values, len(contrasts.n_values)
         self._features = contrasts.features - shift
         self._codes = contrasts.problem.cells.codes
         self._known = self._codes >= 0
         self._ends = np.cumsum(self.n_values)
         self.spread = self._spread()
+        is_first = np.diff(column, prepend=-1) > 0
+        trend = is_first | ~self._ordered[column]
+        bent = ~np.outer(trend, trend)
+        np.fill_diagonal(bent, False)
+        self.is_bent = np.zeros(layout.n_parameters + 1, dtype=bool)
+        self.is_bent[layout.places] = bent
 
     def _states(self, i):
         return slice(self._ends[i] - self.n_values[i], self._ends[i])
@@ -238,13 +263,20 @@ class ContrastNetwork:
     def _spread(self):
         """√(1 - Σ p²) in ratio to that of equally frequent values.
 
-        Of columns of ±1 it is the standard deviation.
+        Of columns of ±1 it is the standard deviation. Of ordered columns, √ of the trace of the
+        covariance of the contrasts takes the place.
         """
-        counts = self.contrasts.problem.counts()
-        known = np.maximum(np.add.reduceat(counts, self._ends - self.n_values), 1e-300)
+        contrasts, begins = self.contrasts, self._ends - self.n_values
+        counts = contrasts.problem.counts()
+        known = np.maximum(np.add.reduceat(counts, begins), 1e-300)
         rates = counts / np.repeat(known, self.n_values)
-        squares = np.add.reduceat(rates**2, self._ends - self.n_values)
-        return np.sqrt((1 - squares) / (1 - 1 / self.n_values))
+        squares = np.add.reduceat(rates**2, begins)
+        spread = (1 - squares) / (1 - 1 / self.n_values)
+        for i in np.flatnonzero(self._ordered):
+            p, basis = rates[self._states(i)], contrasts.basis[self._states(i)]
+            trace = (p @ (basis - p @ basis) ** 2).sum()
+            spread[i] = trace * self.n_values[i] / self.sizes[i]
+        return np.sqrt(spread)
 
     def theta(self, point):
         """θ of a point of the problem."""
@@ -252,7 +284,8 @@ class ContrastNetwork:
         problem, basis = contrasts.problem, contrasts.basis
         whole = problem.unpack(np.concatenate([point.intercept, point.coupling]))
         coupling, intercept = to_zero_sum(*whole, self.n_values)
-        return self.layout.vector(basis.T @ coupling @ basis, basis.T @ intercept)
+        inverse = basis / self._squares
+        return self.layout.vector(inverse.T @ coupling @ inverse, inverse.T @ intercept)
 
     def as_point(self, coupling, intercept):
         """A symmetric coupling and an intercept, as points of the problem have them."""
@@ -316,4 +349,4 @@ def network_of(problem, nodewise):
     """The network of a pseudo-likelihood of binary or of categorical columns."""
     if isinstance(problem, PseudoLikelihood):
         return SpinNetwork(problem, nodewise)
-    return ContrastNetwork(Contrasts(problem), nodewise)
+    return ContrastNetwork(problem, nodewise)

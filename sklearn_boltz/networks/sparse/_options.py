@@ -116,17 +116,16 @@ def check_rows(estimator, rows):
             "Use missing='observed', or nodewise=False.",
         )
     if estimator.max_order > 2 and not is_binary:
-        many = np.flatnonzero(rows.coding.n_values > 2)
         raise ValueError(
             f"SparseFVBM: terms of three columns are for binary columns, and "
-            f"{estimator._have(many)} more than two values. Use FSLLDensity or one-hot columns, or "
-            "max_order=2."
+            f"{estimator._have(rows.coding.larger_columns)} more than two values. Use FSLLDensity "
+            "or one-hot columns, or max_order=2."
         )
     if estimator.max_order > 2 and is_completed:
-        missing = np.flatnonzero((rows.codes < 0).any(axis=0))
+        missing = estimator._have(rows.incomplete_columns)
         raise ValueError(
-            f"SparseFVBM: missing='em' is for networks of pairs, and {estimator._have(missing)} "
-            "missing cells (NaN). With terms of three columns use missing='observed'."
+            f"SparseFVBM: missing='em' is for networks of pairs, and {missing} missing cells "
+            "(NaN). With terms of three columns use missing='observed'."
         )
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve
 from scipy.stats import chi2
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
@@ -164,7 +165,9 @@ def ebic(path, state, gamma):
 
     Larger blocks need another likelihood and another price. The penalty shrinks all couplings of a
     block at once, so ℓ is that after a Newton step without the penalty in the selected pairs. And
-    ln N for each coupling is far above what chance gains with so many; see `price`.
+    ln N for each coupling is far above what chance gains with so many; see `price`. The block of a
+    pair with an ordered column is taken to be a trend where the rest of it is not worth its price;
+    for this choice of two, the price of a single coupling is 2 ln 2 higher.
     """
     network, layout, total = path.network, path.network.layout, path.network.total
     present, n_others = neighbours(network, state.theta), max(network.n_columns - 1, 1)
@@ -175,19 +178,65 @@ def ebic(path, state, gamma):
     if not network.is_categorical:
         return layout.by_part(value, layout.part_of_column)
     size, single = network.n_values - 1, log_total + 2 * gamma * np.log(n_others)
-    value += np.where(present, price(np.outer(size, size), single) - single, 0.0).sum(axis=1)
-    slopes = 2 * total * path.solver.gradient(state)
-    change = layout.by_part(
-        slopes * refitting_step(path, state, present) / 2, layout.part_of_parameter
-    )
+    k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
+    one = np.where(k_trend < k, single + 2 * np.log(2), single)
+    prices = price(k, one)
+    value += np.where(present, prices - single, 0.0).sum(axis=1)
+    change = refit(path, state, present, prices - price(k_trend, one))
     return layout.by_part(value, layout.part_of_column) + change
 
 
-def refitting_step(path, state, present):
-    """Newton's step to the estimate without a penalty, in the pairs that are present."""
-    chosen = path.weights == 0
-    chosen[path.network.layout.pairs[present]] = True
-    return path.solver.newton_step(state, chosen)
+def refit(path, state, present, savings):
+    """By how much -2 ℓ, and its price, change without the penalty in the pairs that are present.
+
+    Parameters
+    ----------
+    path : Path
+    state : State
+    present : ndarray of bool of shape (d, d)
+    savings : ndarray of shape (d, d)
+        By how much a trend is cheaper than a block.
+
+    Returns
+    -------
+    change : ndarray of shape (n_parts,)
+    """
+    network, layout, total = path.network, path.network.layout, path.network.total
+    chosen, gradient = path.weights == 0, path.solver.gradient(state)
+    chosen[layout.pairs[present]] = True
+    saved = np.bincount(layout.pairs.ravel(), savings.ravel())
+    step, dropped = np.zeros(layout.n_parameters), np.zeros(layout.n_parts)
+    for p, parameters, matrix in path.solver.second_derivatives(state, chosen):
+        step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
+        groups, bent = layout.groups[parameters], network.is_bent[parameters]
+        if bent.any():
+            estimate = (state.theta + step)[parameters]
+            dropped[p] = drop(total * matrix, estimate, np.where(bent, groups, -1), saved)
+    return layout.by_part(2 * total * gradient * step / 2, layout.part_of_parameter) + dropped
+
+
+def drop(information, estimate, groups, saved):
+    """By how much -2 ℓ less what is saved falls, if groups of parameters that do not pay are 0.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n, n)
+    estimate : ndarray of shape (n,)
+    groups : ndarray of int of shape (n,)
+        -1 for parameters that stay.
+    saved : ndarray of shape (n_groups,)
+    """
+    covariance = np.linalg.inv(information)
+
+    def rise(places):
+        free = estimate[places]
+        return free @ solve(covariance[np.ix_(places, places)], free, assume_a="pos")
+
+    found = {g: np.flatnonzero(groups == g) for g in np.unique(groups[groups >= 0])}
+    idle = [g for g, places in found.items() if rise(places) < saved[g]]
+    if not idle:
+        return 0.0
+    return rise(np.flatnonzero(np.isin(groups, idle))) - saved[idle].sum()
 
 
 def price(n_couplings, single):
@@ -197,9 +246,9 @@ def price(n_couplings, single):
     of the same level.
     """
     level = chi2.sf(single, 1)
-    if level == 0:  # so far out that only the order of the numbers matters
-        return n_couplings * single
-    return np.where(n_couplings == 1, single, chi2.isf(level, n_couplings))
+    # Where the level is 0, so far out that only the order of the numbers matters.
+    found = np.where(level > 0, chi2.isf(level, n_couplings), n_couplings * single)
+    return np.where(n_couplings == 1, single, found)
 
 
 def held_out(path, alpha, network):

@@ -10,7 +10,6 @@ derivatives are kept, along a path too, while the steps with them converge fast.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
 from scipy.sparse import coo_array, csr_array
 
 # Groups whose derivative exceeds this share of the penalty enter the working set with the others:
@@ -153,17 +152,18 @@ class Solver:
         starts = np.append(starts, len(parameters)).astype(np.int32)
         return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
 
-    def newton_step(self, state, chosen):
-        """Newton's step without a penalty, in the groups where `chosen` is true; 0 elsewhere."""
-        layout, gradient = self.layout, self.gradient(state)
+    def second_derivatives(self, state, chosen):
+        """By the parameters of the groups where `chosen` is true, positive definite.
+
+        For each part, yield its number, these parameters, and the matrix.
+        """
+        layout = self.layout
         used = np.append(chosen[layout.groups], False)[layout.places]
-        step = np.zeros(layout.n_parameters)
         for p in range(layout.n_parts):
             part = self._expand(state, p, np.flatnonzero(chosen & (layout.parts == p)), used)
             matrix = csr_array((part.values, part.columns, part.rows)).toarray()
             matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
-            step[part.parameters] = solve(matrix, -gradient[part.parameters], assume_a="pos")
-        return step
+            yield p, part.parameters, matrix
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""

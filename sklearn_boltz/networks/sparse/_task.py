@@ -142,7 +142,7 @@ class SparseTask:
 
         0 of intercepts, and infinite of pairs that may not be connected.
         """
-        layout, size = network.layout, network.n_values - 1
+        layout, size = network.layout, network.sizes
         spread = network.spread if self.standardize else np.ones(len(size))
         # By node the features are standardised, as in glmnet; jointly, the scores of the pairs.
         matrix = spread * np.ones((len(size), 1)) if self.nodewise else np.outer(spread, spread)
@@ -286,7 +286,8 @@ def problem_of(task, codes, weights):
     if isinstance(problem, PseudoLikelihood):
         spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
         return PseudoLikelihood(np.ascontiguousarray(spins), weights)
-    return CategoricalPseudoLikelihood(numbered(task, codes), problem.n_values, weights)
+    codes = numbered(task, codes)
+    return CategoricalPseudoLikelihood(codes, problem.n_values, weights, ordered=problem.ordered)
 
 
 def numbered(task, codes):
