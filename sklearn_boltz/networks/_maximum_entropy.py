@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
+from sklearn_boltz.networks.fitting._options import checked_terms
 from sklearn_boltz.networks.fitting._plan import (
     Plan,
     by_em,
@@ -15,7 +16,6 @@ from sklearn_boltz.networks.fitting._plan import (
     with_further,
 )
 from sklearn_boltz.networks.higher_order._likelihood import LikelihoodTask
-from sklearn_boltz.networks.higher_order._options import checked_terms
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
 from sklearn_boltz.tables._cells import listed
 

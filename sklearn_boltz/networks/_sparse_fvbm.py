@@ -7,6 +7,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.fitting._options import (
+    check_rows,
+    checked_edges,
+    relaxed_task,
+    sparse_task,
+)
 from sklearn_boltz.networks.fitting._plan import (
     Plan,
     by_em,
@@ -14,12 +20,6 @@ from sklearn_boltz.networks.fitting._plan import (
     make_task,
     relaxed,
     with_terms,
-)
-from sklearn_boltz.networks.sparse._options import (
-    check_rows,
-    checked_edges,
-    relaxed_task,
-    sparse_task,
 )
 
 

@@ -96,10 +96,14 @@ class Selected(NamedTuple):
     best: np.ndarray
     theta: np.ndarray
 
+    def neighbours(self, network):
+        """Those of each penalty, as `neighbours`; none after the end of a part's path."""
+        return [neighbours(network, np.nan_to_num(theta)) for theta in self.thetas]
+
     def least_shrunk(self, network):
         """The same pairs with the smallest penalty of the path that selects them."""
         layout, best = network.layout, self.best.copy()
-        present = [neighbours(network, np.nan_to_num(theta)) for theta in self.thetas]
+        present = self.neighbours(network)
         columns = [layout.part_of_column == part for part in range(layout.n_parts)]
         for part, own in enumerate(columns):
             chosen = present[best[part]][own]

@@ -313,7 +313,7 @@ def attributes_of_path(task, choice, selected):
     attributes : dict
     """
     network = task.network
-    degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
+    degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
     name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
     if task.nodewise:
         alphas = among_all(task, selected.alphas, np.nan)

@@ -1,6 +1,8 @@
-"""What a user asks of a sparse network, checked: what goes together, and what takes its place."""
+"""What a user asks of sparse networks and of terms: what goes together, and what is done."""
 
 import warnings
+from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
@@ -193,3 +195,46 @@ def _as_array(edges):
             "edges must be a list of pairs of columns or an array of bool, and its rows are of "
             "different lengths."
         ) from error
+
+
+def checked_terms(estimator, terms):
+    """Terms as sorted tuples of numbers of columns, each once."""
+    return sorted({_checked_term(estimator, term) for term in terms})
+
+
+def _checked_term(estimator, term):
+    _check_form_of_term(estimator, term)
+    try:
+        columns = tuple(sorted(map(estimator._variable, term)))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"terms must be a list of tuples of columns, by name or number, each once: {term!r}. "
+            f"{error}"
+        ) from error
+    twice = [j for j, k in pairwise(columns) if j == k]
+    if twice:
+        _refuse(
+            f"{estimator._column(twice[0])} is named twice in the term {term!r}",
+            "Name each column of a term once.",
+        )
+    if len(columns) < 3:
+        _refuse(
+            f"terms must have three columns and more, and {term!r} has {len(columns)}",
+            "All pairs are in the model anyway.",
+        )
+    return columns
+
+
+def _check_form_of_term(estimator, term):
+    """Refuse what is no tuple of names and numbers."""
+    if isinstance(term, str):
+        names = tuple(name.strip() for name in term.split("*"))
+        _refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+    if isinstance(term, Integral):
+        _refuse("terms must be a list of tuples", f"Give {[tuple(estimator.terms)]!r}.")
+    negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
+    if negative:
+        _refuse(
+            f"terms must not have negative numbers, and {term!r} has {negative[0]}",
+            "Count columns from 0.",
+        )
