@@ -69,17 +69,18 @@ from sklearn_boltz.networks.categorical._objective import Point as CategoricalPo
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
-from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
-from sklearn_boltz.networks.higher_order._evidence import gains
+from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import Network, refit
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import (
+    average_product_correction,
     block,
     block_means,
     column_of_state,
+    frobenius_scores,
     from_binary,
     state_offsets,
     to_binary,
@@ -94,7 +95,6 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
 )
 from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
