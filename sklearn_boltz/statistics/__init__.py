@@ -1,9 +1,9 @@
 """Standard errors, tests, comparisons and figures of fitted networks."""
 
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, bootstrap
-from sklearn_boltz.statistics._centrality import (
+from sklearn_boltz.statistics._centrality import centrality
+from sklearn_boltz.statistics._centrality_stability import (
     CentralityStability,
-    centrality,
     centrality_stability,
 )
 from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
