@@ -65,7 +65,6 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._kernel import fold_table, pack_table
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood, add_penalty
-from sklearn_boltz.networks.categorical._objective import Point as CategoricalPoint
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
@@ -125,7 +124,12 @@ from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.networks.training._objective import (
+    GradientPoint,
+    PseudoLikelihood,
+    distinct_rows,
+    unpack,
+)
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm
