@@ -319,7 +319,7 @@ SOURCES = [
         ("max(network.n_features_in_ - 1, 1)", "max(network.n_features_in_, 1)"),
         ("np.log(n_rows) * n_parameters", "np.log(len(X)) * n_parameters"),
     ]),
-    ("statistics/_likelihood_ratio.py", "test_fvbm_inference.py -k likelihood_ratios_in", [
+    ("statistics/_criteria.py", "test_fvbm_inference.py -k likelihood_ratios_in", [
         ("4 if network._coding.is_binary else 16", "4 if network._coding.is_binary else 4"),
     ]),
     ("statistics/_stability.py", "test_fvbm_bootstrap.py -k stability", [
@@ -373,7 +373,7 @@ SOURCES = [
         ("rise(places) < saved[g]", "rise(places) > saved[g]"),
         ("return rise(np.flatnonzero(np.isin(groups, idle)))", "return 0"),
     ]),
-    ("networks/model/_scores.py", "test_fvbm_categorical.py -k scores", [
+    ("networks/model/_gauge.py", "test_fvbm_categorical.py -k scores", [
         ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
     ]),
     ("restricted/sampling/_observed.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [

@@ -4,11 +4,11 @@ import numpy as np
 
 from private import (
     MAX_ITER,
-    CategoricalPoint,
     CategoricalPseudoLikelihood,
     Cells,
     CodesTask,
     Contrasts,
+    GradientPoint,
     SolverMonitor,
     add_penalty,
     block_means,
@@ -53,7 +53,7 @@ def fit_all_states(codes, n_values, weights=None, *, tol=1e-5, max_iter=5000, **
     theta = problem.pack(np.zeros((problem.n_states,) * 2), intercept)
     monitor = SolverMonitor(tol, max_iter)
     maximise_lbfgs(problem, problem.at(theta), monitor)
-    found = problem.unpack(np.concatenate(monitor.last[::-1]))
+    found = problem.unpack(np.concatenate(monitor.last[1::-1]))
     return to_zero_sum(*found, n_values) if problem.zero_sum else found
 
 
@@ -94,7 +94,7 @@ class SitePseudoLikelihood:
         return theta
 
     def at(self, theta, out=None):
-        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        """Evaluate the objective; `out` may take the gradient."""
         cells, group, q = self.cells, self.group, self.n_states
         gradient = np.empty_like(theta) if out is None else out
         gradient.fill(0)
@@ -111,7 +111,7 @@ class SitePseudoLikelihood:
         )
         slopes[places] = slope
         gradient[:q] += slopes[self._own]
-        return CategoricalPoint(theta, float(total + value), gradient, q)
+        return GradientPoint(theta, theta[q:], theta[:q], float(total + value), gradient)
 
     def curvature(self):
         """About the negative diagonal of the second derivative: that of independent columns."""
@@ -181,7 +181,7 @@ def fit_sites(
         problem = SitePseudoLikelihood(cells, group, coupling_penalty, intercept_penalty)
         monitor = SolverMonitor(tol, max_iter)
         maximise_lbfgs(problem, problem.at(problem.initial(intercept)), monitor)
-        problem.unpack(np.concatenate(monitor.last[::-1]), whole, intercept)
+        problem.unpack(np.concatenate(monitor.last[1::-1]), whole, intercept)
     row_means = block_means(whole, n_values)
     means = block_means(row_means.T, n_values).T
     intercept = intercept + (row_means - means[column]).sum(axis=1)

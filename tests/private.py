@@ -65,21 +65,21 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._kernel import fold_table, pack_table
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood, add_penalty
-from sklearn_boltz.networks.categorical._objective import Point as CategoricalPoint
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
-from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
-from sklearn_boltz.networks.higher_order._evidence import gains
+from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import Network, refit
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import (
+    average_product_correction,
     block,
     block_means,
     column_of_state,
+    frobenius_scores,
     from_binary,
     state_offsets,
     to_binary,
@@ -94,7 +94,6 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
 )
 from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
@@ -125,7 +124,12 @@ from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.networks.training._objective import (
+    GradientPoint,
+    PseudoLikelihood,
+    distinct_rows,
+    unpack,
+)
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm

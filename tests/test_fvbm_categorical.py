@@ -277,11 +277,11 @@ def test_derivatives_in_contrasts(n_values, seed):
     assert_allclose(as_parameters(coupling, intercept, n_values), theta, atol=1e-12)
     assert_allclose(contrasts.pack(coupling, intercept), z, atol=1e-12)
     slope = differences(lambda z: contrasts.at(z).value, z)
-    assert_allclose(point.slope, slope, atol=1e-5)
-    bend = -differences(lambda z: contrasts.at(z).slope, z)
+    assert_allclose(point.gradient, slope, atol=1e-5)
+    bend = -differences(lambda z: contrasts.at(z).gradient, z)
     assert_allclose(contrasts.information(point), bend, atol=1e-5)
     rows = [CategoricalPseudoLikelihood(row[None], n_values, np.ones(1)) for row in codes]
-    scores = np.array([Contrasts(row).at(z).slope for row in rows])
+    scores = np.array([Contrasts(row).at(z).gradient for row in rows])
     products = Regressions.of_contrasts(contrasts, point).score_products()
     assert_allclose(products, scores.T * weights @ scores, atol=1e-9)
 

@@ -418,7 +418,7 @@ def test_the_jackknife_of_categories_leaves_out_each_row(seed):
     for x in codes:
         row = contrasts(x[None])
         at = row.at(z)
-        change = np.linalg.solve(information - row.information(at), at.slope)
+        change = np.linalg.solve(information - row.information(at), at.gradient)
         expected = expected + np.outer(change, change)
     assert_allclose(found.covariance(), expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.higher_order._candidates import best_triples
+from sklearn_boltz.networks.higher_order._evidence import best_triples
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
 from sklearn_boltz.networks.model._interaction_gibbs import add_term_fields, interaction_sweeps

@@ -6,8 +6,13 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz.networks.sampling._descent import descend, distinct_minima
-from sklearn_boltz.networks.sampling._figures import MAX_ROUNDS, TOL, thermal_figures
+from sklearn_boltz.networks.sampling._figures import (
+    MAX_ROUNDS,
+    TOL,
+    descend,
+    distinct_minima,
+    thermal_figures,
+)
 from sklearn_boltz.networks.sampling._tempering import N_CHAINS
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import of_network

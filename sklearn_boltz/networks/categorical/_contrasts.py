@@ -7,28 +7,17 @@ are z = (η_1, ..., η_D, K_12, K_13, ..., K_{D-1,D}), without the K of one and 
 columns of two states, the one that follows from b and m of ±1 is √2 b and 2 m.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
+    GradientPoint,
     PlainLine,
     largest_move,
     pair_curvature,
 )
-
-
-class ContrastPoint(NamedTuple):
-    """Parameters, and what the objective knows there."""
-
-    z: np.ndarray
-    value: float
-    slope: np.ndarray
-    coupling: np.ndarray
-    intercept: np.ndarray
 
 
 class Contrasts:
@@ -115,11 +104,11 @@ class Contrasts:
         # J_ij and J_ji are one parameter.
         slope = self.pack(coupling, intercept)
         q = self.problem.n_states
-        return ContrastPoint(z, value, slope, theta[q:], theta[:q])
+        return GradientPoint(z, theta[q:], theta[:q], value, slope)
 
     def gradient(self, point):
         """∂/∂z, of shape (n_parameters,)."""
-        return point.slope
+        return point.gradient
 
     def line(self, point, direction):
         """From a point in a direction: the function of a step's size that gives the new point."""
@@ -127,7 +116,7 @@ class Contrasts:
 
     def after(self, point, step):
         """The point after a step."""
-        return self.at(point.z + step)
+        return self.at(point.theta + step)
 
     def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
@@ -149,7 +138,7 @@ class Contrasts:
         place of the probabilities p.
         """
         information = np.zeros((self.n_parameters,) * 2)
-        chances = self.probabilities(point.z) if chances is None else chances
+        chances = self.probabilities(point.theta) if chances is None else chances
         places = self.places()
         weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
         for i, states in enumerate(self._states()):

@@ -7,7 +7,6 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 
 from itertools import combinations
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import daxpy
@@ -17,26 +16,7 @@ from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks, fold_table, pack_table
 from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
 from sklearn_boltz.networks.model._gauge import column_of_state
-from sklearn_boltz.networks.training._objective import PseudoLikelihood
-
-
-class Point(NamedTuple):
-    """Parameters, with the objective and its gradient there."""
-
-    theta: np.ndarray
-    value: float
-    gradient: np.ndarray
-    n_states: int
-
-    @property
-    def coupling(self):
-        """The J_ij(a, b), i < j."""
-        return self.theta[self.n_states :]
-
-    @property
-    def intercept(self):
-        """The h_i(a)."""
-        return self.theta[: self.n_states]
+from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
 
 
 class CategoricalPseudoLikelihood:
@@ -146,9 +126,9 @@ class CategoricalPseudoLikelihood:
         return self.workers.map(evaluate, self._groups, work)
 
     def at(self, theta, out=None):
-        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        """Evaluate the objective; `out` may take the gradient."""
         value, gradient = self.evaluate(theta, out)
-        return Point(theta, value, gradient, self.n_states)
+        return GradientPoint(theta, theta[self.n_states :], theta[: self.n_states], value, gradient)
 
     @property
     def dtype(self):

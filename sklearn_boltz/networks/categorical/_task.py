@@ -9,11 +9,7 @@ from sklearn_boltz.networks.categorical._cells import (
     independent_intercept,
     state_counts,
 )
-from sklearn_boltz.networks.categorical._contrasts import (
-    ContrastPoint,
-    Contrasts,
-    pair_curvature_of,
-)
+from sklearn_boltz.networks.categorical._contrasts import Contrasts, pair_curvature_of
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (
     block_means,
@@ -193,7 +189,8 @@ class CodesTask:
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
-        problem = self.contrasts if isinstance(point, ContrastPoint) else self.problem
+        of_full_rank = len(point.theta) < self.problem.n_parameters
+        problem = self.contrasts if of_full_rank else self.problem
         return warning_message(problem, point, direction, monitor, self.named(label))
 
     def named(self, label):

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.fitting._rows import positive_of_batch
-from sklearn_boltz.networks.higher_order._fit import fit_terms, whole
 from sklearn_boltz.networks.higher_order._likelihood import further_of
-from sklearn_boltz.networks.higher_order._selection import MAX_ROUNDS
+from sklearn_boltz.networks.higher_order._selection import MAX_ROUNDS, fit_terms, whole
 from sklearn_boltz.networks.training import _em
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.networks.training._further import FurtherStatistics

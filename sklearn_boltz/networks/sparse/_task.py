@@ -23,6 +23,7 @@ from sklearn_boltz.networks.sparse._penalty import Norms, OfUser
 from sklearn_boltz.networks.sparse._solver import Solver
 from sklearn_boltz.networks.training._fit import MAX_ITER
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
+from sklearn_boltz.networks.training._solvers import Pairs
 
 # Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
 STRONG = 2.5
@@ -30,14 +31,6 @@ STRONG = 2.5
 N_ALPHAS = 100
 # Iterations at most for each penalty of a path.
 PATH_ITER = MAX_ITER["prox-newton"]
-
-
-class Point(NamedTuple):
-    """Parameters, and the log pseudo-likelihood less the penalty, summed over the rows."""
-
-    coupling: np.ndarray
-    intercept: np.ndarray
-    value: float
 
 
 class SparseTask:
@@ -171,7 +164,7 @@ class SparseTask:
 
         def found(state):
             value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
-            return Point(*network.as_point(*self.combined(network, state.theta)), float(value))
+            return Pairs(*network.as_point(*self.combined(network, state.theta)), float(value))
 
         def report(state):
             return monitor(found(state)) and monitor.status != "converged"
@@ -275,7 +268,7 @@ class Choice(NamedTuple):
 
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
-    theta = network.theta(Point(*task.initial(None, None), np.nan))
+    theta = network.theta(Pairs(*task.initial(None, None)))
     return Path(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
 
 

@@ -30,15 +30,16 @@ MAX_MOVE = 10.0
 
 
 class Pairs(NamedTuple):
-    """The parameters of a network of pairs."""
+    """The parameters of a network of pairs, and the objective there."""
 
     coupling: np.ndarray
     intercept: np.ndarray
+    value: float = math.nan
 
     @classmethod
     def of(cls, point):
         """Copies: a solver may go on with the same arrays."""
-        return cls(point.coupling.copy(), point.intercept.copy())
+        return cls(point.coupling.copy(), point.intercept.copy(), point.value)
 
 
 def never(state):

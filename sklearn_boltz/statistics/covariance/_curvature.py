@@ -169,7 +169,7 @@ class Regressions(NamedTuple):
     @classmethod
     def of_contrasts(cls, contrasts, point):
         """Of a point of `Contrasts`."""
-        residuals, chances = contrasts.residuals(point.z), contrasts.probabilities(point.z)
+        residuals, chances = contrasts.residuals(point.theta), contrasts.probabilities(point.theta)
         known = (contrasts.problem.cells.codes >= 0)[:, contrasts.column]
         own = contrasts.column[:, None] == contrasts.column
 

@@ -51,7 +51,7 @@ def separated_by_spins(problem, point, places):
 
 def separated_by_contrasts(contrasts, point, places):
     """The same of categorical columns, by their contrasts."""
-    codes, chances = contrasts.problem.cells.codes, contrasts.probabilities(point.z)
+    codes, chances = contrasts.problem.cells.codes, contrasts.probabilities(point.theta)
     column = column_of_state(contrasts.n_values)
     own = (np.maximum(codes, 0) + state_offsets(contrasts.n_values)[:-1])[:, column]
     others = (own != np.arange(len(column))) & (codes >= 0)[:, column]
@@ -67,7 +67,7 @@ def separated_by_contrasts(contrasts, point, places):
         fields = contrasts.fields(direction)
         return (np.take_along_axis(fields, own, axis=1) - fields)[improbable]
 
-    return cone_span(blind, gains, places, point.z)
+    return cone_span(blind, gains, places, point.theta)
 
 
 def blind_directions(information):
