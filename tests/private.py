@@ -55,12 +55,19 @@ from sklearn_boltz.missing._completion import Model as CompletionModel
 from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
-from sklearn_boltz.networks.categorical._cells import distinct_codes, find_patterns
+from sklearn_boltz.networks.categorical._cells import (
+    Cells,
+    distinct_codes,
+    find_patterns,
+    independent_intercept,
+    state_counts,
+)
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
-from sklearn_boltz.networks.categorical._fit import CategoricalTask, fit_categorical, fit_sites
-from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.networks.categorical._kernel import fold_table, pack_table
+from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood, add_penalty
+from sklearn_boltz.networks.categorical._objective import Point as CategoricalPoint
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
-from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.categorical._task import CategoricalTask, CodesTask
 from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
 from sklearn_boltz.networks.higher_order._evidence import gains
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
@@ -70,6 +77,8 @@ from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import (
     block,
+    block_means,
+    column_of_state,
     from_binary,
     state_offsets,
     to_binary,
@@ -112,9 +121,10 @@ from sklearn_boltz.networks.training import (
 )
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._existence import empty_cells, rarest_cell
-from sklearn_boltz.networks.training._fit import Task
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._further import Further, FurtherStatistics
+from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
 from sklearn_boltz.networks.training._recorder import Recorder

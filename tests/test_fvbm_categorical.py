@@ -13,12 +13,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import differences, enumerate_states, random_potts, random_spins
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, norm, spearmanr
+from sites import fit_sites
 
 from private import (
+    MAX_ITER,
     CategoricalPseudoLikelihood,
     CategoricalTask,
+    CodesTask,
     Contrasts,
     Regressions,
+    SolverMonitor,
     Workers,
     as_matrices,
     as_parameters,
@@ -27,10 +31,9 @@ from private import (
     contrast,
     distinct_codes,
     find_patterns,
-    fit_categorical,
-    fit_sites,
     frobenius_scores,
     from_binary,
+    maximise_network,
     parameter_index,
     state_offsets,
     to_binary,
@@ -49,6 +52,21 @@ def random_table(rng, n_values, n, missing=0.2):
         repeat = rng.random(n) < 0.4
         codes[repeat, j] = codes[repeat, j - 1] % n_values[j]
     return np.where(rng.random(codes.shape) < missing, -1, codes)
+
+
+def fit_categorical(
+    codes, n_values, weights=None, *, solver="newton", tol=1e-5, max_iter=None, **options
+):
+    """The result of a fit; other options are those of `CategoricalTask.of_rows`."""
+    codes = np.asarray(codes)
+    weights = np.ones(len(codes)) if weights is None else weights
+    task = CodesTask(CategoricalTask.of_rows(codes, n_values, weights, **options), None)
+    solver, solve = task.choose_solver(solver)
+    monitor = SolverMonitor(tol, max_iter or MAX_ITER[solver])
+    return maximise_network(
+        task, (None, None), solve, monitor,
+        lambda i, a=None: f"x{i}" + ("" if a is None else f" = {a}"),
+    )  # fmt: skip
 
 
 def zero_sum_potts(n_values, seed=0):

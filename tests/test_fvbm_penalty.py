@@ -80,7 +80,7 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
     weights = np.random.default_rng(3).integers(1, 4, 70).astype(float)
     binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
     parameters = model._model().pairs.potts()
-    task = CodesTask(codes, weights, np.full(6, 2), 0.1)
+    task = CodesTask.of_rows(codes, weights, np.full(6, 2), 0.1)
     assert_allclose(
         task.pair_curvature(parameters.coupling, parameters.intercept),
         binary.pair_curvature(model.coupling_, model.intercept_),
@@ -90,7 +90,7 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
 
 def test_curvature_of_independent_categories_is_exact():
     codes = categories(200).astype(np.int8)
-    task = CodesTask(codes, np.ones(200), np.array([2, 3, 4, 3]), 0.0)
+    task = CodesTask.of_rows(codes, np.ones(200), np.array([2, 3, 4, 3]), 0.0)
     coupling, intercept = task.whole(*task.initial(None, None))
     counts = [np.bincount(column) / 200 for column in codes.T]
     intercept = np.concatenate([np.log(c) - np.log(c).mean() for c in counts])

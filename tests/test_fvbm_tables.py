@@ -95,7 +95,7 @@ def test_two_values_everywhere_are_spins(alpha, missing):
         table = table[~np.isnan(table).all(axis=1)]
     codes = np.where(np.isnan(table), -1, table).astype(np.int8)
     spins = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12, missing="observed").fit(table)
-    task = CodesTask(codes, np.ones(len(codes)), np.full(4, 2), alpha)
+    task = CodesTask.of_rows(codes, np.ones(len(codes)), np.full(4, 2), alpha)
     name, solve = task.choose_solver("newton")
     monitor = Monitor(1e-12, 100)
     result = maximise(task, (None, None), solve, monitor, lambda j, *a: str(j))

@@ -38,5 +38,5 @@ def make_task(estimator, rows, batches, alpha=0.0, ordered=None):
         return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)
     codes, weights = distinct_incomplete(rows.codes, rows.weights)
     if not coding.is_binary:
-        return CodesTask(codes, weights, coding.n_values, alpha, ordered)
+        return CodesTask.of_rows(codes, weights, coding.n_values, alpha, ordered)
     return Task.of_incomplete_rows(codes, weights, alpha)

@@ -130,7 +130,7 @@ def spin_problem(network, codes, weights, alpha):
 def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
     n_values, free = network._coding.n_values, network._free_pairs()
-    task = CodesTask(*distinct_incomplete(codes, weights), n_values, network._ridge())
+    task = CodesTask.of_rows(*distinct_incomplete(codes, weights), n_values, network._ridge())
     contrasts, kept = task.contrasts, task.varying
     theta = np.concatenate(task.initial(network.coupling_, network.intercept_)[::-1])
     z = contrasts.pack(*task.problem.unpack(theta))
