@@ -319,7 +319,7 @@ SOURCES = [
         ("max(network.n_features_in_ - 1, 1)", "max(network.n_features_in_, 1)"),
         ("np.log(n_rows) * n_parameters", "np.log(len(X)) * n_parameters"),
     ]),
-    ("statistics/_likelihood_ratio.py", "test_fvbm_inference.py -k likelihood_ratios_in", [
+    ("statistics/_criteria.py", "test_fvbm_inference.py -k likelihood_ratios_in", [
         ("4 if network._coding.is_binary else 16", "4 if network._coding.is_binary else 4"),
     ]),
     ("statistics/_stability.py", "test_fvbm_bootstrap.py -k stability", [

@@ -6,11 +6,10 @@ from sklearn_boltz.statistics._centrality_stability import (
     CentralityStability,
     centrality_stability,
 )
-from sklearn_boltz.statistics._criteria import aic, bic, ebic
+from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
 from sklearn_boltz.statistics._graph import to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
 from sklearn_boltz.statistics._inference import PairwiseInference
-from sklearn_boltz.statistics._likelihood_ratio import likelihood_ratio
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
 from sklearn_boltz.statistics._standard_errors import inference
 from sklearn_boltz.statistics._thermodynamics import (

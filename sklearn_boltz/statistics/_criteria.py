@@ -1,13 +1,24 @@
-"""Information criteria: which of several networks describes the rows best."""
+"""Which of several networks describes the rows best: criteria, and a test of nested ones."""
 
 from numbers import Real
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics.covariance._network import find_curvature
+from sklearn_boltz.networks._network import Network
+from sklearn_boltz.statistics._arguments import counted, of_network, warn_of_other_rows
+from sklearn_boltz.statistics._standard_errors import check_unselected
+from sklearn_boltz.statistics.covariance._network import check_pairwise, find_curvature
+from sklearn_boltz.statistics.covariance._tests import (
+    HypothesisTest,
+    likelihood_ratio_weights,
+    weighted_chi2_sf,
+)
 
+# The share by which a penalty of two fits may differ for rounding.
+SAME = 1e-9
 ROWS = {"X": ["array-like"], "sample_weight": ["array-like", None]}
 
 
@@ -166,6 +177,102 @@ def ebic(network, X, sample_weight=None, *, gamma=0.25):
     return float(deviance + np.log(n_rows) * n_parameters + edges)
 
 
+@of_network(ROWS | {"other": [BaseEstimator]})
+def likelihood_ratio(network, X, other, sample_weight=None):
+    """Test a smaller network against this one by the composite likelihood ratio.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+    X : array-like of shape (n_samples, n_features)
+        The training data of both, without missing cells.
+    other : FVBMPseudoLikelihood
+        A network of the same columns, fitted to the same rows, with fewer couplings: those of
+        its mask `edges` must be among those of this network.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of both fits.
+
+    Returns
+    -------
+    test : HypothesisTest
+        With ``statistic, df, p_value, weights``.
+
+    Raises
+    ------
+    ValueError
+        If the networks are not nested, or were penalised differently.
+
+    Warns
+    -----
+    UserWarning
+        If these are not the rows and weights of both fits.
+
+    Notes
+    -----
+    The statistic is twice the difference of the log pseudo-likelihoods, summed over the rows,
+    less the penalties. If the smaller network is true, it is asymptotically a weighted sum of
+    independent chi-squared variables of one degree of freedom. The weights are the eigenvalues
+    of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller network [1]_,
+    and H and J those of the jackknife, see `inference`. With ``alpha="auto"`` the estimates are
+    those without the penalty. If the data separate one of the couplings f, for example as two
+    values never occur together, the weights are not known, and they and `p_value` are NaN: in
+    simulations with the weights at the smaller network a test at 5 % rejected up to 23 % of
+    true hypotheses.
+
+    References
+    ----------
+    .. [1] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+       Statistica Sinica 21(1), 5–42, 2011.
+
+    Examples
+    --------
+    The first column acts on the second, and the second on the third. Whether the first acts on the
+    third as well is a hypothesis on one coupling:
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.cumprod(rng.choice([-1, 1], size=(500, 3), p=[0.3, 0.7]), axis=1)
+    >>> everything = FVBMPseudoLikelihood(alpha=0).fit(X)
+    >>> chain = SparseFVBM(edges=[(0, 1), (1, 2)], alpha=0).fit(X)
+    >>> test = statistics.likelihood_ratio(everything, X, chain)
+    >>> test.df, round(float(test.p_value), 2)
+    (1, 0.44)
+    """
+    check_is_fitted(other)
+    check_unselected(network)
+    check_pairwise(network)
+    codes, weights = counted(network, X, sample_weight)
+    if (codes < 0).any():
+        raise ValueError(
+            "likelihood_ratio: X has missing cells, for which there is no likelihood ratio. Use "
+            "the Wald test of statistics.inference, which takes these, too."
+        )
+    if not isinstance(other, Network):
+        raise not_nested(network, f"the other is a {type(other).__name__}")
+    model = network._unpenalised(codes, weights)
+    warn_of_other_rows(other, codes, weights)
+    other = other._unpenalised(codes, weights)
+    dropped = dropped_pairs(model, other)
+    statistic = 2 * (objective_of(model, codes, weights) - objective_of(other, codes, weights))
+    if statistic < -2 * max(network.tol, other.tol):
+        raise ValueError(
+            f"likelihood_ratio: the smaller network has the higher "
+            f"pseudo-likelihood, by {-statistic / 2:.3g} nats. Fit both to these rows, with "
+            "these weights, until they converge."
+        )
+    curvature, _ = find_curvature(model, codes, weights, jackknife=True)
+    fixed = dropped[tuple(curvature.columns)]
+    if not fixed.any():
+        raise not_nested(network, "none of the couplings that the other lacks is determined")
+    statistic, df = max(float(statistic), 0.0), int(fixed.sum())
+    if curvature.is_separated()[fixed].any():
+        return HypothesisTest(statistic, df, np.nan, np.full(df, np.nan))
+    shares = likelihood_ratio_weights(curvature, fixed)
+    return HypothesisTest(statistic, df, weighted_chi2_sf(statistic, shares), shares)
+
+
 def criterion(network, X, sample_weight):
     """-2 l, the effective number of parameters, and the number of rows."""
     codes, weights = counted(network, X, sample_weight)
@@ -190,3 +297,49 @@ def log_likelihood(network, codes, weights):
     else:
         rows = network._model().log_pseudo_likelihood(codes)
     return float(weights @ rows)
+
+
+def objective_of(network, codes, weights):
+    """What the fit maximises, summed over complete rows."""
+    squares = np.vdot(network.coupling_, network.coupling_) / (
+        4 if network._coding.is_binary else 16
+    )
+    penalty = network._ridge() * weights.sum() * squares
+    return log_likelihood(network, codes, weights) - penalty
+
+
+def dropped_pairs(network, other):
+    """Which couplings of this network another one lacks, (d, d); an error if not nested."""
+    check_unselected(other)
+    check_pairwise(other)
+    if network._input_names() != other._input_names() or not np.array_equal(
+        network._coding.n_values, other._coding.n_values
+    ):
+        raise not_nested(network, "they have different columns, or columns of different values")
+    if network._objective != other._objective:
+        raise not_nested(network, "one maximises the likelihood and one the pseudo-likelihood")
+    if not np.isclose(network._ridge(), other._ridge(), rtol=SAME, atol=0):
+        raise not_nested(
+            network,
+            f"their penalties are different: alpha is {network._ridge():g} and {other._ridge():g}",
+        )
+    everything = ~np.eye(network.n_features_in_, dtype=bool)
+    ours, theirs = (
+        everything & (True if free is None else free)
+        for free in (network._free_pairs(), other._free_pairs())
+    )
+    more = np.argwhere(theirs & ~ours)
+    if len(more):
+        one, two = (network._column(j) for j in more[0])
+        raise not_nested(network, f"the other couples {one} with {two}, and this one does not")
+    if (ours == theirs).all():
+        raise not_nested(network, "both have the same couplings")
+    return ours & ~theirs
+
+
+def not_nested(network, reason):
+    """The error of networks of which one is not within the other."""
+    return ValueError(
+        f"likelihood_ratio: {reason}. Fit both to the same columns, with "
+        "the same objective and alpha, and the other with fewer pairs in `edges`."
+    )
