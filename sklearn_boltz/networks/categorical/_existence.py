@@ -10,16 +10,15 @@ from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._existence import (
-    MIN_STEP,
     NEGLIGIBLE,
     QUADRATIC,
     determined,
     distance,
     more_alpha,
     never_together,
+    recession,
     remedies,
 )
-from sklearn_boltz.networks.training._objective import largest_move
 from sklearn_boltz.networks.training._solvers import information_solver
 
 NO_MAXIMUM = (
@@ -51,7 +50,10 @@ def warning_message(contrasts, point, direction, monitor, label):
     gradient = contrasts.gradient(point)
     if direction is None or monitor.status == "max_iter":
         direction = information_solver(contrasts, point)(gradient)
-    separated = recession(contrasts, direction) if unpenalised else {}
+    separated = {}
+    if unpenalised:
+        coupling, _ = contrasts.inner(direction)
+        separated = recession(contrasts, direction, coupling, contrasts.column)
     if separated:
         return NO_MAXIMUM.format(determined(separated, label))
     remaining = float(gradient @ direction) / 2
@@ -119,22 +121,6 @@ def empty_cells(cells):
          int(states[s] - first[s]))
         for r, s in found
     ]  # fmt: skip
-
-
-def recession(contrasts, direction):
-    """Columns that a direction separates, if it is one that never lowers the objective."""
-    if largest_move(*contrasts.unpack(direction)) < MIN_STEP:
-        return {}
-    least, greatest = contrasts.gains(direction)
-    largest = max(-least.min(initial=0), greatest.max(initial=0))
-    if largest < MIN_STEP or least.min() < -0.01 * largest:
-        return {}
-    coupling, _ = contrasts.inner(direction)
-    strong = np.abs(coupling) > 0.05 * np.abs(direction).max()
-    return {
-        int(i): sorted(set(contrasts.column[strong[contrasts.column == i].any(axis=0)].tolist()))
-        for i in np.flatnonzero(greatest > 0.1 * largest)
-    }
 
 
 def move(contrasts, direction):

@@ -167,11 +167,13 @@ def existence_report(problem, point, direction=None):
     gradient = problem.gradient(point)
     if direction is None:
         direction = information_solver(problem, point)(gradient)
-    separated = recession(problem, direction) if unpenalised else {}
+    coupling, intercept = problem.unpack(direction)
+    separated = {}
+    if unpenalised:
+        separated = recession(problem, direction, coupling, np.arange(len(coupling)))
     remaining = float(gradient @ direction) / 2
     if separated or remaining <= NEGLIGIBLE or move(problem, direction) <= QUADRATIC:
         return empty, separated, remaining, None
-    coupling, intercept = problem.unpack(direction)
     strengths = np.abs(np.triu(coupling) + np.diag(intercept))
     j, k = np.unravel_index(strengths.argmax(), strengths.shape)
     return empty, separated, math.nan, (int(j), int(k))
@@ -183,7 +185,7 @@ def move(problem, direction):
     bound = largest_move(coupling, intercept)
     if bound <= QUADRATIC:
         return bound
-    least, greatest = problem.gains(coupling, intercept)
+    least, greatest = problem.gains(direction)
     return max(greatest.max(initial=0), -least.min(initial=0))
 
 
@@ -218,21 +220,34 @@ def empty_cells(n, both, single):
     return sorted(found)
 
 
-def recession(problem, direction):
-    """Variables that a direction separates, if it is one that never lowers the objective.
+def recession(problem, direction, coupling, column):
+    """Columns that a direction separates, if it is one that never lowers the objective.
 
     Where the maximum is at infinity, Newton's steps do not shrink but tend to a direction
     in which no x_ij F_ij falls; an honest maximum has no such direction.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood, Likelihood, StreamedPseudoLikelihood or Contrasts
+    direction : ndarray of shape (n_parameters,)
+    coupling : ndarray of shape (D, D)
+        The couplings of the direction.
+    column : ndarray of int of shape (D,)
+        The column that each of their rows is of.
+
+    Returns
+    -------
+    separated : dict of int to list of int
+        Columns, with those that determine them.
     """
-    coupling, intercept = problem.unpack(direction)
-    if largest_move(coupling, intercept) < MIN_STEP:
+    if largest_move(*problem.unpack(direction)) < MIN_STEP:
         return {}
-    least, greatest = problem.gains(coupling, intercept)
-    largest = max(np.abs(least).max(initial=0), np.abs(greatest).max(initial=0))
+    least, greatest = problem.gains(direction)
+    largest = max(-least.min(initial=0), greatest.max(initial=0))
     if largest < MIN_STEP or least.min() < -0.01 * largest:
         return {}
     strong = np.abs(coupling) > 0.05 * np.abs(direction).max()
     return {
-        j: np.flatnonzero(strong[j]).tolist()
+        j: np.unique(column[strong[column == j].any(axis=0)]).tolist()
         for j in np.flatnonzero(greatest > 0.1 * largest).tolist()
     }

@@ -233,12 +233,13 @@ class Likelihood:
             reach[list(term)] += abs(weight)
         return largest_move(coupling, reach)
 
-    def gains(self, coupling, intercept):
+    def gains(self, direction):
         """By how much a direction changes x_j F_j of each variable, at least and at most.
 
         There is no maximum if all rows have the greatest log-weight of a direction: the first bound
         is what all rows together lack of it.
         """
+        coupling, intercept = self.unpack(direction)
         theta = self._theta(coupling, intercept)
         lack = self.total * self._log_weights(theta).max() - theta @ self.sums
         greatest = np.abs(coupling).sum(axis=1) + np.abs(intercept)

@@ -225,9 +225,9 @@ class PseudoLikelihood:
         x, y = self.spins[j], self.spins[k]
         return both.sum(), both @ x, both @ y, both @ (x * y)
 
-    def gains(self, coupling, intercept):
+    def gains(self, direction):
         """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
-        gain = (self.spins * self.fields(coupling, intercept))[:, : self.n_rows]
+        gain = (self.spins * self.fields(*self.unpack(direction)))[:, : self.n_rows]
         return gain.min(axis=1), gain.max(axis=1)
 
     def gradient(self, point):

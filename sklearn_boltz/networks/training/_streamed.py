@@ -145,14 +145,14 @@ class StreamedPseudoLikelihood:
         """Number of rows, Σ x_j x_k and Σ x_j."""
         return self.total, self.moments, self.means
 
-    def gains(self, coupling, intercept):
+    def gains(self, direction):
         """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
-        low, high = self._sum(_gains, coupling, intercept, merge=np.maximum)
+        low, high = self._sum(_gains, direction, merge=np.maximum)
         return -low, high
 
     def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
-        least, greatest = self.gains(*self.unpack(direction))
+        least, greatest = self.gains(direction)
         return max(greatest.max(initial=0), -least.min(initial=0))
 
 
@@ -187,7 +187,7 @@ def _pair_curvature(positive, coupling, intercept, means, k, batch):
     return total
 
 
-def _gains(positive, coupling, intercept, k, batch):
+def _gains(positive, direction, k, batch):
     """The least with its sign changed, and the greatest."""
-    found = [problem.gains(coupling, intercept) for problem in _problems(positive, k, batch)]
+    found = [problem.gains(direction) for problem in _problems(positive, k, batch)]
     return np.max([(-least, greatest) for least, greatest in found], axis=0)
