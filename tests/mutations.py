@@ -373,7 +373,7 @@ SOURCES = [
         ("rise(places) < saved[g]", "rise(places) > saved[g]"),
         ("return rise(np.flatnonzero(np.isin(groups, idle)))", "return 0"),
     ]),
-    ("networks/model/_scores.py", "test_fvbm_categorical.py -k scores", [
+    ("networks/model/_gauge.py", "test_fvbm_categorical.py -k scores", [
         ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
     ]),
     ("restricted/sampling/_observed.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [

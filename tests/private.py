@@ -68,6 +68,7 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.categorical._objective import Point as CategoricalPoint
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CategoricalTask, CodesTask
+from sklearn_boltz.networks.higher_order import _likelihood as _moment_matching
 from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
 from sklearn_boltz.networks.higher_order._evidence import gains
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
@@ -76,9 +77,11 @@ from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import (
+    average_product_correction,
     block,
     block_means,
     column_of_state,
+    frobenius_scores,
     from_binary,
     state_offsets,
     to_binary,
@@ -93,7 +96,6 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
 )
 from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
@@ -114,7 +116,6 @@ from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import (
     _em,
-    _moment_matching,
     _objective,
     _sampled_likelihood,
     _streamed,

@@ -16,9 +16,9 @@ from sklearn_boltz._estimator import (
 )
 from sklearn_boltz.networks.fitting._columns import value_names
 from sklearn_boltz.networks.model import _model
+from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, Terms
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._spin_model import SpinModel, to_spins
 from sklearn_boltz.networks.sampling._figures import thermal_figures
 from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample

@@ -9,8 +9,8 @@ from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._options import checked_terms
 from sklearn_boltz.networks.fitting._tasks import make_task
 from sklearn_boltz.networks.fitting._ways import ByEM, BySampling, Direct, Plan, WithFurther
+from sklearn_boltz.networks.higher_order._likelihood import LikelihoodTask
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.networks.training._moment_matching import LikelihoodTask
 from sklearn_boltz.tables._cells import listed
 
 

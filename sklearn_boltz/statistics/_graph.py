@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz.networks.model._scores import frobenius_scores
+from sklearn_boltz.networks.model._gauge import frobenius_scores
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import PairwiseInference

@@ -4,7 +4,8 @@ The states of all columns stand one after another, like one-hot columns: the cou
 symmetric matrix of shape (Q, Q) with Q = Σ q_i, whose blocks on the diagonal are 0, and the
 intercept a vector of shape (Q,). What is added to J_ij(x_i, x_j) as a function of x_i alone, and
 taken from h_i, changes no distribution. In the zero-sum gauge every block of the coupling has
-rows and columns that sum to 0, and so does the intercept of each column.
+rows and columns that sum to 0, and so does the intercept of each column. In it, the norm of a block
+tells how strongly two columns interact.
 """
 
 import numpy as np
@@ -77,3 +78,69 @@ def from_binary(coupling, intercept):
     """The (2 d, 2 d) couplings and (2 d,) intercepts, zero-sum, of M and b."""
     signs = np.array([-1.0, 1.0])
     return np.kron(coupling, np.outer(signs, signs)), np.kron(intercept, signs)
+
+
+def frobenius_scores(coupling, n_values, ignore=None):
+    """The Frobenius norms of the blocks of a coupling in the zero-sum gauge.
+
+    Parameters
+    ----------
+    coupling : array-like of shape (Q, Q)
+        In any gauge.
+    n_values : array-like of int of shape (n_columns,)
+        The number of states of each column.
+    ignore : int or array-like of int of shape (n_columns,), default=None
+        A state, for example that of a gap, which is left out of the norm; -1 for no such state. The
+        gauge is that with all states.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_columns, n_columns)
+        Symmetric, with a diagonal of 0.
+    """
+    n_values = np.asarray(n_values)
+    starts = state_offsets(n_values)[:-1]
+    coupling, _ = to_zero_sum(coupling, np.zeros(n_values.sum()), n_values)
+    if ignore is not None:
+        ignore = np.asarray(ignore)
+        if ignore.shape not in ((), n_values.shape):
+            raise ValueError(
+                f"ignore must be one state, or one for each of the {len(n_values)} columns; got "
+                f"the shape {ignore.shape}."
+            )
+        ignore = np.broadcast_to(ignore, n_values.shape)
+        wrong = np.flatnonzero((ignore < -1) | (ignore >= n_values))
+        if len(wrong):
+            j = wrong[0]
+            raise ValueError(
+                f"ignore must be a state of each column, or -1 for none; column {j} has the states "
+                f"0 to {n_values[j] - 1}, and not {ignore[j]}."
+            )
+        left_out = (starts + ignore)[ignore >= 0]
+        coupling[left_out] = coupling[:, left_out] = 0
+    squares = np.add.reduceat(np.add.reduceat(coupling**2, starts, axis=0), starts, axis=1)
+    return np.sqrt(squares)
+
+
+def average_product_correction(scores):
+    """Scores less what the two columns have with all others: S_ij - S_i. S_.j / S_..
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_columns, n_columns)
+        Symmetric. The diagonal is not looked at: means are over the other columns.
+
+    Returns
+    -------
+    corrected : ndarray of shape (n_columns, n_columns)
+        With a diagonal of 0.
+    """
+    scores = np.array(scores, dtype=np.float64)
+    np.fill_diagonal(scores, 0)
+    d = len(scores)
+    if d < 2 or not scores.any():
+        return scores
+    means = scores.sum(axis=0) / (d - 1)
+    corrected = scores - np.outer(means, means) / means.mean()
+    np.fill_diagonal(corrected, 0)
+    return corrected
