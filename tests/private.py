@@ -238,7 +238,6 @@ from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_s
 from sklearn_boltz.restricted.training import _auto, _rows, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, find_cluster
-from sklearn_boltz.restricted.training._discriminative import Learner as DiscriminativeLearner
 from sklearn_boltz.restricted.training._discriminative import (
     Objective,
     Scale,

@@ -102,11 +102,11 @@ def test_the_example_of_the_readme_runs_without_pandas(monkeypatch):
     assert result.failed == 0
 
 
-def test_importing_and_fitting_print_nothing():
+def test_importing_and_fitting_print_nothing_and_do_not_import_matplotlib():
     code = (
-        "import numpy as np, sklearn_boltz as b\n"
+        "import sys, numpy as np, sklearn_boltz as b, sklearn_boltz.inspection\n"
         "X = np.random.default_rng(0).integers(2, size=(200, 4)); X[:, 1] = X[:, 0]\n"
-        "b.FSLLDensity().fit(X)"
+        "b.FSLLDensity().fit(X); assert 'matplotlib' not in sys.modules"
     )
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True

@@ -116,7 +116,7 @@ def test_errors_anywhere_leave_the_model_as_it_was(estimator):
 def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where):
     """The bits of the fit that was shorter; and of the whole one, once it went on."""
     length = "max_iter" if "max_iter" in estimator.get_params() else "max_components"
-    X, model = bits(), clone(estimator).set_params(**{length: 4})
+    X, model = bits(30), clone(estimator).set_params(**{length: 4})
     whole = clone(model)
     total = n_calls(whole, X)
     with CtrlC(1 + int(where * (total - 1))):
@@ -138,7 +138,7 @@ def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where
 @given(where=st.floats(0, 1))
 def test_an_interrupted_tempered_fit_has_its_best_complete_epoch(where):
     """The bits of the fit that was shorter, also where the rate is so large that it gets worse."""
-    X = bits()
+    X = bits(30)
     model = SDCPRBM(4, max_iter=5, sampler="tempered", learning_rate=1.0, random_state=0)
     total = n_calls(clone(model), X)
     with CtrlC(1 + int(where * (total - 1))):

@@ -39,7 +39,7 @@ ESTIMATORS = [
     TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
     TAPRBM(4, max_iter=3, batch_size=20, persistent=True, random_state=0),
     TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),
-    InfiniteRBM(3, n_model_samples=200, n_corrective=5, random_state=0),
+    InfiniteRBM(3, n_model_samples=200, n_bias_steps=10, n_corrective=5, random_state=0),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 UNITS = {

@@ -48,8 +48,9 @@ ESTIMATORS = [
     SDCPRBM(4, max_iter=3, random_state=0),
     TAPRBM(4, max_iter=3, random_state=0),
     TAPDBM((4, 3), pretrain_max_iter=2, max_iter=2, random_state=0),
-    InfiniteRBM(2, n_model_samples=200, early_stopping=False, random_state=0),
-]
+    InfiniteRBM(2, n_model_samples=64, n_bias_steps=10, n_corrective=10, early_stopping=False,
+                random_state=0),
+]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 DEGREES = {"Oslo": 6.0, "Rome": 16.0, "Cairo": 22.0}
 

@@ -9,18 +9,15 @@ from sklearn.datasets import load_digits
 from private import _enumeration
 from sklearn_boltz import TAPDBM, TAPRBM
 
-UNTRACKED = dict(early_stopping=False, track_likelihood=False, random_state=0)
+UNTRACKED = dict(max_iter=20, early_stopping=False, track_likelihood=False, random_state=0)
 GREY = load_digits().data[:300] / 16
 BITS = (GREY > 0.5).astype(np.float32)
 MODELS = {
-    "bits": (TAPRBM(12, learning_rate=0.2, max_iter=40), BITS),
-    "naive": (TAPRBM(20, learning_rate=0.3, max_iter=40, order=1), BITS),
-    "truncated": (
-        TAPRBM(8, visible="truncated_gaussian", learning_rate=0.15, max_iter=40),
-        GREY[:, 20:32],
-    ),
-    "gaussian": (TAPRBM(8, visible="gaussian", learning_rate=0.02, max_iter=40), GREY[:, 20:30]),
-    "deep": (TAPDBM((12, 8), learning_rate=0.2, max_iter=40, pretrain_max_iter=5), BITS),
+    "bits": (TAPRBM(12, learning_rate=0.2), BITS),
+    "naive": (TAPRBM(14, learning_rate=0.3, order=1), BITS),
+    "truncated": (TAPRBM(8, visible="truncated_gaussian", learning_rate=0.15), GREY[:, 20:32]),
+    "gaussian": (TAPRBM(8, visible="gaussian", learning_rate=0.02), GREY[:, 20:30]),
+    "deep": (TAPDBM((12, 8), learning_rate=0.2, pretrain_max_iter=5), BITS),
 }
 
 

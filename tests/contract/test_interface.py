@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_boltz
 from private import _enumeration
-from sklearn_boltz import SDCPRBM, TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, statistics, units
+from sklearn_boltz import TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, statistics, units
 
 BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
          "states"}  # fmt: skip
@@ -194,11 +194,6 @@ def test_a_number_of_hidden_units_is_one_layer():
     )
     assert_array_equal(model.components_[0], other.components_[0])
     assert clone(model).get_params()["hidden_layer_sizes"] == 4
-
-
-def test_names_of_parameters_are_in_the_signature():
-    parameters = list(inspect.signature(SDCPRBM).parameters)
-    assert parameters[0] == "n_components" and "max_iter" in parameters
 
 
 # Scores follow the parameters.

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import skops.io
 from contract.estimators import (
     META,
     MODELS,
@@ -84,6 +83,8 @@ def same(one, other):
 
 def through_skops(model):
     """What comes back, and the types of others that are to be trusted."""
+    import skops.io  # a second, which every process that collects the tests would take
+
     # Nothing besides the file tells what to trust.
     file = skops.io.dumps(model)
     trusted = skops.io.get_untrusted_types(data=file)
