@@ -88,6 +88,12 @@ class Column(NamedTuple):
         if self.unit is None:
             return _numbers(cells, self.title)
         try:
+            if cells.dtype.kind != "M":
+                cells = np.array(
+                    [None if is_missing(cell) else cell for cell in cells.tolist()], object
+                )
+                if any(isinstance(cell, Real) for cell in cells):
+                    raise TypeError("numbers are no dates")
             dates = as_dates(cells, self.unit)
         except (TypeError, ValueError):
             raise UnfitColumn(
