@@ -49,7 +49,7 @@ def extension(name, path):
         name,
         [path.as_posix()],
         depends=sorted(headers(path)),
-        include_dirs=[NUMERICS.as_posix()],
+        include_dirs=[PACKAGE.as_posix(), NUMERICS.as_posix()],
         extra_compile_args=FLAGS + EXTRA,
         extra_link_args=[flag for flag in EXTRA if flag.startswith("-fsanitize")],
     )

@@ -80,7 +80,7 @@ class Bins(NamedTuple):
         x, where = np.unique(numbers[known], return_inverse=True)
         mass = np.bincount(where, weights[known])
         is_whole = bool((x == np.floor(x)).all() and np.abs(x).max() < 2**50)
-        is_rounded = is_whole or len(x) < 0.9 * mass.sum()
+        is_rounded = bool(is_whole or len(x) < 0.9 * mass.sum())
         codes, is_atom = _grouped(x, mass, most)
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         groups = zip(np.split(x, first[1:]), np.split(mass, first[1:]), strict=True)

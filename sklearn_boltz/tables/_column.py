@@ -73,6 +73,9 @@ class Column(NamedTuple):
     def with_bins(self, cells, sample_weight, most):
         """The column with bins for its numbers; see `Bins.learn`."""
         numbers = self.finite(cells)
+        counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
+        if not counted.any():
+            return self._replace(categories=np.empty(0))
         _warn_of_codes(numbers, self.title)
         bins = Bins.learn(numbers, sample_weight, most)
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)

@@ -170,6 +170,15 @@ def test_numbers_of_all_sorts(estimator, what):
         assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
 
 
+@each([FVBMPseudoLikelihood(), FSLLDensity()])
+def test_numbers_in_rows_that_do_not_count(estimator):
+    X = wages(60)
+    X.loc[5:, "wage"] = np.nan
+    model = clone(estimator).fit(X, sample_weight=np.arange(60) > 4.0)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert model.impute(X)["wage"].isna().sum() == 55
+
+
 @each(META)
 def test_meta_estimators_take_numbers(estimator):
     X, y = with_gaps(wages()), np.arange(150) % 2
