@@ -121,7 +121,6 @@ from sklearn_boltz.networks.training import (
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
-from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import (
@@ -130,9 +129,10 @@ from sklearn_boltz.networks.training._objective import (
     distinct_rows,
     unpack,
 )
-from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
+from sklearn_boltz.networks.training._sampled_likelihood import Sampler
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm
+from sklearn_boltz.networks.training._statistics import Further, FurtherStatistics, Statistics
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
     choose_strength,

@@ -15,13 +15,13 @@ import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import fwht
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, ones_of_states
-from sklearn_boltz.networks.training._further import Further
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     BinaryObjective,
     PlainLine,
     largest_move,
 )
+from sklearn_boltz.networks.training._statistics import Further
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
