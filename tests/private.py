@@ -80,9 +80,7 @@ from sklearn_boltz.networks.model._gauge import (
     block_means,
     column_of_state,
     frobenius_scores,
-    from_binary,
     state_offsets,
-    to_binary,
     to_zero_sum,
 )
 from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
@@ -291,7 +289,6 @@ from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
     as_matrices,
     as_parameters,
-    contrast,
     contrasts_curvature,
     fitted_places,
     parameter_index,
