@@ -70,7 +70,7 @@ from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.networks.higher_order._selection import Network, refit
+from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps

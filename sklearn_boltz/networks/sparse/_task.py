@@ -11,7 +11,7 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
-    Path,
+    PenaltyPath,
     alpha_grid,
     ebic,
     held_out,
@@ -176,7 +176,7 @@ class SparseTask:
         if penalty.norms(theta)[weights > 0].any():
             solver = Solver(network)
         else:
-            path = Path(network, theta, weights, self.form, self.tol, PATH_ITER)
+            path = PenaltyPath(network, theta, weights, self.form, self.tol, PATH_ITER)
             solver, state = path.solver, path.lead_to(alpha)
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
@@ -245,7 +245,7 @@ def select_alpha(task, codes, weights, *, how, gamma, cv):
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
     theta = network.theta(Pairs(*task.initial(None, None)))
-    return Path(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
+    return PenaltyPath(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
 
 
 def problem_of(task, codes, weights):

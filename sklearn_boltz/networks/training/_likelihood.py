@@ -27,7 +27,7 @@ from sklearn_boltz.networks.training._statistics import Further
 MAX_COLUMNS = 25
 
 
-class Point(NamedTuple):
+class ExactPoint(NamedTuple):
     """Parameters, the objective there, and moments of the model.
 
     Attributes
@@ -133,7 +133,7 @@ class Likelihood(BinaryObjective):
             counts = np.bincount(self._ones, table)[counts] / mass
         products = fwht(table, overwrite_a=True, n_jobs=-1)[self._products] / mass
         expected = np.append(products[self._singles], counts)
-        return Point(theta, coupling, intercept, float(value), expected, products)
+        return ExactPoint(theta, coupling, intercept, float(value), expected, products)
 
     def _log_weights(self, theta):
         """θ·t(x) of all states, without the potential."""
