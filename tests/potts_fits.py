@@ -222,3 +222,43 @@ def zero_sum_covariance(task, coupling, intercept):
         loadings = contrasts.loadings()
         covariance[np.ix_(place, place)] = loadings @ curvature.covariance() @ loadings.T
     return covariance
+
+
+def to_binary(coupling, intercept, n_values):
+    """M and b of columns of two states each, of which the second is +1 and the first -1.
+
+    In x in {-1, 1}: P(x) ∝ exp(½ xᵀ M x + bᵀ x).
+    """
+    n_values = np.asarray(n_values)
+    assert (n_values == 2).all()
+    coupling, intercept = to_zero_sum(coupling, intercept, n_values)
+    return np.ascontiguousarray(coupling[1::2, 1::2]), intercept[1::2].copy()
+
+
+def from_binary(coupling, intercept):
+    """The (2 d, 2 d) couplings and (2 d,) intercepts, zero-sum, of M and b."""
+    signs = np.array([-1.0, 1.0])
+    return np.kron(coupling, np.outer(signs, signs)), np.kron(intercept, signs)
+
+
+def contrast(weights, estimate, covariance):
+    """A weighted sum of parameters, and its standard error.
+
+    With 1 for J_ij(a, b) and -1 for J_ij(a, c), say, it is how much more state a of column i goes
+    with state b of column j than with c.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_parameters,) or (n_contrasts, n_parameters)
+    estimate : ndarray of shape (n_parameters,)
+    covariance : ndarray of shape (n_parameters, n_parameters)
+
+    Returns
+    -------
+    value, std_err : float or ndarray of shape (n_contrasts,)
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    used = np.flatnonzero(np.atleast_2d(weights).any(axis=0))
+    part = weights[..., used]
+    variance = np.einsum("...p,pq,...q->...", part, covariance[np.ix_(used, used)], part)
+    return part @ estimate[used], np.sqrt(np.maximum(variance, 0))

@@ -70,7 +70,7 @@ from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.networks.higher_order._selection import Network, refit
+from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
@@ -80,9 +80,7 @@ from sklearn_boltz.networks.model._gauge import (
     block_means,
     column_of_state,
     frobenius_scores,
-    from_binary,
     state_offsets,
-    to_binary,
     to_zero_sum,
 )
 from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
@@ -121,7 +119,6 @@ from sklearn_boltz.networks.training import (
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
-from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import (
@@ -130,9 +127,10 @@ from sklearn_boltz.networks.training._objective import (
     distinct_rows,
     unpack,
 )
-from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
+from sklearn_boltz.networks.training._sampled_likelihood import Sampler
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm
+from sklearn_boltz.networks.training._statistics import Further, FurtherStatistics, Statistics
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
     choose_strength,
@@ -290,7 +288,6 @@ from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
     as_matrices,
     as_parameters,
-    contrast,
     contrasts_curvature,
     fitted_places,
     parameter_index,

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import differences, enumerate_states, random_potts, random_spins
-from potts_fits import fit_all_states, fit_categorical, fit_sites, zero_sum_covariance
+from potts_fits import (
+    contrast,
+    fit_all_states,
+    fit_categorical,
+    fit_sites,
+    from_binary,
+    to_binary,
+    zero_sum_covariance,
+)
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, norm, spearmanr
 
@@ -25,14 +33,11 @@ from private import (
     as_parameters,
     average_product_correction,
     block,
-    contrast,
     distinct_codes,
     find_patterns,
     frobenius_scores,
-    from_binary,
     parameter_index,
     state_offsets,
-    to_binary,
     to_zero_sum,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics

@@ -22,8 +22,8 @@ from private import (
     InteractionModel,
     InteractionPseudoLikelihood,
     Likelihood,
-    Network,
     PseudoLikelihood,
+    TermNetwork,
     _likelihood_task,
     best_triples,
     gains,
@@ -135,7 +135,7 @@ def gain_of(term, X, present=False, alpha=0.0):
     """What `gains` says of a term, in a fit with or without it."""
     pairs = PseudoLikelihood(np.ascontiguousarray(2.0 * X.T - 1), np.ones(len(X)), alpha)
     d, terms = X.shape[1], [term] if present else []
-    start = Network(np.zeros((d, d)), np.zeros(d), [], np.zeros(0))
+    start = TermNetwork(np.zeros((d, d)), np.zeros(d), [], np.zeros(0))
     found = refit(pairs, start, terms, 1e-6)
     problem = InteractionPseudoLikelihood(pairs, terms)
     tanh = problem.tanh(found.coupling, found.intercept, found.weights)

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import assert_sampled, enumerate_states, random_potts
+from potts_fits import to_binary
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from private import CodesTask, to_binary, to_zero_sum
+from private import CodesTask, to_zero_sum
 from private import SolverMonitor as Monitor
 from private import maximise_network as maximise
 from sklearn_boltz import FVBMPseudoLikelihood, statistics

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from contract.once import once
 
-from private import CategoricalPseudoLikelihood, to_binary
+from private import CategoricalPseudoLikelihood
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM, statistics
 from sklearn_boltz.statistics import stability_selection
 
@@ -120,7 +120,6 @@ CASES = {
     "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
     ),
-    "spins of a column with three states": lambda: to_binary(np.zeros((5, 5)), np.zeros(5), [2, 3]),
     "a graph of another network": lambda: statistics.to_networkx(
         fit(BITS, alpha=0.1), inference_of_bits()
     ),

@@ -10,7 +10,7 @@ columns of two states, the one that follows from b and m of ±1 is √2 b and 2 
 import numpy as np
 
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis
+from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis, to_zero_sum
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     GradientPoint,
@@ -166,6 +166,13 @@ class Contrasts:
         known = self.problem.cells.codes >= 0
         residuals *= known[:, self.column]
         return residuals
+
+    def away(self, i, j, a, b):
+        """The direction in which x_i = a and x_j = b become less probable together."""
+        offsets = self.problem.offsets
+        coupling, r, s = np.zeros((offsets[-1],) * 2), offsets[i] + a, offsets[j] + b
+        coupling[r, s] = coupling[s, r] = -1
+        return self.pack(*to_zero_sum(coupling, np.zeros(offsets[-1]), self.n_values))
 
     def strengths(self, direction):
         """How much a direction changes the K of each pair, and on the diagonal η, at most."""

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._estimator import N_NAMES, find_stack_level
 from sklearn_boltz.networks.sparse._dependent import LEVEL, dependent_pairs
-from sklearn_boltz.networks.sparse._task import Choice, SparseTask
+from sklearn_boltz.networks.sparse._task import SparseTask
 
 
 def sparse_task(estimator, task, rows):
@@ -45,8 +45,8 @@ def sparse_task(estimator, task, rows):
         return sparse, {"alpha_": sparse.alpha}
     if len(task.varying) < 2:
         return sparse, sparse.without_pairs()
-    choice = Choice(alpha, estimator.ebic_gamma, estimator.cv)
-    found = sparse.choose(choice, rows.codes, rows.weights)
+    options = {"how": alpha, "gamma": estimator.ebic_gamma, "cv": estimator.cv}
+    found = sparse.choose(rows.codes, rows.weights, **options)
     if alpha == "ebic" and not sparse.has_pairs():
         _warn_of_empty(estimator, sparse, rows)
     return sparse, found

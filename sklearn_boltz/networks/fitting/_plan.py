@@ -11,11 +11,11 @@ from sklearn_boltz.networks.higher_order._likelihood import further_of
 from sklearn_boltz.networks.higher_order._selection import MAX_ROUNDS, fit_terms, whole
 from sklearn_boltz.networks.training import _em
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.networks.training._further import FurtherStatistics
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import distinct_rows
 from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
 from sklearn_boltz.networks.training._solvers import Monitor, Recorder, newton
+from sklearn_boltz.networks.training._statistics import FurtherStatistics
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._batches import fresh
 

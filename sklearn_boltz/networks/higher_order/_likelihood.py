@@ -8,8 +8,8 @@ import numpy as np
 from sklearn_boltz.networks.higher_order._evidence import empty_term
 from sklearn_boltz.networks.training._existence import without_maximum
 from sklearn_boltz.networks.training._fit import Task
-from sklearn_boltz.networks.training._further import Further
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
+from sklearn_boltz.networks.training._statistics import Further
 
 
 class LikelihoodTask(Task):

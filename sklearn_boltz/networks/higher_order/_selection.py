@@ -23,7 +23,7 @@ MAX_ROUNDS, MAX_ITER = 100, 5000
 ROUGH = 0.1
 
 
-class Network(NamedTuple):
+class TermNetwork(NamedTuple):
     """A fitted network.
 
     Attributes
@@ -79,7 +79,7 @@ def select(pairs: PseudoLikelihood, network, max_order, price, end_round):
     Parameters
     ----------
     pairs : PseudoLikelihood
-    network : Network
+    network : TermNetwork
         Where to begin: the fit of the pairs.
     max_order : int
         Number of columns of a term at most.
@@ -89,7 +89,7 @@ def select(pairs: PseudoLikelihood, network, max_order, price, end_round):
 
     Returns
     -------
-    network : Network
+    network : TermNetwork
     """
     refused = set()
     if len(pairs.means) < 3:
@@ -166,7 +166,7 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
     pairs = task.problem
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
-    network = Network(*task.initial(*initial), [], np.zeros(0), allowed)
+    network = TermNetwork(*task.initial(*initial), [], np.zeros(0), allowed)
     status, is_over = "interrupted", False
 
     def end_round(network):

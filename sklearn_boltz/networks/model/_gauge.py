@@ -62,24 +62,6 @@ def block_means(values, n_values):
     return np.add.reduceat(values, starts, axis=-1) / n_values
 
 
-def to_binary(coupling, intercept, n_values):
-    """M and b of columns of two states each, of which the second is +1 and the first -1.
-
-    In x in {-1, 1}: P(x) ∝ exp(½ xᵀ M x + bᵀ x).
-    """
-    n_values = np.asarray(n_values)
-    if (n_values != 2).any():
-        raise ValueError("Every column must have two states.")
-    coupling, intercept = to_zero_sum(coupling, intercept, n_values)
-    return np.ascontiguousarray(coupling[1::2, 1::2]), intercept[1::2].copy()
-
-
-def from_binary(coupling, intercept):
-    """The (2 d, 2 d) couplings and (2 d,) intercepts, zero-sum, of M and b."""
-    signs = np.array([-1.0, 1.0])
-    return np.kron(coupling, np.outer(signs, signs)), np.kron(intercept, signs)
-
-
 def contrast_basis(n_values):
     """Orthonormal contrasts of the states of each column, of shape (Q, Σ (q_i - 1)).
 

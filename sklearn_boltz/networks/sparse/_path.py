@@ -22,7 +22,7 @@ SHARE = 1e-3
 STEP = 0.5
 
 
-class Path:
+class PenaltyPath:
     """The minima for falling penalties, each found from the one before.
 
     Parameters
@@ -122,7 +122,7 @@ def select(path, alphas, criterion):
 
     Parameters
     ----------
-    path : Path
+    path : PenaltyPath
     alphas : ndarray of shape (n_alphas, n_parts)
     criterion : callable
         Of penalties and the state there, a number of each part.
@@ -195,7 +195,7 @@ def refit(path, state, present, savings):
 
     Parameters
     ----------
-    path : Path
+    path : PenaltyPath
     state : State
     present : ndarray of bool of shape (d, d)
     savings : ndarray of shape (d, d)

@@ -1,7 +1,6 @@
 """What is to be fitted, with a penalty that selects pairs of columns."""
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -12,7 +11,7 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
-    Path,
+    PenaltyPath,
     alpha_grid,
     ebic,
     held_out,
@@ -85,26 +84,29 @@ class SparseTask:
         """The solver that runs, and its name."""
         return "prox-newton", self.solve
 
-    def choose(self, choice, codes, weights):
+    def choose(self, codes, weights, *, how, gamma, cv):
         """Choose the strength of the penalty, and begin the fit there.
 
         Parameters
         ----------
-        choice : Choice
         codes, weights : ndarray
             The rows of the table, in their order.
+        how : {"ebic", "cv"}
+        gamma : float
+            Of the EBIC.
+        cv : int, splitter or iterable
 
         Returns
         -------
         found : dict
             The attributes `alpha_`, `alphas_` and `path_`.
         """
-        selected = choice.select(self, codes, weights)
+        selected = select_alpha(self, codes, weights, how=how, gamma=gamma, cv=cv)
         self.start = selected.theta
         alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
         self.alpha = alpha if self.nodewise else float(alpha[0])
         found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
-        return {"alpha_": found} | attributes_of_path(self, choice, selected)
+        return {"alpha_": found} | attributes_of_path(self, how, selected)
 
     def without_pairs(self):
         """The same attributes where there is no pair to choose."""
@@ -174,7 +176,7 @@ class SparseTask:
         if penalty.norms(theta)[weights > 0].any():
             solver = Solver(network)
         else:
-            path = Path(network, theta, weights, self.form, self.tol, PATH_ITER)
+            path = PenaltyPath(network, theta, weights, self.form, self.tol, PATH_ITER)
             solver, state = path.solver, path.lead_to(alpha)
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
@@ -219,57 +221,31 @@ class SparseTask:
         """With a penalty there is one."""
 
 
-class Choice(NamedTuple):
-    """How the strength of the penalty is chosen.
-
-    Attributes
-    ----------
-    how : {"ebic", "cv"}
-    gamma : float
-        Of the EBIC.
-    cv : int, splitter or iterable
-    """
-
-    how: str
-    gamma: float
-    cv: object
-
-    def select(self, task, codes, weights):
-        """Follow a path.
-
-        Parameters
-        ----------
-        task : SparseTask
-        codes, weights : ndarray
-            The rows of the table, in their order.
-
-        Returns
-        -------
-        selected : Selected
-        """
-        network, path = task.network, task_path(task, task.network)
-        alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
-        if self.how == "ebic":
-            selected = select(path, alphas, lambda _, state: ebic(path, state, self.gamma))
-            # Of blocks, the criterion is that of a refit: it tells pairs, not how much they shrink.
-            return selected.least_shrunk(network) if network.is_categorical else selected
-        pairs = [
-            (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
-             network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
-            for fit, held in check_cv(self.cv).split(codes)
-        ]  # fmt: skip
-        total = sum(other.total for _, other in pairs)
-        return select(
-            path,
-            alphas,
-            lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
-        )
+def select_alpha(task, codes, weights, *, how, gamma, cv):
+    """Follow a path; -> `Selected`. See `SparseTask.choose`."""
+    network, path = task.network, task_path(task, task.network)
+    alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
+    if how == "ebic":
+        selected = select(path, alphas, lambda _, state: ebic(path, state, gamma))
+        # Of blocks, the criterion is that of a refit: it tells pairs, not how much they shrink.
+        return selected.least_shrunk(network) if network.is_categorical else selected
+    pairs = [
+        (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
+         network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
+        for fit, held in check_cv(cv).split(codes)
+    ]  # fmt: skip
+    total = sum(other.total for _, other in pairs)
+    return select(
+        path,
+        alphas,
+        lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
+    )
 
 
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
     theta = network.theta(Pairs(*task.initial(None, None)))
-    return Path(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
+    return PenaltyPath(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
 
 
 def problem_of(task, codes, weights):
@@ -292,13 +268,13 @@ def numbered(task, codes):
     return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.varying]]
 
 
-def attributes_of_path(task, choice, selected):
+def attributes_of_path(task, how, selected):
     """The attributes `alphas_` and `path_`.
 
     Parameters
     ----------
     task : SparseTask
-    choice : Choice
+    how : {"ebic", "cv"}
     selected : Selected
 
     Returns
@@ -307,7 +283,7 @@ def attributes_of_path(task, choice, selected):
     """
     network = task.network
     degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
-    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
+    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[how]
     if task.nodewise:
         alphas = among_all(task, selected.alphas, np.nan)
         score = among_all(task, selected.criterion, np.nan)

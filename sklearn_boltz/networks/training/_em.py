@@ -72,7 +72,7 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, labe
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
     if solver == "newton":
-        solve = task.with_newton(KeptNewton())
+        solve = task.with_newton(kept_newton())
     status = "interrupted"
     try:
         maximum = maximise(
@@ -141,26 +141,26 @@ def _is_enough(monitor):
     return monitor.rise < SHARE * (monitor.values[1] - monitor.values[0])
 
 
-class KeptNewton:
+def kept_newton():
     """Newton's method with a matrix that is kept from one round to the next while it serves."""
+    solve = None
 
-    def __init__(self):
-        self._solve = None
-
-    def __call__(self, problem, point, monitor):
-        """Climb; -> the point, and None."""
+    def climb(problem, point, monitor):
+        nonlocal solve
         before = math.inf
         while not monitor(point):
             gradient = problem.gradient(point)
-            direction = None if self._solve is None else self._solve(gradient)
+            direction = None if solve is None else solve(gradient)
             gain = math.inf if direction is None else gradient @ direction / 2
             if direction is None or gain > before / 10:
-                self._solve = information_solver(problem, point, np.float32)
-                direction = self._solve(gradient)
+                solve = information_solver(problem, point, np.float32)
+                direction = solve(gradient)
                 gain = gradient @ direction / 2
             before = gain
             point = line_search(problem, point, direction, 2 * gain)
         return point, None
+
+    return climb
 
 
 def _message(task, status, max_rounds, label):

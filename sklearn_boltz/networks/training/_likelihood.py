@@ -15,19 +15,19 @@ import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import fwht
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, ones_of_states
-from sklearn_boltz.networks.training._further import Further
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
+    BinaryObjective,
     PlainLine,
-    PseudoLikelihood,
     largest_move,
 )
+from sklearn_boltz.networks.training._statistics import Further
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
 
 
-class Point(NamedTuple):
+class ExactPoint(NamedTuple):
     """Parameters, the objective there, and moments of the model.
 
     Attributes
@@ -50,7 +50,7 @@ class Point(NamedTuple):
     products: np.ndarray
 
 
-class Likelihood:
+class Likelihood(BinaryObjective):
     """Σ_i w_i θ·t(x_i) - N ln Z - ½ α N (Σ_{j<k} m_jk² + Σ_t θ_t²), exactly.
 
     The sufficient statistics t(x) are the x_j, the x_j x_k, and further ones. The solvers take it
@@ -74,13 +74,6 @@ class Likelihood:
     """
 
     name = "log-likelihood"
-    observed = None  # no cell is missing
-    advice = PseudoLikelihood.advice
-    empty_cells = PseudoLikelihood.empty_cells
-    rarest_cell = PseudoLikelihood.rarest_cell
-    pair_sums = PseudoLikelihood.pair_sums
-    strengths = PseudoLikelihood.strengths
-    pack = PseudoLikelihood.pack
 
     def __init__(self, pairs, further=None):
         self.pairs, self.further = pairs, further or Further(len(pairs.means), [])
@@ -91,7 +84,7 @@ class Likelihood:
             self.total, self.moments, sums = further.sums(pairs)
         self.upper = np.triu_indices(d, 1)
         self.sums = np.append(self.pack(self.moments, self.means), sums)
-        self.n_parameters, self.n_pairs = len(self.sums), d + len(self.upper[0])
+        self.n_pairs = d + len(self.upper[0])
         bits, (j, k) = 1 << np.arange(d), self.upper
         terms = [bits[list(term)].sum() for term in self.further.terms]
         self.terms = np.concatenate([bits, bits[j] | bits[k], terms]).astype(np.int64)
@@ -101,6 +94,11 @@ class Likelihood:
         self._products, places = np.unique(np.append(both, self.terms), return_inverse=True)
         self._pairs, self._singles = np.split(places, [len(both)])
         self._ones = d - ones_of_states(d) if len(self.further.counts) else None
+
+    @property
+    def n_parameters(self):
+        """Of pairs, and of what is further."""
+        return len(self.sums)
 
     def unpack(self, theta):
         """Couplings and intercepts."""
@@ -135,7 +133,7 @@ class Likelihood:
             counts = np.bincount(self._ones, table)[counts] / mass
         products = fwht(table, overwrite_a=True, n_jobs=-1)[self._products] / mass
         expected = np.append(products[self._singles], counts)
-        return Point(theta, coupling, intercept, float(value), expected, products)
+        return ExactPoint(theta, coupling, intercept, float(value), expected, products)
 
     def _log_weights(self, theta):
         """θ·t(x) of all states, without the potential."""

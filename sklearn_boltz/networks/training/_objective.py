@@ -102,7 +102,80 @@ class PlainLine(NamedTuple):
         """No-op, too."""
 
 
-class PseudoLikelihood:
+class BinaryObjective:
+    """What objectives of binary columns have in common.
+
+    A child has `total`, `penalty`, `means`, `moments`, `upper`, `observed` and `cell_sums`.
+    """
+
+    # What else to do where there is no maximum.
+    advice = ""
+    observed = None  # no cell is missing
+
+    @property
+    def n_parameters(self):
+        """d + d (d - 1) / 2."""
+        return len(self.means) + len(self.upper[0])
+
+    def pack(self, coupling, intercept):
+        """θ from the two arrays."""
+        return np.concatenate([intercept, coupling[self.upper]])
+
+    def unpack(self, theta):
+        """The two arrays from θ."""
+        return unpack(theta, len(self.means))
+
+    def empty_cells(self):
+        """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
+
+        If x_j = s never meets x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never
+        lowers the pseudo-likelihood.
+        """
+        n, both, single = self.cell_sums()
+        found, first = [], single[:, None] if single.ndim == 1 else single
+        for s in (-1, 1):
+            for t in (-1, 1):
+                count = n + s * first + t * first.T + s * t * both
+                j, k = np.nonzero(np.triu(count < 0.5, 1))
+                found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
+        return sorted(found)
+
+    def rarest_cell(self, j, k):
+        """The number of rows with the rarest pair of values of two variables, and these values.
+
+        With j = k, of the rarer value of one variable.
+        """
+        n, first, second, both = self.pair_sums(j, k)
+        if j == k:
+            return min(((n + s * first) / 2, s, s) for s in (-1, 1))
+        return min(
+            ((n + s * first + t * second + s * t * both) / 4, s, t)
+            for s in (-1, 1)
+            for t in (-1, 1)
+        )
+
+    def pair_sums(self, j, k):
+        """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
+        if self.observed is None:
+            return self.total, self.means[j], self.means[k], self.moments[j, k]
+        both = self.weights * self.observed[j] * self.observed[k]
+        x, y = self.spins[j], self.spins[k]
+        return both.sum(), both @ x, both @ y, both @ (x * y)
+
+    def away(self, j, k, s, t):
+        """The direction in which x_j = s and x_k = t become less probable together."""
+        coupling, intercept = np.zeros_like(self.moments), np.zeros_like(self.means)
+        coupling[j, k] = coupling[k, j] = -s * t
+        intercept[[j, k]] = -s, -t
+        return self.pack(coupling, intercept)
+
+    def strengths(self, direction):
+        """How much a direction changes each coupling, and on the diagonal each intercept."""
+        coupling, intercept = self.unpack(direction)
+        return np.abs(coupling + np.diag(intercept))
+
+
+class PseudoLikelihood(BinaryObjective):
     """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N Σ_{j<k} m_jk², with F = M x + b.
 
     N = Σ_i w_i: of the means per row, the penalty is ½ α Σ_{j<k} m_jk². A missing cell has no term
@@ -128,8 +201,6 @@ class PseudoLikelihood:
     """
 
     name = "log pseudo-likelihood"
-    # What else to do where there is no maximum.
-    advice = ""
 
     def __init__(self, spins, weights, alpha=0.0):
         padding = -spins.shape[1] % N_LANES
@@ -150,24 +221,11 @@ class PseudoLikelihood:
         self.recycle(weighted)
 
     @property
-    def n_parameters(self):
-        """d + d (d - 1) / 2."""
-        return len(self.means) + len(self.upper[0])
-
-    @property
     def n_terms(self):
         """Number of observed cells, weighted."""
         if self.observed is None:
             return len(self.means) * self.total
         return float((self.observed @ self.weights).sum())
-
-    def pack(self, coupling, intercept):
-        """θ from the two arrays."""
-        return np.concatenate([intercept, coupling[self.upper]])
-
-    def unpack(self, theta):
-        """The two arrays from θ."""
-        return unpack(theta, len(self.means))
 
     def array(self):
         """An array like the data, with any content: new ones would cost page faults."""
@@ -218,48 +276,6 @@ class PseudoLikelihood:
             return spins.shape[1], spins @ spins.T, spins.sum(axis=1)
         observed = self.observed[:, : self.n_rows]
         return observed @ observed.T, spins @ spins.T, spins @ observed.T
-
-    def empty_cells(self):
-        """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
-
-        If x_j = s never meets x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never
-        lowers the pseudo-likelihood.
-        """
-        n, both, single = self.cell_sums()
-        found, first = [], single[:, None] if single.ndim == 1 else single
-        for s in (-1, 1):
-            for t in (-1, 1):
-                count = n + s * first + t * first.T + s * t * both
-                j, k = np.nonzero(np.triu(count < 0.5, 1))
-                found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
-        return sorted(found)
-
-    def rarest_cell(self, j, k):
-        """The number of rows with the rarest pair of values of two variables, and these values.
-
-        With j = k, of the rarer value of one variable.
-        """
-        n, first, second, both = self.pair_sums(j, k)
-        if j == k:
-            return min(((n + s * first) / 2, s, s) for s in (-1, 1))
-        return min(
-            ((n + s * first + t * second + s * t * both) / 4, s, t)
-            for s in (-1, 1)
-            for t in (-1, 1)
-        )
-
-    def pair_sums(self, j, k):
-        """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
-        if self.observed is None:
-            return self.total, self.means[j], self.means[k], self.moments[j, k]
-        both = self.weights * self.observed[j] * self.observed[k]
-        x, y = self.spins[j], self.spins[k]
-        return both.sum(), both @ x, both @ y, both @ (x * y)
-
-    def strengths(self, direction):
-        """How much a direction changes each coupling, and on the diagonal each intercept."""
-        coupling, intercept = self.unpack(direction)
-        return np.abs(coupling + np.diag(intercept))
 
     def gains(self, direction):
         """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""

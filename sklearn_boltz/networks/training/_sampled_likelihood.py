@@ -19,6 +19,7 @@ from sklearn_boltz.networks.training._existence import apart
 from sklearn_boltz.networks.training._fit import result_of
 from sklearn_boltz.networks.training._objective import penalty_of_sum
 from sklearn_boltz.networks.training._solvers import Monitor
+from sklearn_boltz.networks.training._statistics import Statistics
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
@@ -45,115 +46,6 @@ FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP = 0.1, 0.6, 0.8
 SMALL_LOSS = 0.01
 # Iterations of conjugate gradients for a step, and how exact it is.
 MAX_CG, CG_TOL = 50, 0.05
-
-
-class Statistics:
-    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), in the data.
-
-    With the means μ of the data taken off, terms of one and of two columns hardly go together,
-    which makes moments less noisy and steps longer. θ are the parameters of these terms.
-
-    Parameters
-    ----------
-    problem : PseudoLikelihood or StreamedPseudoLikelihood
-        Of complete rows.
-
-    Attributes
-    ----------
-    moments, variances : ndarray of shape (n_parameters,)
-        Means and variances of the terms.
-    """
-
-    def __init__(self, problem):
-        self.total, self.alpha = problem.total, problem.penalty / problem.total
-        self.mean = problem.means / problem.total
-        self.upper = np.triu_indices(len(self.mean), 1)
-        self._set(problem.moments / problem.total)
-
-    def _set(self, products):
-        """Set moments and variances, from the means of x_j x_k."""
-        covariance = products - np.outer(self.mean, self.mean)
-        self.moments = self.pack(np.zeros_like(self.mean), covariance)
-        # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
-        alone, means = 1 - self.mean**2, np.outer(self.mean, self.mean)
-        both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
-        self.variances = self.pack(alone, both)
-
-    def pack(self, single, pair):
-        """One vector, from numbers of columns and of pairs."""
-        return np.concatenate([single, pair[self.upper]])
-
-    def theta(self, coupling, intercept):
-        """θ of a network."""
-        return self.pack(intercept + coupling @ self.mean, coupling)
-
-    def parameters(self, theta):
-        """Couplings and intercepts of θ."""
-        d = len(self.mean)
-        coupling = np.zeros((d, d))
-        coupling[self.upper] = theta[d:]
-        coupling += coupling.T
-        return coupling, theta[:d] - coupling @ self.mean
-
-    def model(self, theta):
-        """The distribution."""
-        return SpinModel(*self.parameters(theta))
-
-    def log_weights(self, theta, states):
-        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
-        d = len(self.mean)
-        half = np.zeros((d, d), dtype=states.dtype)
-        half[self.upper] = theta[d:]
-        own = states @ half + theta[:d].astype(states.dtype)
-        return np.einsum("ij,ij->i", own, states, dtype=np.float64)
-
-    def covariances_with(self, values, states):
-        """Covariances of the terms with a number of each state."""
-        values = (values - values.mean()).astype(states.dtype) / len(values)
-        weighted = states * values[:, np.newaxis]
-        return self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
-
-    def sums(self, states, conditional):
-        """Sums of the terms over each group of states, (n_groups, n_parameters).
-
-        By conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise.
-        """
-        pair = states.transpose(0, 2, 1) @ conditional
-        pair = (pair + pair.transpose(0, 2, 1)) / 2
-        single = conditional.sum(axis=1)
-        return np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
-
-    def penalty(self, theta):
-        """½ α Σ m_jk²."""
-        return self.alpha / 2 * np.vdot(theta[len(self.mean) :], theta[len(self.mean) :])
-
-    def penalty_slope(self, theta):
-        """Its derivative."""
-        slope = self.alpha * theta
-        slope[: len(self.mean)] = 0
-        return slope
-
-    def log_likelihood(self, theta, log_partition):
-        """The mean of the rows, less the penalty."""
-        coupling, intercept = self.parameters(theta)
-        d = len(self.mean)
-        products = np.zeros((d, d))
-        products[self.upper] = self.moments[d : d + len(self.upper[0])]
-        products += np.outer(self.mean, self.mean)
-        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
-        return weight + self.constant(theta) - log_partition - self.penalty(theta)
-
-    def constant(self, theta):
-        """What other terms than those of pairs add to the mean log-weight of the rows."""
-        return 0.0
-
-    def name(self, place, label):
-        """What a message calls a term."""
-        d = len(self.mean)
-        if place < d:
-            return f"the mean of {label(place)}"
-        j, k = (label(places[place - d]) for places in self.upper)
-        return f"the covariance of {j} and {k}"
 
 
 class Sample(NamedTuple):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.networks.training._objective import (
+    BinaryObjective,
     GradientPoint,
     PlainLine,
     PseudoLikelihood,
@@ -78,7 +79,7 @@ def spins_in_parts(positive):
         yield 2.0 * positive[start : start + step].T - 1.0
 
 
-class StreamedPseudoLikelihood:
+class StreamedPseudoLikelihood(BinaryObjective):
     """What `PseudoLikelihood` is, by a pass over the batches for each question.
 
     Parameters
@@ -100,15 +101,6 @@ class StreamedPseudoLikelihood:
         self.upper = np.triu_indices(len(self.means), 1)
 
     name = PseudoLikelihood.name
-    observed = None  # no cell is missing
-    advice = PseudoLikelihood.advice
-    n_parameters = PseudoLikelihood.n_parameters
-    empty_cells = PseudoLikelihood.empty_cells
-    rarest_cell = PseudoLikelihood.rarest_cell
-    pair_sums = PseudoLikelihood.pair_sums
-    strengths = PseudoLikelihood.strengths
-    pack = PseudoLikelihood.pack
-    unpack = PseudoLikelihood.unpack
 
     def _sum(self, function, *arguments, merge=add):
         return self.batches.map_reduce(partial(function, self.positive, *arguments), merge)

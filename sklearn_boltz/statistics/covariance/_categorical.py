@@ -74,26 +74,3 @@ def fitted_places(task):
     whole[rows, columns] = whole[columns, rows] = pairs
     inner = whole[np.ix_(task.states, task.states)]
     return as_parameters(inner, task.states, task.problem.n_values)
-
-
-def contrast(weights, estimate, covariance):
-    """A weighted sum of parameters, and its standard error.
-
-    With 1 for J_ij(a, b) and -1 for J_ij(a, c), say, it is how much more state a of column i goes
-    with state b of column j than with c.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_parameters,) or (n_contrasts, n_parameters)
-    estimate : ndarray of shape (n_parameters,)
-    covariance : ndarray of shape (n_parameters, n_parameters)
-
-    Returns
-    -------
-    value, std_err : float or ndarray of shape (n_contrasts,)
-    """
-    weights = np.asarray(weights, dtype=np.float64)
-    used = np.flatnonzero(np.atleast_2d(weights).any(axis=0))
-    part = weights[..., used]
-    variance = np.einsum("...p,pq,...q->...", part, covariance[np.ix_(used, used)], part)
-    return part @ estimate[used], np.sqrt(np.maximum(variance, 0))

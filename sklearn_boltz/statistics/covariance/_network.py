@@ -26,8 +26,7 @@ from sklearn_boltz.statistics.covariance._curvature import (
     restricted_curvature,
 )
 from sklearn_boltz.statistics.covariance._separation import (
-    empty_pairs_of_contrasts,
-    empty_pairs_of_spins,
+    empty_pairs,
     separated_by_contrasts,
     separated_by_spins,
 )
@@ -90,7 +89,7 @@ def spin_curvature(network, codes, weights, jackknife):
             codes[:, kept], weights, model, coordinates, kept, network._free_pairs()
         )
         problem = spin_problem(network, codes, weights, alpha)
-        found = found._replace(separated=empty_pairs_of_spins(problem, found.places))
+        found = found._replace(separated=empty_pairs(problem, found.places))
     places = parameter_places(d)[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
@@ -115,7 +114,7 @@ def likelihood_curvature(network, codes, weights, alpha):
     found = restricted_curvature(
         problem.information(point), problem.score_products(point), columns, free
     )
-    return found._replace(separated=empty_pairs_of_spins(problem, found.places))
+    return found._replace(separated=empty_pairs(problem, found.places))
 
 
 def spin_problem(network, codes, weights, alpha):
@@ -145,7 +144,7 @@ def codes_curvature(network, codes, weights, jackknife):
         model = PottsModel(*task.problem.unpack(theta), task.n_values())
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
         found = completed_curvature(rows, counts, model, coordinates, numbers, free)
-        found = found._replace(separated=empty_pairs_of_contrasts(contrasts, found.places))
+        found = found._replace(separated=empty_pairs(contrasts, found.places))
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, eigh, null_space, orth
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, hstack
 
-from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets, to_zero_sum
+from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 
 # Where the maximum is at infinity, a fit to `tol` leaves less than this to values that do not
 # occur. Others may be as improbable: that makes the linear program larger, and changes no result.
@@ -132,27 +132,10 @@ def positive_rows(table):
     return found.x[k:] > 0.5
 
 
-def empty_pairs_of_spins(problem, places):
+def empty_pairs(problem, places):
     """What pairs of values that never occur together separate, in the shape of the above."""
-    directions = []
-    for j, k, s, t in [] if problem.penalty else problem.empty_cells():
-        coupling, intercept = np.zeros_like(problem.moments), np.zeros_like(problem.means)
-        coupling[j, k] = coupling[k, j] = -s * t
-        intercept[[j, k]] = -s, -t
-        directions.append(problem.pack(coupling, intercept))
-    return free_span(directions, places)
-
-
-def empty_pairs_of_contrasts(contrasts, places):
-    """The same of categorical columns, by their contrasts."""
-    directions, offsets = [], state_offsets(contrasts.n_values)
-    for i, j, a, b in [] if contrasts.penalty else contrasts.empty_cells():
-        coupling = np.zeros((offsets[-1],) * 2)
-        r, s = offsets[i] + a, offsets[j] + b
-        coupling[r, s] = coupling[s, r] = -1
-        zero_sum = to_zero_sum(coupling, np.zeros(offsets[-1]), contrasts.n_values)
-        directions.append(contrasts.pack(*zero_sum))
-    return free_span(directions, places)
+    cells = [] if problem.penalty else problem.empty_cells()
+    return free_span([problem.away(*cell) for cell in cells], places)
 
 
 def free_span(directions, places):
