@@ -51,7 +51,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
         that. By default, words are modelled as they are, and so are columns of numbers with at most
         8 different values. Other columns of numbers are put into 8 bins between quantiles; the
-        density is constant within a bin, with exponential tails.
+        density is a histogram within a bin, with heavy tails.
 
     joint : "auto" or bool, default="auto"
         If True, a single density p(x, y) of the columns and the class is fitted. In a network of

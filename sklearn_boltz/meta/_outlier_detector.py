@@ -54,8 +54,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         cells. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
         that. By default, words are modelled as they are, and so are columns of numbers with at
-        most 8 different values. Other columns of numbers are put into 8 bins between quantiles;
-        the density is constant within a bin, with exponential tails.
+        most 8 different values. Other columns of numbers, and dates, are put into 8 bins between
+        quantiles, with a histogram inside of each and heavy tails.
 
     contamination : "auto" or float, default="auto"
         It determines `offset_`, from held-out scores: the rows of `fit` are in several parts, and
