@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -381,8 +382,7 @@ class BaseBoltzmann(
             return Table.of_numbers(numbers, X)
         options = {"codes": self._takes_codes, "signs": self._takes_signs}
         table = learn_table(X, numbers, kinds=self._kinds(X), **options)
-        codes_given = not isinstance(getattr(self, "n_values", "auto"), str)
-        if not self._bins_numbers or self.binarize is not None or issparse(X) or codes_given:
+        if not self._bins_numbers or self.binarize is not None or issparse(X):
             return table
         binned = amounts(table, X)
         if binned.any():
@@ -394,7 +394,7 @@ class BaseBoltzmann(
 
     def _left_open(self, X):
         """Of which columns the user does not say what they are."""
-        return np.ones(X.shape[1], dtype=bool)
+        return np.full(X.shape[1], self._kinds(X) is None)
 
     def _most_bins(self, table, binned):
         """Bins of a column at most."""
@@ -503,8 +503,7 @@ class BaseBoltzmann(
 
     def _mean_numbers(self, X, rows, j):
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        table = X if is_frame(X) else as_array(X)
-        some = table.iloc[rows] if hasattr(table, "iloc") else table[np.flatnonzero(rows)]
+        some = _safe_indexing(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
         means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
         return means

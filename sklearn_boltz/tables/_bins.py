@@ -2,8 +2,8 @@
 
 The line is divided into pieces, one after another. Each belongs to a bin and has a share of it,
 spread evenly, in the two outermost with a tail (of Lomax: a typing error of 1e9 does not outweigh
-all other rows). A value that many rows have is an
-atom: a point that has a share of its own. Of whole numbers, f is a probability, else a density.
+all other rows). A value that many rows have is an atom: a point that has a share of its own. Of
+whole numbers, f is a probability, else a density.
 """
 
 from typing import NamedTuple
@@ -83,11 +83,11 @@ class Bins(NamedTuple):
         is_rounded = bool(is_whole or len(x) < 0.9 * mass.sum())
         codes, is_atom = _grouped(x, mass, most)
         first = np.flatnonzero(np.diff(codes, prepend=-1))
-        groups = zip(np.split(x, first[1:]), np.split(mass, first[1:]), strict=True)
-        groups = [(cells, own, _kept(cells, own, is_rounded)) for cells, own in groups]
-        means = np.array([np.average(cells, weights=own) for cells, own, _ in groups])
-        values = np.array([kept for *_, kept in groups])
-        pieces = _pieces(x, mass, first, is_atom[first], is_whole)
+        cells, counts = np.split(x, first[1:]), np.split(mass, first[1:])
+        groups = list(zip(cells, counts, strict=True))
+        means = np.array([np.average(own, weights=of_own) for own, of_own in groups])
+        values = np.array([_kept(own, of_own, is_rounded) for own, of_own in groups])
+        pieces = _pieces(x, mass, cells, counts, is_atom[first], is_whole)
         return cls(*pieces, values, np.clip(means, *values[:, [0, -1]].T), is_whole, is_rounded)
 
     @property
@@ -226,18 +226,18 @@ def _kept(cells, mass, is_rounded):
     return cells[np.minimum(places, len(cells) - 1)]
 
 
-def _pieces(x, mass, first, is_atom, is_whole):
+def _pieces(x, mass, cells, counts, is_atom, is_whole):
     """Breaks, bins and heights of the pieces; scales of the tails; atoms and their shares.
 
+    `cells` and `counts` are the different numbers `x` and their `mass`, apart by bins.
     What a bin has beside its training cells counts as one more cell: a tail, or what lies between
     an atom and the next number. Where no cell is negative, all below 0 counts as much less.
     """
-    half, n_bins = 0.5 if is_whole else 0.0, len(first)
+    half, n_bins = 0.5 if is_whole else 0.0, len(cells)
     lowest, highest = x[0] - half, x[-1] + half
     if not is_whole and not is_atom[-1]:
         highest = np.nextafter(highest, np.inf)  # the greatest number is not in the tail
-    borders = np.concatenate([[lowest], x[first[1:]] - half, [highest]])
-    cells, counts = np.split(x, first[1:]), np.split(mass, first[1:])
+    borders = np.array([lowest, *(own[0] - half for own in cells[1:]), highest])
     # Where each piece ends, its bin, its weight and its width.
     pieces = [(lowest, 0, 1.0, np.nan)]
     if x[0] >= 0:
@@ -255,13 +255,13 @@ def _pieces(x, mass, first, is_atom, is_whole):
     ends, bin_of, weight, width = map(np.array, zip(*pieces, strict=True))
     total = np.bincount(bin_of, weight)
     atoms = np.flatnonzero(is_atom)
-    of_atoms = mass[first[atoms]]
+    places, of_atoms = (np.array([some[k][0] for k in atoms]) for some in (cells, counts))
     total[atoms] += of_atoms
     scales = _scales(x, mass, borders, cells, counts, is_atom)
     width[[0, -1]] = 1.0
     with np.errstate(divide="ignore"):  # around an atom, there may be nothing
         log_height = np.log(weight / total[bin_of]) - np.log(width)
-    return ends[:-1], bin_of, log_height, scales, x[first[atoms]], np.log(of_atoms / total[atoms])
+    return ends[:-1], bin_of, log_height, scales, places, np.log(of_atoms / total[atoms])
 
 
 def _inside(cells, counts, low, high, code, is_whole):

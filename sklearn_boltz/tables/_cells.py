@@ -211,17 +211,18 @@ def unit_of_dates(cells):
     Dates with a time zone, times and differences are None, too.
     """
     if cells.dtype.kind == "O":
-        known = [cell for cell in cells.tolist() if not is_missing(cell)]
-        is_date = known and all(
-            isinstance(cell, date) and getattr(cell, "tzinfo", None) is None for cell in known
-        )
-        if not is_date:
+        known = (cell for cell in cells.tolist() if not is_missing(cell))
+        if not _is_date(next(known, None)) or not all(map(_is_date, known)):
             return None
     elif cells.dtype.kind != "M":
         return None
     dates = as_dates(cells, "us")
     dates = dates[~np.isnat(dates)]
     return "D" if (dates == dates.astype("datetime64[D]")).all() else "us"
+
+
+def _is_date(value):
+    return isinstance(value, date) and getattr(value, "tzinfo", None) is None
 
 
 def as_dates(cells, unit):

@@ -92,10 +92,8 @@ class Column(NamedTuple):
             return _numbers(cells, self.title)
         try:
             if cells.dtype.kind != "M":
-                cells = np.array(
-                    [None if is_missing(cell) else cell for cell in cells.tolist()], object
-                )
-                if any(isinstance(cell, Real) for cell in cells):
+                cells = cells.astype(object)
+                if any(isinstance(cell, Real) and not is_missing(cell) for cell in cells):
                     raise TypeError("numbers are no dates")
             dates = as_dates(cells, self.unit)
         except (TypeError, ValueError):
@@ -224,6 +222,7 @@ def _numbers(cells, title):
 
 
 def are_amounts(numbers, most):
+    """Whether the numbers of a column are no codes, of which there may be `most`."""
     values = np.unique(numbers[~np.isnan(numbers)])
     if (values != np.floor(values)).any():
         return True

@@ -328,19 +328,18 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     check_form(X)
-    tasks = []
+    tasks, units = [], [unit_of_dates(cells) for _, cells in found]
     for j, (title, cells) in enumerate(found):
         kind = kinds[j] if kinds else None
         if frame is None and numbers is not None and kind is None:
             kind = "number"  # numbers in an array stand for themselves
-        order = _declared_order(frame, j)
-        if unit_of_dates(cells) is not None:
+        if units[j] is None:
+            order = _declared_order(frame, j)
+            tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
+        else:
             tasks.append((title, lambda: None))  # numbers
-            continue
-        tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
     values = _of_each(tasks)
     titles = [title for title, _ in found]
-    units = [unit_of_dates(cells) for _, cells in found]
     columns = [
         Column(title, of_it, unit=unit)
         for title, of_it, unit in zip(titles, values, units, strict=True)

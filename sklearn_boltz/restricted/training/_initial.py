@@ -193,25 +193,23 @@ def _of_network(estimator, model, n_units):
 
 def _of_numbers(model, layout):
     """Couplings and biases of a network between the numbers of the visible units, all 0 or 1."""
-    if hasattr(model, "values_"):  # in values -1 and 1
-        coupling, bias = 4 * model.coupling_, 2 * (model.intercept_ - model.coupling_.sum(axis=1))
+    coupling, bias = model.coupling_, model.intercept_
+    # What the network has is T v + t.
+    T, t = np.zeros((len(bias), layout.n_numbers)), np.zeros(len(bias))
+    if hasattr(model, "values_"):  # in values -1 and 1: as bits
+        coupling, bias = 4 * coupling, 2 * (bias - coupling.sum(axis=1))
         if layout.is_plain:
             return coupling, bias
-        T = np.zeros((len(bias), layout.n_numbers))  # of two categories, the second is the 1
-        T[np.arange(len(bias)), layout.starts[1:] - 1] = 1
-        return T.T @ coupling @ T, T.T @ bias
-    # One-hot columns are T v + t: of a column of two values, 1 - v and v.
-    n_values = model.n_values_
-    T, t = np.zeros((n_values.sum(), layout.n_numbers)), np.zeros(n_values.sum())
-    ends = np.cumsum(n_values)
-    for j, (first, end) in enumerate(zip(ends - n_values, ends, strict=True)):
-        numbers = layout.numbers_of(j)
-        if layout.one_hot[j]:
-            T[first:end, numbers] = np.eye(n_values[j])
-        else:
-            T[first:end, numbers], t[first] = [[-1], [1]], 1
-    coupling = T.T @ model.coupling_ @ T
-    return coupling, T.T @ (model.intercept_ + model.coupling_ @ t)
+        T[np.arange(len(bias)), layout.starts[1:] - 1] = 1  # of two categories, the second
+    else:  # one-hot columns: of a column of two values, 1 - v and v
+        ends = np.cumsum(model.n_values_)
+        for j, (first, end) in enumerate(zip(ends - model.n_values_, ends, strict=True)):
+            numbers = layout.numbers_of(j)
+            if layout.one_hot[j]:
+                T[first:end, numbers] = np.eye(end - first)
+            else:
+                T[first:end, numbers], t[first] = [[-1], [1]], 1
+    return T.T @ coupling @ T, T.T @ (bias + coupling @ t)
 
 
 def units_of_pairs(coupling, bias, n_units):
