@@ -44,7 +44,6 @@ from sklearn_boltz.tables._cells import (
     is_frame,
     is_whole,
     listed,
-    looks_coded,
     looks_missing,
     missing_cells,
     shown,
@@ -52,13 +51,12 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
     without_objects,
 )
+from sklearn_boltz.tables._kinds import NAMES, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
     amounts,
     check_form,
-    given_n_values,
     has_numbers_only,
-    holds_numbers,
     learn_table,
     without_column,
 )
@@ -87,8 +85,7 @@ OTHER_NAMES = {
     "n_iter_no_change": "patience",
     "random_state": "seed rng random_seed",
     "n_jobs": "n_threads num_threads n_workers",
-    "binarize": "threshold binarise binarization",
-    "visible": "visible_type visible_units v_type input_type",
+    "columns": "visible visible_type visible_units v_type input_type n_values ordered binarize",
     "hidden": "hidden_type h_type",
     "warm_start": "resume",
     "max_order": "order interaction_order degree",
@@ -328,13 +325,6 @@ class BaseBoltzmann(
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
-        if reset and self.binarize is not None and looks_coded(coded):
-            warnings.warn(
-                f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
-                f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
-                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {MISSING_IN_FIT}",
-                stacklevel=find_stack_level(),
-            )
         return coded
 
     def _check_known(self, X, coded, complete):
@@ -373,41 +363,54 @@ class BaseBoltzmann(
 
     def _learned(self, X, numbers, sample_weight):
         """The columns of the training table, of which `numbers` are the same if it has no words."""
+        kinds = self._kinds(X)
+        told = None if all(kind.is_open for kind in kinds) else kinds
         if self._reads_batches:
             if numbers is None:
                 raise ValueError(
                     "batches must hold numbers, and these hold words. Encode them, for example "
                     "by sklearn.preprocessing.OrdinalEncoder()."
                 )
-            return Table.of_numbers(numbers, X)
+            self._check_same_in_batches(kinds)
+            if not any(kind.levels for kind in kinds):
+                return Table.of_numbers(numbers, X)
         options = {"codes": self._takes_codes, "signs": self._takes_signs}
-        table = learn_table(X, numbers, kinds=self._kinds(X), **options)
-        if not self._bins_numbers or self.binarize is not None or issparse(X):
-            return table
-        binned = amounts(table, X)
-        if binned.any():
-            binned &= self._left_open(X)
+        table = learn_table(X, numbers, kinds=told, **options)
+        binned = np.array([kind.is_number for kind in kinds])
+        is_open = np.array([kind.is_open for kind in kinds])
+        if self._bins_numbers and is_open.any() and not (issparse(X) or self._reads_batches):
+            binned |= is_open & amounts(table, X)
         if not binned.any():
             return table
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         return table.with_bins(X, binned, weights, self._most_bins(table, binned))
 
-    def _left_open(self, X):
-        """Of which columns the user does not say what they are."""
-        return np.full(X.shape[1], self._kinds(X) is None)
+    def _check_same_in_batches(self, kinds):
+        """Refuse kinds of which each batch would have values or bins of its own."""
+        open_ = "auto", "plain"
+        columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in open_]
+        if columns:
+            j, what = columns[0], kinds[columns[0]].name
+            raise ValueError(
+                f"{self._column(j)} is declared as {what!r}, and its values are not known when "
+                f"data come in batches. List them, as in columns={{{j}: [0, 1, 2]}}, or divide "
+                f"numbers into bins before.{also(map(self._column, columns[1:]))}"
+            )
 
     def _most_bins(self, table, binned):
         """Bins of a column at most."""
         return MOST
 
+    # The kinds of columns that the parameter `columns` may name.
+    _names_of_kinds = NAMES
+
+    def _entries(self):
+        """What the parameter `columns` says of each column."""
+        return per_column(self.columns, self._variable, self.n_features_in_)
+
     def _kinds(self, X):
-        """What the user says of each column: "number", "categories", or None to look."""
-        if self.binarize is None and isinstance(getattr(self, "n_values", "auto"), str):
-            return None
-        return [
-            "number" if cells.dtype.kind != "b" and holds_numbers(cells) else None
-            for _, cells in columns_of(X)
-        ]
+        """What the user says of each column, a Kind each."""
+        return [kind_of(entry, self._names_of_kinds) for entry in self._entries()]
 
     def _column(self, j):
         """How error messages name column j."""
@@ -522,7 +525,7 @@ class BaseBoltzmann(
     def _labels(self, j, values):
         """The values of a column as the training table has them; for numbers, those given.
 
-        A model may have more values than the table: of a constant column, and with `n_values`.
+        A model may have more values than the table: of a constant column.
         """
         categories = self._table.columns[j].categories
         if categories is None:
@@ -544,7 +547,7 @@ class BaseBoltzmann(
         X = self._validate(X, reset=False, allow_nan=True, **options)
         if self.unseen == "smooth" and self._unseen is not None:
             return self._unseen.hidden(X)
-        if self.unseen != "missing" or self.binarize is not None:
+        if self.unseen != "missing":
             return X
         strange = is_whole(X) & (X >= self.n_values_)
         return np.where(strange, np.nan, X) if strange.any() else X
@@ -560,7 +563,7 @@ class BaseBoltzmann(
         """
         table = self._table
         is_code = table.header is not None or table.dtype is None
-        numbers = n_values if is_code and self.binarize is None else -1
+        numbers = n_values if is_code else -1
         numbers = np.where(table.is_binned, -1, numbers)  # a bin for every number
         return np.where(table.is_word & ~table.is_binned, table.n_categories, numbers)
 
@@ -597,21 +600,6 @@ class BaseBoltzmann(
         seen = ~np.isnan(dense(self._known_cells(X)))
         added = self._unseen.log_probability(seen, ~missing_cells(X), shares)
         return log_probability + added
-
-    def _numbers_of_values(self, n_columns):
-        """The given `n_values`, one for each column."""
-        n_values = given_n_values(self.n_values, n_columns)
-        too_many = np.flatnonzero(self._table.n_categories > n_values)
-        if len(too_many):
-            column, n_allowed = self._table.columns[too_many[0]], n_values[too_many[0]]
-            others = [self._table.columns[j].title for j in too_many[1:]]
-            more = f"; {having(others)} too many, too" if others else ""
-            raise ValueError(
-                f"{type(self).__name__}: {column.title} has {len(column.categories)} categories "
-                f"({column.shown()}), but n_values allows {n_allowed}{more}. Allow as many, or "
-                "leave n_values at 'auto'."
-            )
-        return n_values
 
     def _given_numbers(self, given):
         """The given values of columns of numbers in bins, by the numbers of the columns."""
@@ -654,17 +642,6 @@ class BaseBoltzmann(
             places[j] = int(place[0])
         return np.array(list(places), dtype=int), np.array(list(places.values()), dtype=int)
 
-    def _binarized(self, X):
-        """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""
-        if self.binarize is None:
-            return X
-        # A threshold beyond what the type of X can hold is an infinity, as right as itself.
-        with np.errstate(over="ignore"):
-            kept = np.isnan(X)
-            if X.ndim == 2 and "_table" in vars(self):
-                kept |= self._table.n_categories > 0  # codes
-            return np.where(kept, X, X > self.binarize).astype(X.dtype)
-
     def _warn_of_missing_codes(self, X):
         """Warn of whole numbers that are legal, but stand for missing values in many surveys."""
         # Codes of categories leave no gap, and negative numbers are refused.
@@ -679,7 +656,7 @@ class BaseBoltzmann(
         warnings.warn(
             f"{type(self).__name__}: in {self._column(j)}, {looks_missing(code, values)}. If it is "
             f"one, write it as NaN: np.where(X == {code}, np.nan, X). If it is a value, set "
-            f"`n_values`.{more}",
+            f"columns='nominal'.{more}",
             stacklevel=find_stack_level(),
         )
 

@@ -287,7 +287,7 @@ def _two_values(cells, j, names):
     if len(values) > 2:
         raise ValueError(
             f"MomentsDisplay needs binary columns, but {name} has the values "
-            f"{', '.join(map(str, values[:4]))}. Leave it out, or binarize it."
+            f"{', '.join(map(str, values[:4]))}. Leave it out, or compare it with a threshold."
         )
     return values
 

@@ -33,6 +33,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
+from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 
 # Binary columns that have as many joint states as tables of numbers in bins are to have.
@@ -53,14 +54,11 @@ class FSLLDensity(BaseBoltzmann):
 
     Parameters
     ----------
-    n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
-        Number of values of each variable; the values are 0, 1, ..., n_values - 1. ``"auto"`` means
-        one more than the largest value of the column, and at least 2. A column of words or levels
-        has as many values as it has categories, and at least 2.
-
-    binarize : float, default=None
-        Threshold: larger values become 1, all others 0, except in columns of words. If None,
-        other numbers than codes 0, 1, 2, ... are put into bins: see :ref:`numbers`.
+    columns : str, list or dict, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
+        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
+        or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
     alpha : float, default=1.0
         Factor of the description length of the terms. 1 is the cost of the paper; smaller values
@@ -211,12 +209,7 @@ class FSLLDensity(BaseBoltzmann):
 
     _takes_codes = _bins_numbers = True
     _parameter_constraints = {
-        "n_values": [
-            StrOptions({"auto"}),
-            Interval(Integral, 2, None, closed="left"),
-            "array-like",
-        ],
-        "binarize": [Interval(Real, None, None, closed="neither"), None],
+        "columns": [StrOptions(set(NAMES)), list, dict],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_order": [Interval(Integral, 0, None, closed="left"), None],
         "max_basis": [Interval(Integral, 0, None, closed="left"), None],
@@ -233,8 +226,7 @@ class FSLLDensity(BaseBoltzmann):
     def __init__(
         self,
         *,
-        n_values="auto",
-        binarize=None,
+        columns="auto",
         alpha=1.0,
         max_order=None,
         max_basis=None,
@@ -247,8 +239,7 @@ class FSLLDensity(BaseBoltzmann):
         unseen="smooth",
         verbose=0,
     ):
-        self.n_values = n_values
-        self.binarize = binarize
+        self.columns = columns
         self.alpha = alpha
         self.max_order = max_order
         self.max_basis = max_basis
@@ -397,8 +388,6 @@ class FSLLDensity(BaseBoltzmann):
         n_values = self._initial_n_values(X)
         if not reset:
             n_values = np.maximum(n_values, self.n_values_)
-        if not isinstance(self.n_values, str):
-            self._check_range(X, n_values)
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
@@ -431,27 +420,20 @@ class FSLLDensity(BaseBoltzmann):
     # Data to states.
 
     def _initial_n_values(self, X):
-        """Number of values of each column, from `n_values` or from the data."""
-        if isinstance(self.n_values, str):
-            if self.binarize is None:
-                self._warn_of_counts_from_one(X)
-                self._warn_of_missing_codes(X)
-            highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
-            n_values = np.maximum(highest.astype(np.int64) + 1, self._table.n_categories)
-            return np.maximum(n_values, 2)
-        return self._numbers_of_values(X.shape[1])
+        """Number of values of each column."""
+        self._warn_of_counts_from_one(X)
+        self._warn_of_missing_codes(X)
+        highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
+        n_values = np.maximum(highest.astype(np.int64) + 1, self._table.n_categories)
+        return np.maximum(n_values, 2)
 
     def _whole_numbers(self, X):
-        """Apply the threshold, or check that values are 0, 1, 2, ... or NaN."""
-        if self.binarize is not None:
-            return self._binarized(X)
+        """Check that values are 0, 1, 2, ... or NaN."""
         self._check_domain(
             X,
             np.isnan(X) | is_whole(X),
             lambda j: "the integers 0, 1, 2, ...",
-            "Set `binarize` to a threshold, or encode the columns with "
-            "sklearn.preprocessing.OrdinalEncoder (categories) or "
-            "KBinsDiscretizer(encode='ordinal') (numbers).",
+            "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers.",
         )
         return X
 
@@ -463,7 +445,7 @@ class FSLLDensity(BaseBoltzmann):
             warnings.warn(
                 f"FSLLDensity: {self._have(columns)} values from 1 to "
                 f"{int(high[columns].max())} and never 0. Values are counted from 0, so the model "
-                "has an unused value 0. Subtract 1, or set n_values if 0 is possible.",
+                "has an unused value 0. Subtract 1, or set columns='nominal'.",
                 stacklevel=find_stack_level(),
             )
 
@@ -474,12 +456,11 @@ class FSLLDensity(BaseBoltzmann):
             legal &= np.isnan(X) | is_whole(X)
         if legal.all():
             return
-        remedy = "Set `n_values` to the true numbers of values and fit again"
-        if coded:
-            remedy += "."
-        elif is_whole(X[~legal]).all():
-            remedy += "; or correct the cell, or write it as NaN."
-        else:
+        remedy = (
+            "List all values of the column in `columns` and fit again, or correct the cell, or "
+            "write it as NaN."
+        )
+        if not is_whole(X[~legal]).all():
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
             # Signs in place of bits are recognised after the fit, too.
             coded = set(np.unique(X[~np.isnan(X)]).tolist()) == {-1, 1}
@@ -489,7 +470,6 @@ class FSLLDensity(BaseBoltzmann):
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
-        X = self._binarized(X)
         if self._table.is_empty.any():
             X = np.where(self._table.is_empty, 0, X)
         self._check_range(X, self.n_values_, coded=False)
@@ -793,7 +773,7 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Exact samples as a table like the training data; 0 and 1 if `binarize` is set.
+            Exact samples as a table like the training data.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)
@@ -870,9 +850,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # If `binarize` is None, only integers 0, 1, 2, ... are legal.
-        tags.input_tags.positive_only = self.binarize is None
-        tags.input_tags.categorical = self.binarize is None
+        tags.input_tags.positive_only = tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
 

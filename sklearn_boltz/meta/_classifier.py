@@ -218,9 +218,8 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             If a row has no label (None, NaN or pandas.NA), if labels are of several types, if there
             is only one class, if `priors` are not probabilities of the classes, if each class has
             its own density and one of them has no value in some column, or if a number is infinite.
-            With ``joint=True``, also if `estimator` has neither `n_values` nor `visible` at
-            ``"auto"``, if it has a threshold `binarize`, or if it has `n_values` and a column holds
-            real numbers. With calibration, also if no class has three rows.
+            With ``joint=True``, also if `columns` of `estimator` is not ``"auto"``, or if it is no
+            RBM and a column holds real numbers. With calibration, also if no class has three rows.
 
         Warns
         -----

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     as_array,
@@ -20,7 +21,6 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
 )
 from sklearn_boltz.tables._table import check_form, learn_table
-from sklearn_boltz.units import Categorical
 
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
@@ -34,8 +34,6 @@ N_HIDDEN = 64
 # 1,500 mini-batches take twice as long, and fill gaps with errors smaller by 3 % at most; on one of
 # 1,670 rows and 1,058 bits they fill gaps worse.
 N_BATCHES, BATCH_SIZE = 600, 100
-# The parameters of density models that tell what values the columns have.
-VALUES = ("n_values", "visible")
 
 
 def checked_table(estimator, X, reset):
@@ -129,16 +127,19 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
         large.
     """
     if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        # Words are encoded already, so the network cannot know which columns are ordered.
+        # The rows are codes already. Unseen values are missing cells of theirs.
+        columns = [
+            ("ordinal" if is_ordered else "nominal", range(max(n, 2)))
+            for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
+        ]
         return FVBMPseudoLikelihood(
-            n_values=np.maximum(n_values, 2), ordered=ordered, alpha=alpha, tol=TOL, **options
+            columns=columns, alpha=alpha, tol=TOL, unseen="missing", **options
         )
-    visible = [_unit(n) for n in n_values]
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.
     max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)
     return SDCPRBM(
-        N_HIDDEN, visible=visible, batch_size=BATCH_SIZE, max_iter=max_iter,
+        N_HIDDEN, columns=list(map(_unit, n_values)), batch_size=BATCH_SIZE, max_iter=max_iter,
         learning_rate_schedule="constant", track_likelihood=False,
     )  # fmt: skip
 
@@ -163,7 +164,7 @@ def with_values(estimator, X, n_classes=0):
     Returns
     -------
     estimator : estimator
-        A clone whose parameter `n_values` or `visible` is set, if it has one at ``"auto"``.
+        A clone whose parameter `columns` is set, if it is at ``"auto"``.
     table : Table or None
         The encoder of the rows for it; None if it takes the rows as they are.
     """
@@ -174,15 +175,15 @@ def with_values(estimator, X, n_classes=0):
         if any(table is None for table in tables):
             return estimator, None
         return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
-    told = [name for name in VALUES if _is_auto(parameters.get(name))]
-    if not told or parameters.get("binarize") is not None:
+    if not _is_auto(parameters.get("columns")):
         return estimator, None
-    table, _, n_values = _numbers_of_values(X, told == ["visible"])
-    if told == ["n_values"] and not n_values.all():
-        return estimator, None  # it raises an error for numbers that are not codes
-    n_values = np.append(n_values, [n_classes] * (n_classes > 0)).astype(np.int64)
-    values = np.maximum(n_values, 2) if told == ["n_values"] else [_unit(n) for n in n_values]
-    return estimator.set_params(**{told[0]: values}), table
+    is_rbm = isinstance(estimator, BaseBoltzmannMachine)
+    table, _, n_values = _numbers_of_values(X, is_rbm)
+    if not is_rbm and not n_values.all():
+        return estimator, None
+    n_values = [*n_values.tolist(), *[n_classes] * (n_classes > 0)]
+    columns = [_unit(n) if is_rbm else range(max(n, 2)) for n in n_values]
+    return estimator.set_params(columns=columns), table
 
 
 def why_not_joint(estimator, X):
@@ -202,19 +203,12 @@ def why_not_joint(estimator, X):
     if "estimators" in parameters:
         parts = [part for _, part in estimator.estimators if with_values(part, X)[1] is None]
         return why_not_joint(parts[0], X)
-    given = [name for name in VALUES if not _is_auto(parameters.get(name, "auto"))]
-    threshold = parameters.get("binarize")
-    if not given and threshold is None and "n_values" in parameters:
+    if _is_auto(parameters.get("columns")):
         return f"joint=True with {type(estimator).__name__} needs {_need_of_codes(X)}"
-    remedy = f"Leave `{given[0]}` at 'auto'." if given else "Set joint=False."
-    if threshold is not None:
-        remedy = (
-            "Leave `binarize` at None, and apply the threshold before, for example by "
-            f"sklearn.preprocessing.Binarizer(threshold={threshold!r})."
-        )
+    remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
     return (
-        "joint=True needs an estimator with n_values or visible at 'auto' and with binarize=None, "
-        f"as it adds the class as a column; got {estimator!r}. {remedy}"
+        "joint=True needs an estimator with columns='auto', as it adds the class as a column; got "
+        f"{estimator!r}. {remedy}"
     )
 
 
@@ -265,9 +259,7 @@ def _n_codes(numbers, probabilities):
 
 
 def _unit(n_values):
-    """A visible unit for a column with a number of values; 0 means real numbers."""
-    return (
-        ("gaussian", "bernoulli", "bernoulli")[n_values]
-        if n_values < 3
-        else Categorical([n_values])
-    )
+    """What `columns` says of a column with a number of values; 0 means real numbers."""
+    if n_values > 2:
+        return range(n_values)
+    return "probability" if n_values else "gaussian"

@@ -232,7 +232,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         tasks = [(_seeded(part, generator), rows, counts) for _, part in self.estimators]
         parts, seconds = zip(*in_parallel(timed_fit, tasks, self.n_jobs), strict=True)
         names = [name for name, _ in self.estimators]
-        self._check_same_values(names, parts, X)
+        self._check_same_values(names, parts)
         self.estimators_, figures = list(parts), [{} for _ in parts]
         self.named_estimators_ = Bunch(**dict(zip(names, parts, strict=True)))
         self.weights_ = given
@@ -540,26 +540,19 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             )
         return np.setdiff1d(np.arange(n_rows), held), held
 
-    def _check_same_values(self, names, parts, X):
+    def _check_same_values(self, names, parts):
         """Refuse parts of which one takes a column for other values than another."""
-        spaces = [(name, part, _values_of(part)) for name, part in zip(names, parts, strict=True)]
-        spaces = [space for space in spaces if space[2] is not None]
-        for name, part, values in spaces[1:]:
-            first, other, reference = spaces[0]
+        spaces = [(name, _values_of(part)) for name, part in zip(names, parts, strict=True)]
+        spaces = [(name, values) for name, values in spaces if values is not None]
+        for name, values in spaces[1:]:
+            first, reference = spaces[0]
             for column, ours, theirs in zip(self._table.columns, values, reference, strict=True):
                 if ours != theirs:
                     raise ValueError(
                         f"BoltzmannMixture: the parts {first!r} and {name!r} differ in "
                         f"{column.title}: {theirs} and {ours}. Densities of different values "
-                        "cannot be mixed. Give all parts the same `n_values`, `visible` and "
-                        "`binarize`; in a data frame, make the column one of categories."
+                        "cannot be mixed. Give all parts the same `columns`."
                     )
-            if not _same_bits(other, part, self._table.encode(X, "missing")):
-                raise ValueError(
-                    f"BoltzmannMixture: the parts {first!r} and {name!r} have "
-                    f"binarize={_threshold(other)!r} and {_threshold(part)!r}, which make "
-                    "different rows of the table. Set the same threshold."
-                )
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -671,16 +664,6 @@ def _values_of(part):
         f"{max(int(count), 2)} values" if np.isfinite(count) else "real numbers"
         for count in counts
     ]  # fmt: skip
-
-
-def _threshold(part):
-    return getattr(part, "binarize", None)
-
-
-def _same_bits(one, other, codes):
-    """Whether two estimators make the same rows of a table by their thresholds."""
-    bits = [codes if _threshold(p) is None else codes > _threshold(p) for p in (one, other)]
-    return _threshold(one) == _threshold(other) or np.array_equal(*bits)
 
 
 def _seeded(part, generator):

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import find_stack_level, fingerprint
-from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
+from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._plan import Plan, by_em, direct, make_task
 from sklearn_boltz.networks.fitting._rows import Rows
@@ -34,26 +34,16 @@ class FVBMPseudoLikelihood(Network):
 
     Parameters
     ----------
-    n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
-        Number of values of each variable. The values are 0, 1, ..., n_values - 1. ``"auto"`` takes
-        one more than the largest value of the column, and at least 2; a column of words or levels
-        has as many values as it has categories, and at least 2. A column with more than 64 values
-        is then an error; a number for `n_values` allows it. If all variables have two values,
-        these may also be -1 and 1.
+    columns : str, list or dict, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
+        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
+        or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
-    ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
-        Which variables have ordered values. The penalty then prefers similar parameters for
-        neighbouring values. This matters for variables with more than two values and
-        ``alpha > 0``. For two such variables, a block that is a trend, linear in the positions of
-        both values, is penalised 5 times less than `alpha` says, and one that jumps up and down in
-        both 24 times more. ``"auto"`` takes whole numbers, and categories declared as ordered; bins
-        of numbers always have an order. The solver is ``"lbfgs"``, and there are no standard
-        errors.
-
-    binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, except in columns of words. If None, other numbers than -1 and 1, or codes
-        from 0 on, are put into bins: see :ref:`numbers`.
+        In ``"ordinal"`` columns and for bins of numbers, the penalty prefers similar parameters for
+        neighbouring values. For two such columns, a block that is a trend, linear in the positions
+        of both values, is penalised 5 times less than `alpha` says, and one that jumps up and down
+        in both 24 times more. The solver is then ``"lbfgs"``, and there are no standard errors.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -248,8 +238,6 @@ class FVBMPseudoLikelihood(Network):
     """
 
     _parameter_constraints = CONSTRAINTS | {
-        "n_values": N_VALUES,
-        "ordered": [StrOptions({"auto"}), "boolean", "array-like"],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "missing": [StrOptions({"em", "observed"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -261,9 +249,7 @@ class FVBMPseudoLikelihood(Network):
     def __init__(
         self,
         *,
-        n_values="auto",
-        ordered=False,
-        binarize=None,
+        columns="auto",
         alpha="auto",
         missing="em",
         n_draws=10,
@@ -275,9 +261,7 @@ class FVBMPseudoLikelihood(Network):
         unseen="smooth",
         verbose=0,
     ):
-        self.n_values = n_values
-        self.ordered = ordered
-        self.binarize = binarize
+        self.columns = columns
         self.alpha = alpha
         self.missing = missing
         self.n_draws = n_draws

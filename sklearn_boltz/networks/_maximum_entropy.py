@@ -49,10 +49,10 @@ class MaximumEntropy(Network):
         Strength α of the penalty ½ α (Σ_{j<k} m_jk² + Σ_t θ_t²), which is subtracted from the mean
         log-likelihood of the rows. With ``alpha > 0`` the maximum exists for all data.
 
-    binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, except in columns of words. If None, columns must consist of two words, of bool,
-        of 0 and 1, or of -1 and 1.
+    columns : str, list or dict, default="auto"
+        The kind of each column: ``"binary"``, or the list of its two values. A string is the kind
+        of all columns. A dict names some columns, by name or number, and a list has an entry for
+        each. ``"auto"`` takes bool, 0 and 1, or -1 and 1, and columns of two strings.
 
     tol : float, default=1e-5
         Up to 25 columns, the fit ends when an iteration, or a round of EM, raises the
@@ -200,7 +200,7 @@ class MaximumEntropy(Network):
         terms=None,
         count_potential=False,
         alpha=0.0,
-        binarize=None,
+        columns="auto",
         tol=1e-5,
         moment_tol=0.5,
         max_iter=None,
@@ -212,7 +212,7 @@ class MaximumEntropy(Network):
         self.terms = terms
         self.count_potential = count_potential
         self.alpha = alpha
-        self.binarize = binarize
+        self.columns = columns
         self.tol = tol
         self.moment_tol = moment_tol
         self.max_iter = max_iter

@@ -18,6 +18,7 @@ from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
@@ -25,14 +26,12 @@ from sklearn_boltz.tables._unseen import Unseen
 MIN_THREADED_FIT = 20_000
 # The parameters that all networks have.
 CONSTRAINTS = {
-    "binarize": [Interval(Real, None, None, closed="neither"), None],
+    "columns": [StrOptions(set(NAMES)), list, dict],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left"), None],
     "unseen": [StrOptions({"smooth", "error", "missing"})],
     "verbose": ["verbose"],
 }
-# Of those that take columns of more than two values.
-N_VALUES = [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), "array-like"]
 
 
 class Network(Drawing, Likelihoods):
@@ -166,7 +165,7 @@ class Network(Drawing, Likelihoods):
 
             @cache
             def unseen():
-                if rows.codes is None:
+                if rows.codes is None or self.unseen != "smooth":
                     return None
                 # In a table of signs, other numbers are errors.
                 n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
@@ -259,7 +258,7 @@ class Network(Drawing, Likelihoods):
             if len(self.coupling_) != d:
                 raise ValueError(
                     "With warm_start, the columns must have as many values as in the fit before. "
-                    "Set n_values to the true numbers of values."
+                    "List the values of each column in `columns`."
                 )
             coupling = self.coupling_ if coupling is None else coupling
             intercept = self.intercept_ if intercept is None else intercept
@@ -329,5 +328,5 @@ class Network(Drawing, Likelihoods):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # With a threshold, anything real is legal.
-        tags.input_tags.categorical = self.binarize is None
+        tags.input_tags.categorical = True
         return tags

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
+from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._options import (
     check_rows,
@@ -107,20 +107,16 @@ class SparseFVBM(Network):
         term is chosen by chance. Smaller values give more terms, some of them by chance; the
         held-out `score` is often best with 0.2 to 0.5.
 
-    n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
-        Number of values of each variable, as in `FVBMPseudoLikelihood`.
+    columns : str, list or dict, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
+        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
+        or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
-    ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
-        Which variables have ordered values, as answers from "never" to "always"; ``"auto"`` takes
-        whole numbers, and categories declared as ordered. Neighbouring values then share strength:
-        the norm of a block is smaller, the closer it is to a trend, linear in the positions of the
-        values. With ``alpha="ebic"``, a pair may be selected as a trend alone. See Notes. This
-        matters for variables with more than two values and ``alpha > 0``.
-
-    binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, except in columns of words. If None, other numbers than -1 and 1, or codes
-        from 0 on, are put into bins, 5 or a few more: see :ref:`numbers`.
+        In ``"ordinal"`` columns and for bins of numbers (5 or a few more), neighbouring values
+        share strength: the norm of a block is smaller, the closer it is to a trend, linear in the
+        positions of the values. With ``alpha="ebic"``, a pair may be selected as a trend alone.
+        See Notes.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells, as in `FVBMPseudoLikelihood`. `nodewise` and
@@ -240,9 +236,9 @@ class SparseFVBM(Network):
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
     ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.
 
-    With `ordered`, the norm of a block J is ‖A_j J A_k‖, where A is a multiple of the identity on
-    contrasts of the values of an ordered variable, but √11 times smaller on their trend, and 1 for
-    other variables. This is the norm of the penalty of `FVBMPseudoLikelihood`; with
+    For columns with an order, the norm of a block J is ‖A_j J A_k‖, where A is a multiple of the
+    identity on contrasts of the values of an ordered variable, but √11 times smaller on their
+    trend, and 1 for other variables. This is the norm of the penalty of `FVBMPseudoLikelihood`; with
     ``penalty="l2"`` both estimates are the same. A block is still kept or set to 0 as a whole. In
     the weights, the trace of A⁻² on contrasts takes the place of q - 1, and with `standardize` that
     of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance of the one-hot columns.
@@ -306,8 +302,6 @@ class SparseFVBM(Network):
         "relax": ["boolean"],
         "max_order": [Interval(Integral, 2, None, closed="left")],
         "term_price": [Interval(Real, 0, None, closed="neither")],
-        "n_values": N_VALUES,
-        "ordered": ["boolean", StrOptions({"auto"}), "array-like"],
         "missing": [StrOptions({"em", "observed"})],
     }
 
@@ -325,9 +319,7 @@ class SparseFVBM(Network):
         relax=False,
         max_order=2,
         term_price=1.0,
-        n_values="auto",
-        ordered=False,
-        binarize=None,
+        columns="auto",
         missing="em",
         tol=1e-5,
         max_iter=None,
@@ -345,9 +337,7 @@ class SparseFVBM(Network):
         self.relax = relax
         self.max_order = max_order
         self.term_price = term_price
-        self.n_values = n_values
-        self.ordered = ordered
-        self.binarize = binarize
+        self.columns = columns
         self.missing = missing
         self.tol = tol
         self.max_iter = max_iter

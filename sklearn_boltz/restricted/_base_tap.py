@@ -24,6 +24,7 @@ from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, check_units
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
+from sklearn_boltz.restricted.model._columns import different
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -116,7 +117,7 @@ class BaseTAP(MiniBatchEstimator):
         if not self._names_truncated():
             raise ValueError(
                 "visible_range applies only to truncated units that are given by name, such as "
-                "visible='truncated_gaussian'. Remove it, or give the range to the units."
+                "columns='truncated_gaussian'. Remove it, or give the range to the units."
             )
         try:
             low, high = map(float, self.visible_range)
@@ -129,9 +130,8 @@ class BaseTAP(MiniBatchEstimator):
         return {"low": low, "high": high}
 
     def _names_truncated(self):
-        """Whether `visible` has truncated units by name, whose range is `visible_range`."""
-        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
-        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
+        """Whether `columns` has truncated units by name, whose range is `visible_range`."""
+        specs = different(self.columns)
         return any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs)
 
     def _remedy(self, X, columns):

@@ -50,12 +50,16 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
+    LEARNED,
     UNIT_TYPES,
+    UNITS_OF_COLUMNS,
     Layout,
+    different,
     have_fractions,
     kinds_of,
     learn_layout,
-    specified,
+    units_of,
+    units_of_all,
 )
 from sklearn_boltz.restricted.sampling import (
     _annealing,
@@ -79,10 +83,10 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._batches import fresh, rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_frame, is_whole, shown
+from sklearn_boltz.tables._kinds import NAMES, Kind
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._unit import UnitType
 
@@ -104,8 +108,8 @@ GAPS_ON_DEVICE = (
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
-# Types of `visible` and `hidden`. More is checked once the columns are known.
-VISIBLE = [StrOptions({"auto", *UNIT_TYPES}), UnitType, type, list, dict]
+# Types of `columns` and `hidden`. More is checked once the columns are known.
+COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict]
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {
@@ -184,9 +188,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": _POSITIVE,
         "tol": [Interval(Real, 0, None, closed="left")],
-        "visible": VISIBLE,
+        "columns": COLUMNS,
         "unseen": [StrOptions({"smooth", "error", "missing"})],
-        "binarize": [Interval(Real, None, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -216,16 +219,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if issparse(X) and not self._takes_sparse():
             X = X.toarray()
         if not issparse(X):
-            return self._layout_now().expand(self._bounded(self._binarized(X), clip))
-        if self.binarize is not None:
-            if self.binarize < 0:
-                raise ValueError(
-                    f"binarize must not be negative for sparse data, got {self.binarize!r}: all "
-                    "zeros would become 1. Use a dense array or a threshold of at least 0."
-                )
-            X = X.copy()
-            X.data = super()._binarized(X.data)
-            X.eliminate_zeros()
+            return self._layout_now().expand(self._bounded(X, clip))
         return self._bounded_sparse(X, clip)
 
     def _rows_of_fit(self, X, sample_weight, reset):
@@ -277,7 +271,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """What is known of other values than those of the training rows."""
         table, layout = self._table, self._layout
         n_values = np.where(table.is_word & ~table.is_binned, table.n_categories, -1)
-        if self.binarize is None and (table.header is not None or table.dtype is None):
+        if table.header is not None or table.dtype is None:
             codes = ~table.is_word & layout.one_hot
             n_values[codes] = layout.n_states[codes]
             is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
@@ -286,15 +280,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _learned_layout(self, X, weights):
         """How the columns of the training become numbers."""
-        specs = self._specs()
-        if self._reads_batches and not isinstance(specs, UnitType) and Categorical in specs:
-            raise ValueError(
-                "the number of categories of a column is unknown when data come in batches. "
-                "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
-                "1 and 2."
-            )
-        layout = learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
-        if self.verbose and self.binarize is None:
+        specs, options = self._specs(), self._unit_options()
+        layout = learn_layout(specs, self._table, X, self._column, options, weights)
+        if self.verbose:
             self._tell_fractions(have_fractions(X), layout)
         return layout
 
@@ -312,12 +300,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
         layout = self._layout_now()
         return layout.is_plain and np.ndim(layout.bounds[0]) == 0
-
-    def _binarized(self, X):
-        if self.binarize is None:
-            return X
-        mine = self._layout_now().takes_threshold
-        return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
@@ -392,22 +374,22 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"feature_range=({low:g}, {high:g}), clip=True)."
             )
         return (
-            f"For amounts, set {self._visible(columns, 'gaussian')}; for categories, "
-            "'categorical'. For bits, set `binarize` to a threshold. Grey levels become "
-            "probabilities of a 1 by sklearn.preprocessing.MinMaxScaler(clip=True)."
+            f"For numbers, set {self._declaring(columns, 'number')}; for categories, 'nominal'. "
+            "Grey levels become probabilities of a 1 by "
+            "sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
     def _about_categories(self, columns):
-        return f"set {self._visible(columns, 'categorical')}"
+        return f"set {self._declaring(columns, 'nominal')}"
 
-    def _visible(self, columns, kind):
-        """The parameter `visible` with units of a kind for some columns, as a user writes it."""
+    def _declaring(self, columns, kind):
+        """The parameter `columns` with a kind for some columns, as a user writes it."""
         entries = [f"{self._key(j)}: {kind!r}" for j in columns[:N_NAMES]]
         more = ", ..." if len(columns) > N_NAMES else ""
-        return f"visible={{{', '.join(entries)}{more}}}"
+        return f"columns={{{', '.join(entries)}{more}}}"
 
     def _key(self, column):
-        """The key of a column in a dict `visible`."""
+        """The key of a column in a dict `columns`."""
         names = getattr(self, "feature_names_in_", None)
         return repr(int(column) if names is None else names[column])
 
@@ -531,21 +513,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     # Columns of the table and numbers of the visible units.
 
     def _specs(self):
-        """What `visible` says about each column; see `specified`."""
-        return specified(self.visible, self._variable, self.n_features_in_)
+        """The units that `columns` gives to each column; see `units_of`."""
+        if isinstance(self.columns, UnitType):
+            return units_of_all(self.columns, self.n_features_in_)
+        return list(map(units_of, self._entries()))
 
     def _kinds(self, X):
-        return kinds_of(self._specs(), X, self.binarize)
-
-    def _left_open(self, X):
-        """Of which columns `visible` does not say what they are.
-
-        In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
-        """
-        specs = self._specs()
-        if isinstance(specs, UnitType) or not is_frame(X) and _are_probabilities(X):
-            return np.zeros(X.shape[1], dtype=bool)
-        return np.array([spec == "auto" for spec in specs])
+        # In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
+        plain = not is_frame(X) and not issparse(X) and _are_probabilities(X)
+        return kinds_of(self._specs(), self._entries(), X, Kind("plain" if plain else "auto"))
 
     def _unit_options(self):
         """The range of truncated visible units, if it is not the default."""
@@ -556,10 +532,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         layout = vars(self).get("_layout")
         if layout is not None:
             return layout
-        kind = (
-            UNIT_TYPES.get(self.visible, Bernoulli) if isinstance(self.visible, str) else Bernoulli
-        )
-        return Layout.of_numbers(self.n_features_in_, kind, self._unit_options())
+        units = units_of(self.columns) if isinstance(self.columns, str) else Bernoulli
+        units = Bernoulli if units == "auto" else units
+        return Layout.of_numbers(self.n_features_in_, units, self._unit_options())
 
     def _initial_visible(self, X, weights=None):
         """Initial units, fitted to rows of numbers."""
@@ -573,8 +548,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _begin_batches(self, batches, sample_weight=None):
         """Learn the columns from the first batch. Batches hold numbers."""
         self._layout = self._unseen = None
-        learned = "categorical", "gaussian"
-        if isinstance(self.visible, str) and self.visible not in learned:
+        if isinstance(self.columns, str) and self.columns not in LEARNED:
             return
         first, rows = fresh(self), rows_of(next(iter(batches)))
         # Invalid weights are rejected later, when all rows are known.
@@ -1069,7 +1043,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     "number."
                 )
             row[0, j] = self._code(j, value)
-        row = self._binarized(row)
         legal = self._are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
@@ -1159,7 +1132,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"{self._column(j)} takes {self._domain(j)}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
-        X = np.array(self._binarized(self._coded(self._ignoring(X, j), allow_nan=True)))
+        X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))
         X[:, j] = np.nan
         V = np.array(self._layout_now().expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
@@ -1191,18 +1164,16 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # If `binarize` is None, only values within the bounds are legal.
-        tags.input_tags.positive_only = self.binarize is None and not self._takes_negative()
+        tags.input_tags.positive_only = not self._takes_negative()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
     def _takes_negative(self):
         """Whether some column may have negative values."""
-        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
-        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
+        specs = different(self.columns)
         return self._unit_options().get("low", 0) < 0 or any(
             np.min(spec.bounds[0]) < 0
             if isinstance(spec, UnitType)
-            else isinstance(spec, (str, type)) and spec in ("gaussian", Gaussian)
+            else isinstance(spec, (str, type)) and spec in ("gaussian", "number", Gaussian)
             for spec in specs
         )

@@ -57,15 +57,14 @@ class InfiniteRBM(BaseRBM):
     max_components : int, default=500
         Maximum number of hidden units.
 
-    visible : str, UnitType, type, list or dict, default="auto"
-        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
-        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
-        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
-        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
-        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
-        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
-        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
+    columns : str, list, dict or UnitType, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"``, ``"probability"``, the list of its values, or the type of its units, which is
+        ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
+        `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
+        some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
+        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
         data, so that all real columns are learned equally fast. The parameters refer to the
@@ -154,11 +153,6 @@ class InfiniteRBM(BaseRBM):
     max_rungs : int, default=40
         Maximum number of saved models in the ladder. Each takes as much memory as the weights,
         also in a pickle.
-
-    binarize : float, default=None
-        Threshold: larger values become 1, all others 0, except in columns of words and of real
-        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
-        and 1 are then probabilities of a 1.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -297,7 +291,7 @@ class InfiniteRBM(BaseRBM):
         self,
         max_components=500,
         *,
-        visible="auto",
+        columns="auto",
         alpha=0.01,
         mode="corrective",
         learning_rate=0.1,
@@ -315,7 +309,6 @@ class InfiniteRBM(BaseRBM):
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
-        binarize=None,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -323,7 +316,7 @@ class InfiniteRBM(BaseRBM):
         random_state=None,
     ):
         self.max_components = max_components
-        self.visible = visible
+        self.columns = columns
         self.alpha = alpha
         self.mode = mode
         self.learning_rate = learning_rate
@@ -341,7 +334,6 @@ class InfiniteRBM(BaseRBM):
         self.tol = tol
         self.track_likelihood = track_likelihood
         self.max_rungs = max_rungs
-        self.binarize = binarize
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -356,7 +348,7 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `visible` gives
+            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value: the model is fitted to the observed values.
         y : Ignored
@@ -450,7 +442,7 @@ class InfiniteRBM(BaseRBM):
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        given = {name: getattr(self, name) for name in ("visible", "binarize", "unseen")}
+        given = {name: getattr(self, name) for name in ("columns", "unseen")}
         given["hidden"] = "bernoulli"
         refined = clone(trainer).set_params(n_components=self.n_components_, **given)
         wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}

@@ -106,15 +106,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     n_components : int, default=500
         Number of hidden units.
 
-    visible : str, UnitType, type, list or dict, default="auto"
-        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
-        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
-        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
-        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
-        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
-        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
-        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
+    columns : str, list, dict or UnitType, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"``, ``"probability"``, the list of its values, or the type of its units, which is
+        ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
+        `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
+        some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
+        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        cells all lie in [0, 1], which are probabilities of a 1.
 
     alpha : float, default=0.01
         Weight of the generative term. Training maximises the mean of ln p(y | x) over labelled
@@ -200,11 +199,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     tol : float, default=1e-4
         Smallest change of `scoring` that counts as an improvement.
-
-    binarize : float, default=None
-        Threshold: larger values become 1, all others 0, except in columns of words and of real
-        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
-        and 1 are then probabilities of a 1.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -345,7 +339,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self,
         n_components=500,
         *,
-        visible="auto",
+        columns="auto",
         alpha=0.01,
         n_gibbs=1,
         optimizer="adam",
@@ -366,7 +360,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         validation_fraction=0.1,
         n_iter_no_change="auto",
         tol=1e-4,
-        binarize=None,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -374,7 +367,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         random_state=None,
     ):
         self.n_components = n_components
-        self.visible = visible
+        self.columns = columns
         self.alpha = alpha
         self.n_gibbs = n_gibbs
         self.optimizer = optimizer
@@ -395,7 +388,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
-        self.binarize = binarize
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -415,7 +407,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `visible` gives
+            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)

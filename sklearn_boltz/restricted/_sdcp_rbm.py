@@ -52,15 +52,14 @@ class SDCPRBM(MiniBatchRBM):
         the number of hidden units or couplings of `init`, counted up to 1,000. See
         `n_components_` for what was chosen.
 
-    visible : str, UnitType, type, list or dict, default="auto"
-        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
-        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
-        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
-        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
-        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
-        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
-        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
+    columns : str, list, dict or UnitType, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"``, ``"probability"``, the list of its values, or the type of its units, which is
+        ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
+        `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
+        some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
+        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the
         training data (in the first batch, if data come in batches), so that all real columns are
@@ -205,11 +204,6 @@ class SDCPRBM(MiniBatchRBM):
     max_rungs : int, default=40
         Maximum number of saved models in the ladder. Each takes as much memory as the weights,
         also in a pickle.
-
-    binarize : float, default=None
-        Threshold: larger values become 1, all others 0, except in columns of words and of real
-        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
-        and 1 are then probabilities of a 1.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -368,7 +362,7 @@ class SDCPRBM(MiniBatchRBM):
         self,
         n_components="auto",
         *,
-        visible="auto",
+        columns="auto",
         hidden="bernoulli",
         learning_rate=0.05,
         learning_rate_schedule="auto",
@@ -394,7 +388,6 @@ class SDCPRBM(MiniBatchRBM):
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
-        binarize=None,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -402,7 +395,7 @@ class SDCPRBM(MiniBatchRBM):
         random_state=None,
     ):
         self.n_components = n_components
-        self.visible = visible
+        self.columns = columns
         self.hidden = hidden
         self.learning_rate = learning_rate
         self.learning_rate_schedule = learning_rate_schedule
@@ -428,7 +421,6 @@ class SDCPRBM(MiniBatchRBM):
         self.tol = tol
         self.track_likelihood = track_likelihood
         self.max_rungs = max_rungs
-        self.binarize = binarize
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs

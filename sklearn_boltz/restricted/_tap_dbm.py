@@ -17,11 +17,11 @@ from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RAND
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._columns import (
-    UNIT_TYPES,
     Layout,
     initial_hidden,
     parameter_names,
     published,
+    units_of,
     with_published,
 )
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
@@ -36,6 +36,7 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
+from sklearn_boltz.tables._kinds import Kind
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
@@ -56,12 +57,12 @@ class LayerRBM(TAPRBM):
     _bins_numbers = False
 
     def _kinds(self, X):
-        return None
+        return [Kind("plain")] * X.shape[1]
 
     def _learned_layout(self, X, weights):
-        units = self.visible
+        units = self.columns
         if isinstance(units, str):
-            units = UNIT_TYPES.get(units, Bernoulli)
+            units = Bernoulli if units_of(units) == "auto" else units_of(units)
         return Layout.of_numbers(X.shape[1], units, self._unit_options())
 
 
@@ -83,15 +84,14 @@ class TAPDBM(BaseTAP):
         number of columns, but not more than twice the square root of the number of training rows,
         and between 8 and 500.
 
-    visible : str, UnitType, type, list or dict, default="auto"
-        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
-        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
-        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
-        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
-        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
-        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
-        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
+    columns : str, list, dict or UnitType, default="auto"
+        The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
+        ``"number"``, ``"probability"``, the list of its values, or the type of its units, which is
+        ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
+        `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
+        some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
+        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the
         training data (in the first batch, if data come in batches), so that all real columns are
@@ -211,10 +211,6 @@ class TAPDBM(BaseTAP):
     output_layer : int or "all", default=-1
         The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``
         returns all of them side by side.
-
-    binarize : float, default=None
-        Threshold: larger values become 1, all others 0, except in columns of words and of real
-        numbers. If None, values must be legal for the visible units.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -367,7 +363,7 @@ class TAPDBM(BaseTAP):
         self,
         hidden_layer_sizes="auto",
         *,
-        visible="auto",
+        columns="auto",
         hidden="bernoulli",
         visible_range=None,
         order=2,
@@ -392,7 +388,6 @@ class TAPDBM(BaseTAP):
         track_likelihood=True,
         max_rungs=40,
         output_layer=-1,
-        binarize=None,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -400,7 +395,7 @@ class TAPDBM(BaseTAP):
         random_state=None,
     ):
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.visible = visible
+        self.columns = columns
         self.hidden = hidden
         self.visible_range = visible_range
         self.order = order
@@ -425,7 +420,6 @@ class TAPDBM(BaseTAP):
         self.track_likelihood = track_likelihood
         self.max_rungs = max_rungs
         self.output_layer = output_layer
-        self.binarize = binarize
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -564,7 +558,7 @@ class TAPDBM(BaseTAP):
         for k, kind in enumerate(self._hidden_kinds(len(hidden))):
             rbm = LayerRBM(
                 hidden[k].n_units,
-                visible=visible,
+                columns=visible,
                 hidden=kind,
                 visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
@@ -591,7 +585,7 @@ class TAPDBM(BaseTAP):
         training.pretrain_history = histories
 
     def _units_below(self, kind, units):
-        """The units of a layer as `visible` of the next RBM: the type, if that is enough."""
+        """The units of a layer as `columns` of the next RBM: the type, if that is enough."""
         return kind if isinstance(kind, str) and units.width == 1 else units
 
     # What follows from rows.

@@ -27,12 +27,13 @@ class Refits(NamedTuple):
     @classmethod
     def of(cls, model, codes):
         """Like a fitted model, of rows of codes."""
-        settings = {"binarize": None, "warm_start": False, "verbose": 0, "n_values": 2}
+        settings = {"columns": "auto", "unseen": "missing", "warm_start": False, "verbose": 0}
         if not model._coding.is_binary:
-            settings["n_values"] = model._coding.n_values
+            settings["columns"] = [
+                ("ordinal" if is_ordered else "nominal", range(n))
+                for n, is_ordered in zip(model._coding.n_values, model.ordered_, strict=True)
+            ]
         known = model.get_params(deep=False)
-        if "ordered" in known:
-            settings["ordered"] = model.ordered_ if model.ordered_.any() else False
         estimator = clone(model).set_params(**{k: settings[k] for k in settings if k in known})
         return cls(estimator, np.where(codes < 0, np.nan, codes))
 

@@ -150,8 +150,8 @@ def inference(
     300,000 entries, all parameters that could be separated count as such.
 
     There are no intervals with a penalty that takes the order of values into account
-    (`ordered`). It shrinks the estimates towards trends, far more than it lets them vary, and
-    intervals would be too narrow.
+    (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far
+    more than it lets them vary, and intervals would be too narrow.
 
     References
     ----------

@@ -51,9 +51,9 @@ class Batches:
           computations run on the workers that hold them.
 
         A batch is an array, a sparse matrix, a data frame or a pyarrow table, of shape (n_rows,
-        n_features). Batches must hold numbers; encode words first. Units given as
-        ``"categorical"`` need their number of states, as in ``visible={0: Categorical([3])}``. The
-        number of rows may differ between batches.
+        n_features). Batches must hold numbers; encode words first. List the values of nominal and
+        ordinal columns, as in ``columns={0: [0, 1, 2]}``. The number of rows may differ between
+        batches.
     batch_rows : int, default=None
         Number of rows in a batch, if this class cuts the source into batches; for a parquet file,
         the maximum. None means two million entries of an array, or 32,768 rows of a file.

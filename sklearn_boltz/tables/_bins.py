@@ -59,7 +59,7 @@ class Bins(NamedTuple):
     is_rounded: bool
 
     @classmethod
-    def learn(cls, numbers, weights=None, most=MOST):
+    def learn(cls, numbers, weights=None, most=MOST, n_atoms=LEAST):
         """Bins of about the same number of training cells.
 
         Parameters
@@ -70,6 +70,8 @@ class Bins(NamedTuple):
             How often each counts.
         most : int
             Bins at most, 2 or more, but for atoms and what lies between two of them.
+        n_atoms : int
+            If there are no more different numbers than this, all are atoms.
 
         Returns
         -------
@@ -81,7 +83,7 @@ class Bins(NamedTuple):
         mass = np.bincount(where, weights[known])
         is_whole = bool((x == np.floor(x)).all() and np.abs(x).max() < 2**50)
         is_rounded = bool(is_whole or len(x) < 0.9 * mass.sum())
-        codes, is_atom = _grouped(x, mass, most)
+        codes, is_atom = _grouped(x, mass, most, n_atoms)
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         cells, counts = np.split(x, first[1:]), np.split(mass, first[1:])
         groups = list(zip(cells, counts, strict=True))
@@ -193,11 +195,11 @@ class Bins(NamedTuple):
         return self.sample(codes, np.clip(inside, 0, 1 - 1e-12))
 
 
-def _grouped(x, mass, most):
+def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
     most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
-    is_atom = np.full(len(x), True) if len(x) <= LEAST else mass > ATOM * n
+    is_atom = np.full(len(x), True) if len(x) <= n_atoms else mass > ATOM * n
     if is_atom.all():
         return np.arange(len(x)), is_atom
     others = np.where(is_atom, 0, mass)

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 # Columns that a message names at most.
 N_NAMES = 5
 # What to do where a value looks like a code for a missing one.
-IF_A_VALUE = "If it is a value, use words, or .astype('category') in a data frame."
+IF_A_VALUE = "If it is a value, set columns='nominal'."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
 # Rows from which on it is no accident that a value never occurs.
@@ -339,8 +339,7 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None):
         if code is not None and (values is own or values - {code} == {0, 1}):
             return (
                 f"{looks_missing(code, values)}. Write it as NaN: "
-                f"np.where(X == {code}, np.nan, X). {missing_remedy} With `binarize`, {code} "
-                f"would count as {int(code > 0)}. {IF_A_VALUE}"
+                f"np.where(X == {code}, np.nan, X). {missing_remedy} {IF_A_VALUE}"
             )
     if own == {-1, 1}:
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
@@ -353,8 +352,8 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None):
     if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
         return (
             f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
-            f"categories, {category_remedy}; if they are amounts, 'gaussian'. For bits, set "
-            "`binarize` to a threshold."
+            f"categories, {category_remedy}; if they are amounts, 'number'. For bits, compare "
+            "them with a threshold."
         )
     return None
 
@@ -424,20 +423,6 @@ def is_whole(X):
     """Which cells are 0, 1, 2, ..."""
     with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
         return (X >= 0) & (X < 2**31) & (X == np.floor(X))
-
-
-def looks_coded(X):
-    """Whether a table holds -1, 0 and 1 only, and all of them.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-    """
-    values = X.data if issparse(X) else X
-    if values.size == 0 or values.min() != -1 or values.max() != 1:
-        return False
-    n_zeros = X.size - np.count_nonzero(values) if not issparse(X) else np.prod(X.shape) - X.nnz
-    return bool(n_zeros) and bool(np.isin(values, (-1, 0, 1)).all())
 
 
 def shown(value):

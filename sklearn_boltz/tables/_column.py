@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
@@ -22,6 +22,7 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_code,
 )
+from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
 
 # Categories in a message.
 N_SHOWN = 5
@@ -63,12 +64,15 @@ class Column(NamedTuple):
         Of a column of numbers whose codes are those of bins.
     unit : {"D", "us"} or None
         Of a column of dates: as numbers they are days or microseconds since 1970.
+    kind : Kind
+        What the user says of the column.
     """
 
     title: str
     categories: np.ndarray | None = None
     bins: Bins | None = None
     unit: str | None = None
+    kind: Kind = Kind()
 
     def with_bins(self, cells, sample_weight, most):
         """The column with bins for its numbers; see `Bins.learn`."""
@@ -76,8 +80,13 @@ class Column(NamedTuple):
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
-        _warn_of_codes(numbers, self.title)
-        bins = Bins.learn(numbers, sample_weight, most)
+        if self.kind.is_open:
+            _warn_of_codes(numbers, self.title)
+        n_atoms = LEAST
+        if self.kind.name == "count":
+            _check_counts(numbers, self.title)
+            n_atoms = MOST_LEVELS
+        bins = Bins.learn(numbers, sample_weight, most, n_atoms)
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
 
     def with_signs(self, cells):
@@ -134,10 +143,8 @@ class Column(NamedTuple):
             return self.numbers(cells)
         if self.bins is not None:
             return self.bins.encode(self.finite(cells))
-        place_of = {value: code for code, value in enumerate(self.categories.tolist())}
+        codes = _places(self.categories, cells)
         cells = cells.tolist()
-        place_of = {cell: place_of.get(plain(cell), -1) for cell in _different(cells)}
-        codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
         if strange and unseen == "error":
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
@@ -203,6 +210,29 @@ class Column(NamedTuple):
         return some + (", ..." if len(self.categories) > N_SHOWN else "")
 
 
+def _places(categories, cells):
+    """The place of each cell among the categories as float64, -1 where it is none of them."""
+    if cells.dtype.kind in "biuf" and categories.dtype.kind == "f" and len(categories):
+        order = np.argsort(categories)
+        found = order[np.searchsorted(categories, cells, sorter=order).clip(max=len(order) - 1)]
+        return np.where(categories[found] == cells, found, -1).astype(np.float64)
+    place_of = {value: code for code, value in enumerate(categories.tolist())}
+    cells = cells.tolist()
+    place_of = {cell: place_of.get(plain(cell), -1) for cell in _different(cells)}
+    return np.array([place_of[cell] for cell in cells], dtype=np.float64)
+
+
+def _check_counts(numbers, title):
+    """Refuse numbers that are no counts."""
+    rows = np.flatnonzero(~(is_whole(numbers) | np.isnan(numbers)))
+    if len(rows):
+        raise UnfitColumn(
+            "counts",
+            f"{title} is declared as 'count', but has the value {numbers[rows[0]]:g} in row "
+            f"{rows[0]}, which is not one of 0, 1, 2, .... Declare it as 'number'.",
+        )
+
+
 def _numbers(cells, title):
     """Cells of a column of numbers in a type of numbers; NaN for missing ones."""
     if cells.dtype.kind in "biuf":
@@ -250,9 +280,26 @@ def _warn_of_codes(numbers, title):
 
 
 def categories_of(cells, title, kind, order, codes):
-    """The categories of a column in order; None for numbers."""
-    if order is None and kind != "categories" and cells.dtype.kind in "iuf":
-        return None if kind == "number" else _levels(cells, codes, title)
+    """The categories of a column in order; None for numbers.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_samples,)
+    title : str
+    kind : Kind
+        What the user says of the column.
+    order : list or None
+        The categories that its type declares.
+    codes : bool
+        Whether the model takes the integers 0, 1, 2, ... themselves.
+    """
+    if kind.levels is not None:
+        return _declared(cells, title, kind)
+    are_levels, stay = kind.name in OF_LEVELS, kind.is_number or kind.name == "plain"
+    if order is None and not are_levels and cells.dtype.kind in "iuf":
+        return None if stay else _levels(cells, codes, title)
+    if kind.name == "binary" and cells.dtype.kind in "iuf" and _are_bits(cells):
+        return None
     is_date = cells.dtype.kind in "mM"
     cells = cells.tolist()
     try:
@@ -264,20 +311,22 @@ def categories_of(cells, title, kind, order, codes):
     if is_date or any(map(is_date_or_time, different)):
         raise UnfitColumn("dates", dates_in([title]))
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
+    if kind.name == "binary":
+        _check_binary(values if order is None else order, title)
     if order is not None:
         return _as_column(order)
     if values and all(isinstance(value, bool) for value in values):
         return np.array([False, True])
     texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
-    if not texts and kind != "categories":
+    if not texts and not are_levels:
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
-        return None if kind == "number" else _levels(numbers, codes, title)
-    if kind == "number":
+        return None if stay else _levels(numbers, codes, title)
+    if stay:
         raise UnfitColumn(
             "declared", f"{title} is declared to hold numbers, but has the value {texts[0]!r}."
         )
     n_numbers = len(values) - len(texts)
-    if texts and n_numbers > MOST_LEVELS and kind != "categories":
+    if texts and n_numbers > MOST_LEVELS and not are_levels:
         raise UnfitColumn(
             "text",
             f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
@@ -286,6 +335,35 @@ def categories_of(cells, title, kind, order, codes):
         )
     _check_texts(texts, title, len(cells))
     return _as_column(_in_order(values))
+
+
+def _declared(cells, title, kind):
+    """The declared categories, of which each cell must be one."""
+    categories = _as_column(kind.levels)
+    places, cells = _places(categories, cells), cells.tolist()
+    strange = [row for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
+    if strange:
+        raise UnfitColumn(
+            "undeclared",
+            f"{title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, which is "
+            "none of the values that `columns` lists. Add it there, or write the cell as NaN.",
+        )
+    return categories
+
+
+def _are_bits(numbers):
+    return bool(((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all())
+
+
+def _check_binary(values, title):
+    """Refuse a column of more than two values."""
+    if len(values) > 2:
+        some = ", ".join(map(repr, list(values)[:N_SHOWN]))
+        raise UnfitColumn(
+            "binary",
+            f"{title} is declared as 'binary', but has {len(values):,} different values, such as "
+            f"{some}. Declare it as 'nominal' or 'number'.",
+        )
 
 
 def _different(cells):

@@ -6,7 +6,6 @@ from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
@@ -30,6 +29,7 @@ from sklearn_boltz.tables._column import (
     plain,
 )
 from sklearn_boltz.tables._headers import Header
+from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
 
 
 class Table:
@@ -55,6 +55,8 @@ class Table:
         Which of them have none, as no cell of the training had a value.
     is_binned : ndarray of bool of shape (n_columns,)
         Which columns hold numbers in bins.
+    is_ordinal : ndarray of bool of shape (n_columns,)
+        Which columns the user declares as ordinal.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -65,6 +67,7 @@ class Table:
         self.is_word = np.array([v is not None for v in values], dtype=bool)
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
+        self.is_ordinal = np.array([column.kind.name == "ordinal" for column in columns], bool)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -312,8 +315,8 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     X : array-like, data frame or sparse matrix
     numbers : ndarray, default=None
         The same as numbers, where it holds numbers only.
-    kinds : list of {"number", "categories", None}, default=None
-        What the user says of each column; None to look.
+    kinds : list of Kind, default=None
+        What the user says of each column; None to look at all.
     codes : bool, default=False
         Whether the model takes the integers 0, 1, 2, ... themselves.
     signs : bool, default=False
@@ -328,24 +331,35 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     check_form(X)
+    told = kinds or [Kind()] * len(found)
     tasks, units = [], [unit_of_dates(cells) for _, cells in found]
     for j, (title, cells) in enumerate(found):
-        kind = kinds[j] if kinds else None
-        if frame is None and numbers is not None and kind is None:
-            kind = "number"  # numbers in an array stand for themselves
+        kind = told[j]
+        if frame is None and numbers is not None and kind.is_open:
+            kind = Kind("plain")  # numbers in an array stand for themselves
         if units[j] is None:
             order = _declared_order(frame, j)
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
         else:
-            tasks.append((title, lambda: None))  # numbers
+            tasks.append((title, partial(_of_dates, title, kind)))
     values = _of_each(tasks)
     titles = [title for title, _ in found]
     columns = [
-        Column(title, of_it, unit=unit)
-        for title, of_it, unit in zip(titles, values, units, strict=True)
+        Column(title, of_it, unit=unit, kind=kind)
+        for title, of_it, unit, kind in zip(titles, values, units, told, strict=True)
     ]
     header = None if frame is None else Header.of(frame)
     return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
+
+
+def _of_dates(title, kind):
+    """The categories of a column of dates: none."""
+    if kind.name in OF_LEVELS:
+        raise UnfitColumn(
+            "dates of levels",
+            f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
+            "takes dates for numbers, or make strings of them by .astype(str).",
+        )
 
 
 def _of_each(tasks):
@@ -372,29 +386,6 @@ def _of_each(tasks):
     if first.reason == "dates":
         raise ValueError(dates_in(titles))
     raise ValueError(f"{first}{also(titles[1:])}")
-
-
-def given_n_values(n_values, n_columns):
-    """Check the numbers of values that a user gives; -> one for each column.
-
-    Parameters
-    ----------
-    n_values : int or array-like of int of shape (n_columns,)
-    n_columns : int
-
-    Returns
-    -------
-    n_values : ndarray of int64 of shape (n_columns,)
-    """
-    given = np.asarray(n_values)
-    if given.ndim == 0:
-        given = np.full(n_columns, given)
-    if given.shape != (n_columns,) or given.dtype.kind != "i" or not (given >= 2).all():
-        raise InvalidParameterError(
-            f"n_values must be 'auto', an integer or one integer for each of the "
-            f"{n_columns} columns, all at least 2; got {n_values!r}."
-        )
-    return given.astype(np.int64)
 
 
 def amounts(table, X):

@@ -4,18 +4,13 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._estimator import find_stack_level
 from sklearn_boltz.tables._cells import IF_A_VALUE, first_of, is_whole, shown
-from sklearn_boltz.tables._table import ordered_columns
 
-# Without `n_values`, a column with more values than this is taken for amounts.
+# A column of an array with more values than this is taken for amounts.
 MOST_VALUES = 64
-REMEDY = (
-    "Put the numbers into bins, for example by pandas.cut, or set `binarize` to a threshold for "
-    "all columns of numbers."
-)
+REMEDY = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
 
 
 class Coding(NamedTuple):
@@ -55,7 +50,6 @@ class Coding(NamedTuple):
 
         `coded` is as of `_check_domain`: True in `fit`, whose remedies are of no use after it.
         """
-        X = estimator._binarized(X)
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
             if not legal.all():
@@ -63,19 +57,18 @@ class Coding(NamedTuple):
             return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
-        if estimator.binarize is None:
-            legal = positive | (X == self.low)
-            if missing is not None:
-                legal |= missing
-            if not legal.all():
-                recode = "Recode the column, or set `binarize` to a threshold and fit again."
-                estimator._check_domain(
-                    X,
-                    legal,
-                    lambda j: f"the values {self.low} and 1",
-                    recode if coded else self._correction(X, legal),
-                    coded=coded,
-                )
+        legal = positive | (X == self.low)
+        if missing is not None:
+            legal |= missing
+        if not legal.all():
+            recode = "Recode the column, or compare it with a threshold."
+            estimator._check_domain(
+                X,
+                legal,
+                lambda j: f"the values {self.low} and 1",
+                recode if coded else self._correction(X, legal),
+                coded=coded,
+            )
         codes = positive.view(np.int8)
         if missing is not None:
             codes[missing] = -1
@@ -90,9 +83,7 @@ class Coding(NamedTuple):
             return "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
         illegal, more = X[~legal], ""
         if self.low == 0 and is_whole(illegal).all():
-            more = "; to allow more values, fit again with `n_values`"
-        elif (illegal >= 0).all():  # what is negative would count as 0, also where it is missing
-            more = "; to allow other numbers, fit again with `binarize`"
+            more = "; to allow more values, fit again with all of them listed in `columns`"
         return (
             f"In the training data this column has the values {self.low} and 1 only. Correct the "
             f"cell, or write it as NaN{more}."
@@ -101,8 +92,10 @@ class Coding(NamedTuple):
     def _about_value(self, estimator, X, legal, coded):
         """What an error says of the first value that is not legal, and how to mend it."""
         i, j = np.unravel_index(np.argmin(legal), legal.shape)
-        remedy = "Set `n_values` to the true numbers of values and fit again"
-        remedy += "." if coded else "; or correct the cell, or write it as NaN."
+        remedy = (
+            "List all values of the column in `columns` and fit again, or correct the cell, or "
+            "write it as NaN."
+        )
         if set(np.unique(X[~np.isnan(X[:, j]), j]).tolist()) == {-1, 1}:
             remedy = "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
         elif X[i, j] < 0:
@@ -114,8 +107,7 @@ class Coding(NamedTuple):
             remedy += f" {IF_A_VALUE}" if coded else " If not, correct the cell."
         elif X[i, j] != np.floor(X[i, j]):
             remedy = (
-                "Encode the column with sklearn.preprocessing.OrdinalEncoder (categories) or "
-                "KBinsDiscretizer(encode='ordinal') (numbers)."
+                REMEDY
                 if coded
                 else "In the training data this column has values from 0 to "
                 f"{self.n_values[j] - 1} only. Correct the cell, or write it as NaN."
@@ -135,7 +127,7 @@ def find_coding(estimator, X):
     Parameters
     ----------
     estimator : estimator
-        With `n_values`, `binarize` and `_check_domain`.
+        With `_table` and `_check_domain`.
     X : ndarray of shape (n_samples, n_features)
         NaN is a missing cell.
 
@@ -143,20 +135,10 @@ def find_coding(estimator, X):
     -------
     coding : Coding
     """
-    X = estimator._binarized(X)  # but for columns of words, which keep their codes
     has_signs = X.dtype.kind != "b" and (X == -1).any()
     # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
-    if not isinstance(getattr(estimator, "n_values", "auto"), str):
-        n_values = estimator._numbers_of_values(X.shape[1])
-        coding = Coding(0, n_values)
-        if estimator.binarize is not None and not coding.is_binary:
-            raise InvalidParameterError(
-                "With `binarize` every column has two values: leave n_values at 'auto', or "
-                "binarize at None."
-            )
-        return two if coding.is_binary else coding
     if has_signs or X.dtype.kind == "b":
         return two
     known = is_whole(X) | np.isnan(X) | (X == -1)
@@ -171,8 +153,7 @@ def find_coding(estimator, X):
             X,
             ~(X >= MOST_VALUES),
             lambda j: f"at most {MOST_VALUES} values, from 0 on,",
-            "If they are categories, encode them by sklearn.preprocessing.OrdinalEncoder or give "
-            "`n_values`; if they are amounts, set `binarize` to a threshold.",
+            REMEDY,
         )
     estimator._warn_of_missing_codes(X)
     if top.max(initial=0) > 1 and not (X == 0).any():
@@ -188,7 +169,7 @@ def find_coding(estimator, X):
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
     table = estimator._table
-    ordered = (given_order(estimator.ordered, table) | table.is_binned) & (coding.n_values > 2)
+    ordered = (table.is_ordinal | table.is_binned) & (coding.n_values > 2)
     is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
     return ordered if is_penalised else np.zeros_like(ordered)
 
@@ -198,23 +179,8 @@ def no_errors_of_ordered(estimator):
     return (
         "there are no standard errors with the penalty by the order of values, which "
         f"{estimator._have(np.flatnonzero(estimator.ordered_))}: they would not account for its "
-        "bias. Fit with ordered=False, and numbers cut into categories by pandas.cut."
+        "bias. Declare the columns as 'nominal', numbers after cutting them by pandas.cut."
     )
-
-
-def given_order(ordered, table):
-    """Which columns a user takes for ordered; an array of bool."""
-    if isinstance(ordered, str):  # "auto"
-        return ordered_columns(table)
-    given, n_features = np.asarray(ordered), len(table.columns)
-    if given.ndim == 0:
-        given = np.full(n_features, given)
-    if given.shape != (n_features,) or given.dtype.kind != "b":
-        raise InvalidParameterError(
-            f"ordered must be 'auto', True, False or one of these for each of the {n_features} "
-            f"columns; got {ordered!r}."
-        )
-    return given
 
 
 def value_names(names, labels):

@@ -148,7 +148,7 @@ def _found_in_batch(estimator, batch):
     coding = find_coding(estimator, X)
     _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=True)
-    always_one = coding.is_binary and estimator.binarize is None and bool((codes != 0).all())
+    always_one = coding.is_binary and bool((codes != 0).all())
     low = None if always_one else coding.low
     if coding.is_binary and not (codes < 0).any():
         return Found(low, X.dtype, coding.n_values, Sums.of(codes > 0), None, None)
@@ -160,7 +160,7 @@ def _merge(one, other):
     if None not in (one.low, other.low) and one.low != other.low:
         raise ValueError(
             "FVBMPseudoLikelihood needs -1 and 1 or 0 and 1 in all batches, but one batch has the "
-            "value -1 and another 0. Recode them, or set `binarize` to a threshold."
+            "value -1 and another 0. Recode them."
         )
     low = other.low if one.low is None else one.low
     n_values = np.maximum(one.n_values, other.n_values)

@@ -16,6 +16,7 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of
+from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
 from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -31,6 +32,15 @@ UNIT_TYPES = {
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
+# Of columns, by what the parameter `columns` calls them.
+UNITS_OF_COLUMNS = {
+    "probability": Bernoulli,
+    "gaussian": Gaussian,
+    "truncated_gaussian": TruncatedGaussian,
+    "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
+}
+# Kinds of which something is learned from the rows.
+LEARNED = ("gaussian", "nominal", "ordinal", "number", "count")
 # A column of so many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
 # The least standard deviation by which a column is divided, relative to its mean.
@@ -40,41 +50,45 @@ LEAST_DEVIATION = 1e-6
 # What a user says of the columns.
 
 
-def specified(visible, variable, n_columns):
-    """What a user says of each column.
+def different(columns):
+    """The entries of the parameter `columns`, whatever their columns."""
+    if isinstance(columns, dict):
+        return list(columns.values())
+    return columns if isinstance(columns, list) else [columns]
+
+
+def units_of_all(units, n_columns):
+    """The units of all columns, if they are as many as there are columns."""
+    if units.n_units != n_columns:
+        raise ValueError(
+            f"columns has {units.n_units} units, but there must be {n_columns}: one for each "
+            "column."
+        )
+    return units
+
+
+def units_of(entry):
+    """The units that an entry of `columns` stands for.
 
     Parameters
     ----------
-    visible : str, type, UnitType, list or dict
-    variable : callable
-        From the name or number of a column to its number.
-    n_columns : int
+    entry : str, sequence, type or UnitType
 
     Returns
     -------
-    specs : list of {"auto", type, UnitType}, or UnitType
-        One for each column; or the units of all of them.
+    units : type, UnitType or "auto"
+        "auto" if they follow from the number of values.
     """
-    if isinstance(visible, UnitType):
-        if visible.n_units != n_columns:
-            raise ValueError(
-                f"visible has {visible.n_units} units, but there must be {n_columns}: one for "
-                "each column."
-            )
-        return visible
-    if isinstance(visible, dict):
-        specs = ["auto"] * n_columns
-        for column, spec in visible.items():
-            specs[variable(column)] = _spec(spec)
-        return specs
-    if isinstance(visible, list):
-        if len(visible) != n_columns:
-            raise ValueError(
-                f"visible has {len(visible)} entries, but there must be {n_columns}: one for "
-                "each column."
-            )
-        return [_spec(spec) for spec in visible]
-    return [_spec(visible)] * n_columns
+    if isinstance(entry, str) and entry in UNITS_OF_COLUMNS:
+        return UNITS_OF_COLUMNS[entry]
+    if isinstance(entry, type) and issubclass(entry, UnitType):
+        return entry
+    if isinstance(entry, UnitType):
+        if entry.n_units == 1:
+            return entry
+        entry = f"{entry.n_units} units"
+    kind = kind_of(entry, (*NAMES, *UNITS_OF_COLUMNS))
+    return Categorical if kind.name in ("nominal", "ordinal") else "auto"
 
 
 def have_fractions(X):
@@ -93,45 +107,39 @@ def have_fractions(X):
     return between.any(axis=0) & ~outside.any(axis=0)
 
 
-def _spec(spec):
-    """One of "auto", a unit type, units of one column."""
-    if isinstance(spec, str) and spec in UNIT_TYPES:
-        return UNIT_TYPES[spec]
-    if isinstance(spec, type) and issubclass(spec, UnitType):
-        return spec
-    if isinstance(spec, UnitType) and spec.n_units == 1:
-        return spec
-    if isinstance(spec, str) and spec == "auto":
-        return spec
-    found = f"{spec.n_units} units" if isinstance(spec, UnitType) else repr(spec)
-    raise ValueError(
-        f"visible has {found} for a column; it may be one of {['auto', *UNIT_TYPES]}, a type of "
-        "sklearn_boltz.units, or an object of one with a single unit."
-    )
+def kinds_of(specs, entries, X, otherwise):
+    """What `learn_table` is to make of each column.
 
+    Parameters
+    ----------
+    specs : list of {"auto", type, UnitType}, or UnitType
+        As of `units_of`, or the units of all columns.
+    entries : list
+        What `columns` says of each.
+    X : array-like, data frame or sparse matrix
+    otherwise : Kind
+        Of columns that are "auto".
 
-def kinds_of(specs, X, binarize):
-    """What `learn_table` is to make of each column; None to look at all of them."""
+    Returns
+    -------
+    kinds : list of Kind
+    """
     if isinstance(specs, UnitType):
-        specs = [specs if width > 1 else Bernoulli for width in specs.widths]
-    if binarize is None and all(spec in ("auto", Bernoulli) for spec in specs):
-        return None
-    if issparse(X):
-        return ["categories" if spec is Categorical else "number" for spec in specs]
-    cells = [cells for _, cells in columns_of(X)]
-    return [_kind(*pair, binarize) for pair in zip(specs, cells, strict=False)]
+        entries = specs = [specs if width > 1 else Bernoulli for width in specs.widths]
+    cells = [None] * len(specs) if issparse(X) else [cells for _, cells in columns_of(X)]
+    triples = zip(specs, entries, cells, strict=False)
+    return [_kind(*triple, otherwise) for triple in triples]
 
 
-def _kind(spec, cells, binarize):
+def _kind(spec, entry, cells, otherwise):
+    if isinstance(entry, str) and entry == "auto":
+        return otherwise
     if spec is Categorical:
-        return "categories"
-    if isinstance(spec, UnitType) and spec.widths[0] > 1:
-        # Numbers are the codes themselves; words have to be coded.
-        return "number" if holds_numbers(cells) else None
-    if spec in ("auto", Bernoulli):
-        amounts = binarize is not None and cells.dtype.kind != "b" and holds_numbers(cells)
-        return "number" if amounts else None
-    return "number"
+        return Kind("nominal") if isinstance(entry, type) else kind_of(entry)
+    if spec is Bernoulli or isinstance(spec, UnitType) and spec.widths[0] > 1:
+        # Numbers are the codes or probabilities themselves; words have to be coded.
+        return Kind("plain" if cells is None or holds_numbers(cells) else "auto")
+    return kind_of(entry) if isinstance(spec, str) else Kind("plain")
 
 
 # What is learned of them.
@@ -154,8 +162,6 @@ class Layout:
         What is taken from the numbers, and what they are divided by.
     options : dict, default=None
         Further arguments of truncated units.
-    coded : ndarray of bool of shape (n_columns,), default=None
-        Which columns have categories, of which the cells are codes.
 
     Attributes
     ----------
@@ -163,22 +169,16 @@ class Layout:
         Which columns have units of one-hot numbers.
     has_codes : bool
         Whether some have: their cells are whole numbers.
-    takes_threshold : ndarray of bool of shape (n_columns,)
-        Which columns `binarize` is for.
     is_plain : bool
         Whether rows of the table are rows of the model.
     """
 
-    def __init__(
-        self, kinds, widths, bounds, n_states, center=None, scale=None, options=None, coded=False
-    ):
+    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None, options=None):
         self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
         self.center, self.scale, self.options = center, scale, options or {}
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.one_hot = n_states > 0
         self.has_codes = bool(self.one_hot.any())
-        self.takes_threshold = ~self.one_hot & [kind is not Gaussian for kind in kinds]
-        self.takes_threshold &= ~np.asarray(coded)
         self.is_plain = not self.has_codes and scale is None
 
     @classmethod
@@ -356,7 +356,7 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
     Parameters
     ----------
     specs : list of {"auto", type, UnitType}, or UnitType
-        As of `specified`.
+        As of `units_of`, or the units of all columns.
     table : Table
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
@@ -398,10 +398,7 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X, weights)
-    coded = n_categories > 0
-    return Layout(
-        kinds, np.array(widths), bounds, np.array(n_states), center, scale, options, coded
-    )
+    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale, options)
 
 
 def _bounds(spec, options):
@@ -419,7 +416,7 @@ def _check_categories(n_categories, most, column):
         j, *others = beyond
         raise ValueError(
             f"{column(j)} has {n_categories[j]} categories, but its visible units have {most[j]} "
-            f"values. Use 'categorical' units for it, or visible='auto', which looks at the table."
+            f"values. Declare it as 'nominal', or leave it at 'auto', which looks at the table."
             f"{also(map(column, others))}"
         )
 
@@ -434,7 +431,7 @@ def _layout_of_units(units, n_categories, column):
     low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
     if (low == low[0]).all() and (high == high[0]).all():
         low, high = float(low[0]), float(high[0])
-    return Layout([units] * len(widths), widths, (low, high), n_states, coded=n_categories > 0)
+    return Layout([units] * len(widths), widths, (low, high), n_states)
 
 
 def _scales(kinds, X, weights):

@@ -106,6 +106,4 @@ def checked_rows(estimator, X, *, reset, allow_nan):
     )  # fmt: skip
     if not reset and (here := place_of(X)) != (there := place_of(estimator.components_)):
         raise ValueError(ELSEWHERE.format(type(estimator).__name__, there, here))
-    if estimator.binarize is None:
-        return X
-    return xp.where(xp.isnan(X), X, xp.astype(X > estimator.binarize, X.dtype))
+    return X

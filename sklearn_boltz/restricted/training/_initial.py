@@ -154,7 +154,7 @@ def _same_categories(one, other):
 def _other_columns(estimator):
     return ValueError(
         f"{type(estimator).__name__}: init was fitted to other columns, or to other categories or "
-        "units of them. Fit it to a table like X, with the same `visible`."
+        "units of them. Fit it to a table like X, with the same `columns`."
     )
 
 

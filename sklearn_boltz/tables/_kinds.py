@@ -1,0 +1,95 @@
+"""What a user says of the columns of a table: the parameter `columns`."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+# Of columns that are codes in every model, and of numbers that are put into bins.
+OF_LEVELS = ("binary", "nominal", "ordinal")
+OF_NUMBERS = ("number", "count")
+NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
+
+
+class Kind(NamedTuple):
+    """What a column is.
+
+    Attributes
+    ----------
+    name : str
+        One of `NAMES`; of units of RBMs, "plain" for numbers that stand for themselves.
+    levels : list or None
+        The values of the column, in order, where they are declared.
+    """
+
+    name: str = "auto"
+    levels: list | None = None
+
+    @property
+    def is_open(self):
+        """Whether the table is to be looked at."""
+        return self.name == "auto"
+
+    @property
+    def is_number(self):
+        """Whether the numbers of the column are put into bins."""
+        return self.name in OF_NUMBERS
+
+
+def per_column(columns, variable, n_columns):
+    """What `columns` says of each column: its entry, or "auto".
+
+    Parameters
+    ----------
+    columns : str, list, dict or object
+        A list has an entry for each column, a dict for some; all else is true of all.
+    variable : callable
+        From the name or number of a column to its number.
+    n_columns : int
+
+    Returns
+    -------
+    entries : list
+    """
+    if isinstance(columns, dict):
+        entries = ["auto"] * n_columns
+        for column, entry in columns.items():
+            entries[variable(column)] = entry
+        return entries
+    if not isinstance(columns, (list, np.ndarray)):
+        return [columns] * n_columns
+    if len(columns) != n_columns:
+        raise InvalidParameterError(
+            f"columns has {len(columns)} entries, but the table has {n_columns} columns. Give a "
+            "dict for some columns, or one kind for all."
+        )
+    return list(columns)
+
+
+def kind_of(entry, names=NAMES):
+    """The kind that an entry of `columns` stands for.
+
+    Parameters
+    ----------
+    entry : str, sequence or tuple
+        A name; the values of a nominal column; or a pair of "nominal" or "ordinal" and the values.
+    names : sequence of str
+        Those that the estimator knows.
+
+    Returns
+    -------
+    kind : Kind
+    """
+    if isinstance(entry, str) and entry in names:
+        return Kind(entry)
+    name, levels = "nominal", entry
+    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", "ordinal"):
+        name, levels = entry
+    if isinstance(levels, (list, tuple, range, np.ndarray)) and name in names:
+        values = np.asarray(levels, dtype=object).tolist()
+        if values and len(set(values)) == len(values):
+            return Kind(name, values)
+    raise InvalidParameterError(
+        f"columns has {entry!r} for a column; it may be one of {list(names)}, or the list of its "
+        "values, of which none may occur twice."
+    )
