@@ -102,7 +102,7 @@ def mutual_information(weights):
 information = mutual_information(np.ones(len(alignment)))
 weighted_information = mutual_information(weights)
 
-model = FVBMPseudoLikelihood(n_values=n_letters, alpha=0.1, tol=0.01)
+model = FVBMPseudoLikelihood(columns=range(n_letters), alpha=0.1, tol=0.01)
 unweighted = model.fit(alignment).interaction_scores()
 weighted = model.fit(alignment, sample_weight=weights).interaction_scores()
 

@@ -96,14 +96,14 @@ print(f"smoothed table:     {smoothed_table:.2f}")
 # :class:`~sklearn.model_selection.GridSearchCV` maximises just what we want.
 
 alphas = [0.2, 0.3, 0.4, 0.6, 1.0, 2.0]
-search = GridSearchCV(FSLLDensity(n_values=2), {"alpha": alphas}, cv=5)
+search = GridSearchCV(FSLLDensity(columns=range(2)), {"alpha": alphas}, cv=5)
 search.fit(X_train)
 model = search.best_estimator_
 print(f"best alpha: {model.alpha}, {len(model.theta_)} terms")
 print(f"FSLLDensity: {model.score(X_test):.2f} nats a picture on the test set")
 
 # %%
-# ``n_values=2`` says that each pixel has two values, also in a fold where one of them
+# ``columns=range(2)`` says that each pixel has two values, also in a fold where one of them
 # happens to be missing.
 #
 # On the left of the figure the model starts to overfit, on the right it is too cautious.
@@ -150,7 +150,7 @@ for order, number in zip(orders, numbers, strict=True):
 # this classifier, terms of at most two pixels are better.
 
 pixels_only = LogisticRegression(C=0.1, max_iter=1000)
-with_terms = make_pipeline(FSLLDensity(n_values=2, alpha=0.3, max_order=2), pixels_only)
+with_terms = make_pipeline(FSLLDensity(columns=range(2), alpha=0.3, max_order=2), pixels_only)
 for name, classifier in {"pixels": pixels_only, "learned terms": with_terms}.items():
     accuracy = classifier.fit(X_train, digit_train).score(X_test, digit_test)
     print(f"{name:14s}{accuracy:.3f} of the test digits")

@@ -145,7 +145,7 @@ for method, guess in guesses.items():
 # known of a person is summed out. What do people read, if all that we know is their age
 # and their school? Here we can compare with the formula that made the table.
 
-model = SDCPRBM(64, visible={"age": "gaussian"}, early_stopping=True, random_state=0)
+model = SDCPRBM(64, columns={"age": "gaussian"}, early_stopping=True, random_state=0)
 model.fit(survey)
 ages = np.arange(22, 82, 3.0)
 

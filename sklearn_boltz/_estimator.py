@@ -364,7 +364,9 @@ class BaseBoltzmann(
     def _learned(self, X, numbers, sample_weight):
         """The columns of the training table, of which `numbers` are the same if it has no words."""
         kinds = self._kinds(X)
-        told = None if all(kind.is_open for kind in kinds) else kinds
+        # Numbers in an array stand for themselves.
+        open_ = ("auto",) if is_frame(X) or numbers is None else ("auto", "plain")
+        told = None if all(kind.name in open_ for kind in kinds) else kinds
         if self._reads_batches:
             if numbers is None:
                 raise ValueError(
@@ -564,8 +566,10 @@ class BaseBoltzmann(
         table = self._table
         is_code = table.header is not None or table.dtype is None
         numbers = n_values if is_code else -1
-        numbers = np.where(table.is_binned, -1, numbers)  # a bin for every number
-        return np.where(table.is_word & ~table.is_binned, table.n_categories, numbers)
+        # There is a bin for every number, and a list of values is complete.
+        numbers = np.where(table.is_binned | table.is_listed, -1, numbers)
+        found = table.is_word & ~table.is_binned & ~table.is_listed
+        return np.where(found, table.n_categories, numbers)
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.

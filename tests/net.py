@@ -68,7 +68,7 @@ NETWORKS = {
     "triples": (SPARSE, {"penalty": "l2", "alpha": 0.0, "max_order": 3}),
     "given terms": (ENTROPY, {"terms": [(0, 1, 2)]}),
     "count potential": (ENTROPY, {"count_potential": True}),
-    "ordered": (PLAIN, {"ordered": True}),
+    "ordered": (PLAIN, {"columns": "ordinal"}),
     "some edges": (SPARSE, {"penalty": "l2", "alpha": 0.0, "edges": [(0, 1), (2, 3)]}),
 }
 MACHINES = {

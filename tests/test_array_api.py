@@ -7,7 +7,6 @@ scikit-learn wants it for arrays to be dispatched: `make test-array-api`.
 import math
 import os
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
@@ -470,7 +469,7 @@ def test_compiled_functions_are_the_same(module, name, shape):
     [SDCPRBM(8), TAPRBM(8), *(RBMClassifier(8, early_stopping=early) for early in (False, True))],
 )
 def test_checks_of_scikit_learn(xp, check, dtype, estimator):
-    estimator = clone(estimator).set_params(max_iter=3, binarize=0.0, random_state=0)
+    estimator = clone(estimator).set_params(max_iter=3, random_state=0)
     getattr(estimator_checks, check)(
         "", estimator, xp.__name__, xp.device, dtype, check_sample_weight=True
     )
@@ -714,7 +713,7 @@ def test_checks_of_scikit_learn_for_labels_elsewhere(xp):
     if check is None:
         pytest.skip("this scikit-learn checks no mixed inputs")
     place = _array_api.NamespaceAndDevice
-    estimator = RBMClassifier(8, max_iter=3, binarize=0.0, early_stopping=False, random_state=0)
+    estimator = RBMClassifier(8, max_iter=3, early_stopping=False, random_state=0)
     here, there = place("numpy", None), place(xp.__name__, xp.device)
     check("", estimator, there, here, check_values=True)
     check("", estimator, here, there, check_values=True)
@@ -727,10 +726,10 @@ def test_checks_of_scikit_learn_for_labels_elsewhere(xp):
     "kind, options, message",
     [
         (SDCPRBM, {"hidden": "gaussian"}, "only Bernoulli units are supported"),
-        (SDCPRBM, {"visible": "gaussian", "centered": False}, "only Bernoulli units are supported"),
+        (SDCPRBM, {"columns": "gaussian", "centered": False}, "only Bernoulli units are supported"),
         (SDCPRBM, {"sampler": "tempered"}, "sampler='gibbs'"),
         (TAPRBM, {"inference": "rbp"}, "inference='tap'"),
-        (RBMClassifier, {"visible": "gaussian"}, "only Bernoulli units are supported"),
+        (RBMClassifier, {"columns": "gaussian"}, "only Bernoulli units are supported"),
     ],
 )
 def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):
@@ -844,11 +843,3 @@ def test_divergence_leaves_the_last_good_model(xp, X, kind):
         model.fit(rows)
     assert (as_numpy(model.components_) == before).all()
     assert np.isfinite(as_numpy(model.transform(rows))).all()
-
-
-def test_binarize(xp, X):
-    rng, threshold = np.random.default_rng(0), partial(machine, binarize=0.5)
-    Y = X + rng.uniform(-0.4, 0.4, X.shape)
-    mine, reference = threshold().fit(xp.asarray(Y)), threshold().fit(Y)
-    found = as_numpy(mine.components_)
-    np.testing.assert_allclose(found, reference.components_, rtol=0, atol=1e-10)

@@ -42,23 +42,6 @@ def test_limit_blas():
     assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_binarize(dtype):
-    X = np.array([[1, 5], [3, 0], [2, 2]], dtype=dtype)
-    model = FSLLDensity(binarize=1.5)
-    expected = np.array([[0, 1], [1, 0], [1, 1]])
-    np.testing.assert_array_equal(model._binarized(X), expected)
-    assert model._binarized(X).dtype == dtype
-    np.testing.assert_array_equal(
-        model.fit(X).score_samples(X), FSLLDensity().fit(expected).score_samples(expected)
-    )
-
-
-def test_binarize_keeps_missing_values():
-    X = np.array([[1.0, np.nan]])
-    np.testing.assert_array_equal(FSLLDensity(binarize=0.5)._binarized(X), [[1.0, np.nan]])
-
-
 def test_progress_bar(capsys):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
     pytest.importorskip("rich")

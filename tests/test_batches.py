@@ -97,9 +97,6 @@ def test_fvbm_codings_over_batches():
     model = FVBMPseudoLikelihood().fit(Batches([ones, X]))
     np.testing.assert_array_equal(model.coupling_, expected.coupling_)
     assert model.values_.tolist() == [-1, 1]
-    binarized = FVBMPseudoLikelihood(binarize=0).fit(Batches([ones, X]))
-    np.testing.assert_array_equal(binarized.coupling_, expected.coupling_)
-    assert binarized.values_.tolist() == [0, 1]
 
 
 def test_fvbm_partial_fit_is_fit_of_all_rows():
@@ -191,7 +188,7 @@ def test_validation_rows_are_not_trained_on():
 def test_truncated_units_on_batches():
     rng = np.random.default_rng(0)
     X = rng.beta(2, 5, size=(500, 4))
-    estimator = TAPRBM(3, visible="truncated_gaussian", max_iter=1, random_state=0)
+    estimator = TAPRBM(3, columns="truncated_gaussian", max_iter=1, random_state=0)
     model = clone(estimator).fit(Batches(X, batch_rows=120))
     expected = clone(estimator).fit(X)
     # All rows are looked at, here, for where the training begins.

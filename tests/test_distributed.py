@@ -205,7 +205,7 @@ def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, m
 def test_errors_on_workers_name_the_batch(client, X):
     bad = X.copy()
     bad[100, 2] = 7
-    for model in (FVBMPseudoLikelihood(n_values=2), SDCPRBM(2)):
+    for model in (FVBMPseudoLikelihood(columns=range(2)), SDCPRBM(2)):
         with pytest.raises(ValueError, match="In batch 1: .* in column 2.* row 10 has the value 7"):
             model.fit(in_blocks(bad))
 
@@ -220,7 +220,7 @@ TRAINED = [
         (SDCPRBM, {"n_inner": 2, "sampler": "tempered", "persistent": True, "momentum": 0.5}),
         (TAPRBM, {"tap_tol": 0, "max_iter": 2}),
         (TAPRBM, {"tap_tol": 0, "persistent": True, "penalty": "l1"}),
-        (TAPRBM, {"tap_tol": 0, "visible": "truncated_gaussian", "order": 1, "penalty": None}),
+        (TAPRBM, {"tap_tol": 0, "columns": "truncated_gaussian", "order": 1, "penalty": None}),
     ]
 ] + [
     TAPDBM(widths, tap_tol=0, pretrain_max_iter=0, max_iter=1, batch_size=100, random_state=0,

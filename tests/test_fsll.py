@@ -44,7 +44,7 @@ cases = pytest.mark.parametrize("n_values", TABLES, ids=str)
 def fitted(n_values, solver):
     """200 rows and the model that was fitted to them."""
     X = random_data(n_values, 200, seed=1)
-    return X, FSLLDensity(n_values=list(n_values), solver=solver).fit(X)
+    return X, FSLLDensity(columns=list(map(range, n_values)), solver=solver).fit(X)
 
 
 def dual_table(n_values, codes, counts, *, max_order=99, dtype=float, n_threads=1):
@@ -66,7 +66,7 @@ def table_of_rows(n_values, seed, **options):
 def test_greedy_follows_the_paper(n_values, alpha):
     X = random_data(n_values, 160, seed=sum(n_values))  # no two moves cost the same
     brute = oracles.GreedyFSLL(X, n_values, alpha=alpha)
-    model = FSLLDensity(n_values=n_values, solver="greedy", alpha=alpha).fit(X)
+    model = FSLLDensity(columns=list(map(range, n_values)), solver="greedy", alpha=alpha).fit(X)
     np.testing.assert_allclose(model.cost_path_, brute.path, atol=1e-9)
     theta = np.zeros(len(brute.theta))
     theta[oracles.places(model.basis_, n_values)] = model.theta_
@@ -90,7 +90,12 @@ def test_ends_without_tolerance_and_penalty(
     """And no term comes twice, though one that is there costs no more than one that is not."""
     X = np.column_stack([np.random.default_rng(seed).integers(m, size=n_samples) for m in n_values])
     model = FSLLDensity(
-        n_values=n_values, solver=solver, alpha=alpha, tol=1e-300, max_basis=max_basis, dtype=dtype
+        columns=list(map(range, n_values)),
+        solver=solver,
+        alpha=alpha,
+        tol=1e-300,
+        max_basis=max_basis,
+        dtype=dtype,
     ).fit(X)
     assert model.converged_
     assert len(np.unique(model.basis_, axis=0)) == len(model.basis_)
@@ -390,8 +395,8 @@ def test_cost_against_all_joint_states(table, solver, dtype, alpha, max_order, m
     """And any data give a distribution, within the limits that are set."""
     X, weights, n_values = table
     model = FSLLDensity(
-        n_values=n_values, solver=solver, dtype=dtype, alpha=alpha, max_order=max_order,
-        max_basis=max_basis, max_iter=max_iter,
+        columns=list(map(range, n_values)), solver=solver, dtype=dtype, alpha=alpha,
+        max_order=max_order, max_basis=max_basis, max_iter=max_iter,
     ).fit(X, sample_weight=weights)  # fmt: skip
     p = probabilities(model)
     q = np.exp(model.score_samples(oracles.states(n_values)))
@@ -516,7 +521,7 @@ def test_constant_columns_cost_no_states():
 def small():
     n_values = [2, 3, 2, 4]
     X = random_data(n_values, 400, seed=8)
-    model = FSLLDensity(n_values=n_values).fit(X)
+    model = FSLLDensity(columns=list(map(range, n_values))).fit(X)
     return model, probabilities(model).reshape(n_values), n_values
 
 

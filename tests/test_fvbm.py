@@ -62,21 +62,12 @@ def test_codings_come_back(coding):
     assert_allclose(share, (reference.impute(missing_spins)[gaps] + 1) / 2, atol=1e-12)
 
 
-def test_binarize():
-    spins = spins_of(4)
-    X = spins * np.random.default_rng(0).random(spins.shape) + 3
-    model, reference = FVBMPseudoLikelihood(binarize=3).fit(X), FVBMPseudoLikelihood().fit(spins)
-    assert_array_equal(model.coupling_, reference.coupling_)
-    assert set(model.sample(50, random_state=0).ravel()) == {0.0, 1.0}
-    assert model.score(X) == pytest.approx(reference.score(spins))
-
-
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]))
 def test_weights_are_exact(seed, n_values):
     rng = np.random.default_rng(seed)
     X, w = rng.integers(n_values, size=(80, 4)), rng.integers(4, size=80)
-    model = FVBMPseudoLikelihood(alpha=0.1, n_values=n_values)
+    model = FVBMPseudoLikelihood(alpha=0.1, columns=range(n_values))
     weighted = clone(model).fit(X, sample_weight=w)
     repeated = clone(model).fit(np.repeat(X, w, axis=0))
     assert_array_equal(weighted.coupling_, repeated.coupling_)

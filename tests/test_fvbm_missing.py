@@ -97,11 +97,13 @@ def test_em_raises_the_observed_log_likelihood(n_values):
     """
     truth = random_potts(n_values, seed=5, scale=0.5)
     X = table(truth, 300, 0.3, 2)
-    base = FVBMPseudoLikelihood(n_values=n_values, alpha=1e3).fit(X)
+    base = FVBMPseudoLikelihood(columns=list(map(range, n_values)), alpha=1e3).fit(X)
     coupling, intercept = base.coupling_, base.intercept_
     path = [300 * base.score(X)]
     for rounds in (1, 2, 3, 5, 8, 30):
-        model = FVBMPseudoLikelihood(n_values=n_values, max_iter=rounds, tol=1e-7, alpha=0.0)
+        model = FVBMPseudoLikelihood(
+            columns=list(map(range, n_values)), max_iter=rounds, tol=1e-7, alpha=0.0
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, coupling_init=coupling, intercept_init=intercept)
@@ -155,7 +157,12 @@ def test_ctrl_c_leaves_the_last_round(monkeypatch):
 def test_weights_of_incomplete_rows_are_exact(missing, n_values):
     X = table(random_potts(n_values, seed=1, scale=0.4), 300, 0.25, 0)
     w = np.random.default_rng(0).integers(3, size=300)
-    options = {"missing": missing, "n_values": n_values, "alpha": 0.02, "tol": 1e-9}
+    options = {
+        "missing": missing,
+        "columns": list(map(range, n_values)),
+        "alpha": 0.02,
+        "tol": 1e-9,
+    }
     weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=w)
     repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, w, axis=0))
     assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
@@ -199,7 +206,9 @@ def test_rows_and_columns_without_a_value(missing):
 @pytest.mark.parametrize("n_values", [[2] * 4, [3, 2, 3]])
 def test_parts_and_batches(missing, n_values):
     X = table(random_potts(n_values, seed=1, scale=0.4), 400, 0.2, 0)
-    model = FVBMPseudoLikelihood(missing=missing, n_values=n_values, alpha=0.02, tol=1e-8)
+    model = FVBMPseudoLikelihood(
+        missing=missing, columns=list(map(range, n_values)), alpha=0.02, tol=1e-8
+    )
     expected = clone(model).fit(X)
     complete = X[~np.isnan(X).any(axis=1)]
     batches = clone(model).fit(Batches([X[:150], X[150:]]))
@@ -211,18 +220,17 @@ def test_parts_and_batches(missing, n_values):
     assert_allclose(parts.coupling_, whole.coupling_, atol=1e-3)
 
 
-@pytest.mark.parametrize("binarize", [None, 0.5])
-def test_kinds_of_holes(binarize):
+def test_kinds_of_holes():
     pd = pytest.importorskip("pandas")
     X = table(random_spins(3, 1), 200, 0.2, 0)
-    expected = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(X)
+    expected = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     frame = pd.DataFrame(X, columns=list("abc")).astype(object).where(~np.isnan(X), None)
-    found = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(frame)
+    found = FVBMPseudoLikelihood(alpha=0.0).fit(frame)
     assert_array_equal(found.coupling_, expected.coupling_)
     signs = FVBMPseudoLikelihood(alpha=0.0).fit(2 * X - 1)
     assert_array_equal(signs.coupling_, expected.coupling_)
     assert_allclose(signs.transform(2 * X - 1), 2 * expected.transform(X) - 1, atol=1e-12)
-    single = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(X.astype(np.float32))
+    single = FVBMPseudoLikelihood(alpha=0.0).fit(X.astype(np.float32))
     assert_array_equal(single.coupling_, expected.coupling_)
 
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from networks import fit
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
 from oracles import states
 from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, cell_probabilities
@@ -94,16 +93,16 @@ def ratings():
     })  # fmt: skip
 
 
-def test_what_auto_takes_for_ordered(ratings):
-    model = fit(ratings, alpha=0.1, ordered="auto")
+def test_ordinal_columns(ratings):
+    model = fit(ratings, alpha=0.1, columns={"one": "ordinal", "two": "ordinal"})
     assert model.ordered_.tolist() == [True, True, False, False]
-    same = fit(ratings, alpha=0.1, ordered=[True, True, False, True])
+    same = fit(ratings, alpha=0.1, columns=["ordinal", "ordinal", "nominal", "ordinal"])
     assert_array_equal(same.coupling_, model.coupling_)
-    assert clone(model).ordered == "auto" and model.solver_ == "lbfgs"
+    assert model.solver_ == "lbfgs"
     codes = np.column_stack([ratings["one"], ratings["two"].cat.codes])
     batches = Batches([codes[:30], codes[30:]])
-    in_batches = fit(batches, alpha=0.1, ordered="auto", n_values=5)
-    at_once = fit(codes, alpha=0.1, ordered=True, n_values=5)
+    in_batches = fit(batches, alpha=0.1, columns=("ordinal", range(5)))
+    at_once = fit(codes, alpha=0.1, columns=("ordinal", range(5)))
     assert in_batches.ordered_.all() and at_once.ordered_.all()
     assert_allclose(in_batches.coupling_, at_once.coupling_, atol=1e-8)
 
@@ -111,7 +110,7 @@ def test_what_auto_takes_for_ordered(ratings):
 def test_the_fit_is_the_maximum_with_the_penalty(ratings):
     """At the maximum its gradient vanishes, and other columns of order give another maximum."""
     codes = np.column_stack([ratings["one"], ratings["two"].cat.codes]).astype(np.int16)
-    model = fit(codes, alpha=0.2, ordered=[True, False], tol=1e-12)
+    model = fit(codes, alpha=0.2, columns={0: "ordinal"}, tol=1e-12)
     objective = CategoricalPseudoLikelihood(
         codes, model.n_values_, np.ones(60), coupling_penalty=0.2 * 60 / 8,
         ordered=np.array([True, False]),
@@ -125,7 +124,7 @@ def test_the_fit_is_the_maximum_with_the_penalty(ratings):
 def test_order_makes_no_difference_without_penalty_or_levels(ratings):
     codes = np.column_stack([ratings["one"] > 2, ratings["bit"], ratings["two"].cat.codes > 1])
     for X, alpha in ((codes.astype(int), 0.1), (ratings[["word", "one"]], 0.0)):
-        plain, ordered = fit(X, alpha=alpha), fit(X, alpha=alpha, ordered=True)
+        plain, ordered = fit(X, alpha=alpha), fit(X, alpha=alpha, columns="ordinal")
         assert not ordered.ordered_.any() and ordered.solver_ == "newton"
         assert_array_equal(ordered.coupling_, plain.coupling_)
 

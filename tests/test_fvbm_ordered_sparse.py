@@ -10,13 +10,13 @@ from sklearn.base import clone
 from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, price
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
-Q, ORDERED = np.array([3, 4, 5, 2]), np.array([True, False, True, True])
+Q, ORDERED = np.array([3, 4, 5, 2]), ["ordinal", "auto", "ordinal", "ordinal"]
 STARTS = np.cumsum(Q) - Q
 by_node = pytest.mark.parametrize("nodewise", [False, "and"])
 
 
 def sparse(X, **options):
-    return SparseFVBM(**{"ordered": ORDERED} | options).fit(X)
+    return SparseFVBM(**{"columns": ORDERED} | options).fit(X)
 
 
 def inverse_root(m, is_ordered):
@@ -82,7 +82,7 @@ def test_kkt(alpha, standardize, gaps):
 def test_against_a_general_solver():
     """All pairs are selected, where the penalty is smooth."""
     X, alpha = categories(200, Q, 4)[:, :3], 0.02
-    model = SparseFVBM(ordered=ORDERED[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
+    model = SparseFVBM(columns=ORDERED[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
     assert (model._pair_norms() > 0).sum() == 6
     problem = CategoricalPseudoLikelihood(X.astype(np.int16), Q[:3], np.ones(200))
 
@@ -117,9 +117,9 @@ def test_a_path_begins_with_the_least_penalty_without_a_pair(nodewise):
 def test_squares_are_those_of_the_dense_network():
     X = categories(200, Q, 3)
     ours = sparse(X, penalty="l2", alpha=0.05, tol=1e-10)
-    theirs = FVBMPseudoLikelihood(alpha=0.05, ordered=ORDERED, tol=1e-14).fit(X)
+    theirs = FVBMPseudoLikelihood(alpha=0.05, columns=ORDERED, tol=1e-14).fit(X)
     assert_allclose(ours.coupling_, theirs.coupling_, atol=2e-5)
-    with pytest.raises(ValueError, match="columns 0, 2 have.*ordered=False"):
+    with pytest.raises(ValueError, match="columns 0, 2 have.*as 'nominal'"):
         statistics.inference(ours, X)
     assert_array_equal(ours.ordered_, theirs.ordered_)
     assert not sparse(X, penalty="l2", alpha=0).ordered_.any()
@@ -130,8 +130,8 @@ def test_levels_backwards_and_a_column_without_an_order():
     model, turned = sparse(X), sparse(np.where([True, False, True, False], Q - 1 - X, X))
     assert_allclose(turned.alpha_, model.alpha_, rtol=1e-6)
     assert_allclose(turned._pair_norms(), model._pair_norms(), atol=2e-4)
-    plain = sparse(X, ordered=False)
-    assert_array_equal(sparse(X, ordered=[False, False, False, True]).coupling_, plain.coupling_)
+    plain = sparse(X, columns="auto")
+    assert_array_equal(sparse(X, columns={3: "ordinal"}).coupling_, plain.coupling_)
     assert np.abs(plain.coupling_ - model.coupling_).max() > 0.01
 
 
@@ -143,7 +143,7 @@ def test_the_criterion_is_what_it_says(bent):
     coupling = np.block([[np.zeros((5, 5)), block], [block.T, np.zeros((3, 3))]])
     truth = PottsModel(coupling, np.zeros(8), np.array([5, 3]))
     X = truth.sample(n, np.random.default_rng(0), 100).astype(np.int16)
-    model = SparseFVBM(ordered=True, tol=1e-9).fit(X)
+    model = SparseFVBM(columns="ordinal", tol=1e-9).fit(X)
     problem = CategoricalPseudoLikelihood(X, [5, 3], np.ones(n))
 
     def deviance(parameters):
@@ -169,8 +169,8 @@ def items(n, d, seed):
     return np.digitize(z, [-1.2, -0.4, 0.4, 1.2])
 
 
-def pairs_of(X, **options):
-    return SparseFVBM(n_values=5, **options).fit(X)._pair_norms() > 0
+def pairs_of(X, kind="nominal", **options):
+    return SparseFVBM(columns=(kind, range(5)), **options).fit(X)._pair_norms() > 0
 
 
 @by_node
@@ -178,8 +178,8 @@ def test_order_finds_edges_of_items_in_few_rows(nodewise):
     """All 16 of four chains of 200 rows."""
     true, tables = chain(5), [items(200, 5, seed) for seed in range(4)]
     plain, ordered = (
-        np.array([pairs_of(X, ordered=ordered, nodewise=nodewise) for X in tables])
-        for ordered in (False, True)
+        np.array([pairs_of(X, kind, nodewise=nodewise) for X in tables])
+        for kind in ("nominal", "ordinal")
     )
     assert ordered[:, true].all() and ordered[:, ~true].sum() <= 2
     assert plain[:, true].sum() / 2 <= 12
@@ -195,18 +195,18 @@ def test_few_edges_in_independent_items():
     rng, found = np.random.default_rng(0), 0
     for _ in range(8):
         X = rng.choice(5, size=(400, 6), p=[0.1, 0.2, 0.4, 0.2, 0.1])
-        found += np.triu(pairs_of(X, nodewise="and", ordered=True)).sum()
+        found += np.triu(pairs_of(X, "ordinal", nodewise="and")).sum()
     assert found <= 6
 
 
 def test_relaxed_and_completed():
     X = items(600, 5, 0) // 2.0  # with fewer levels, all of a pair occur together
-    shrunk = SparseFVBM(ordered="auto", tol=1e-9).fit(X)
+    shrunk = SparseFVBM(columns="ordinal", tol=1e-9).fit(X)
     relaxed = clone(shrunk).set_params(relax=True).fit(X)
     kept = shrunk._pair_norms() > 0
     assert_array_equal(relaxed._pair_norms() > 0, kept)
     expected = SparseFVBM(edges=kept, alpha=0, tol=1e-9).fit(X)
     assert_allclose(relaxed.coupling_, expected.coupling_, atol=1e-5)
     X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
-    model = SparseFVBM(ordered=True, alpha="cv", cv=3).fit(X)
+    model = SparseFVBM(columns="ordinal", alpha="cv", cv=3).fit(X)
     assert model.solver_ == "prox-newton" and (model._pair_norms() > 0)[chain(5)].all()

@@ -322,9 +322,9 @@ def test_parameters_of_the_user_and_size_of_a_pickle(fitted):
 def test_ordered_columns():
     """Their penalty is no multiple of the identity: the strength is the least one."""
     table = categories(200)
-    model = auto(table, ordered=True)
+    model = auto(table, columns="ordinal")
     assert model.alpha_ * 200 == pytest.approx(least_strength(np.array([2, 3, 4, 3])))
-    given = fit(table, ordered=True, alpha=model.alpha_)
+    given = fit(table, columns="ordinal", alpha=model.alpha_)
     assert_array_equal(model.ordered_, given.ordered_)
     assert_allclose(model.coupling_, given.coupling_, atol=1e-2)
 

@@ -91,7 +91,7 @@ def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gap
         X[:, 2] = np.where(rng.random(n) < rng.choice([0.0, 0.5]), X[:, 2], X[:, 0])
     if has_gaps:
         X[q:][rng.random((n - q, d)) < 0.1] = np.nan
-    model = fit(X, missing="observed", n_values=q)
+    model = fit(X, missing="observed", columns=range(q))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "There are .* rows")
         result = statistics.inference(model, X)

@@ -33,8 +33,8 @@ def test_no_pair_to_choose(X, alpha, nodewise):
     [
         (FVBMPseudoLikelihood(), False), (FVBMPseudoLikelihood(), True),
         (FVBMPseudoLikelihood(missing="observed"), True), (FVBMPseudoLikelihood(alpha=0.0), False),
-        (MaximumEntropy(), False), (FVBMPseudoLikelihood(n_values=[3, 2]), False),
-        (FVBMPseudoLikelihood(n_values=[3, 2]), True),
+        (MaximumEntropy(), False), (FVBMPseudoLikelihood(columns=[range(3), range(2)]), False),
+        (FVBMPseudoLikelihood(columns=[range(3), range(2)]), True),
     ],
 )  # fmt: skip
 def test_criteria_and_inference_of_constant_columns(model, has_gap):

@@ -117,7 +117,7 @@ def test_one_categorical_column_changes_nothing_of_the_bits(missing):
     X[rng.random(X.shape) < 0.15] = np.nan
     options = {"alpha": 0.05, "missing": missing, "tol": 1e-9}
     spins = FVBMPseudoLikelihood(**options).fit(X)
-    codes = FVBMPseudoLikelihood(n_values=[3, 2, 2, 2], **options).fit(X)
+    codes = FVBMPseudoLikelihood(columns=[range(3), range(2), range(2), range(2)], **options).fit(X)
     assert codes.coupling_.shape == (9, 9)
     assert_allclose(codes.coupling_[4::2, 4::2], spins.coupling_[1:, 1:], atol=1e-5)
     assert_allclose(codes.coupling_[1, 4::2] - codes.coupling_[0, 4::2],
@@ -186,7 +186,7 @@ def test_names_come_back(X):
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_weights_are_exact(X, solver):
     w = np.random.default_rng(0).integers(3, size=len(X))
-    options = {"alpha": 0.02, "solver": solver, "tol": 1e-10, "n_values": N_VALUES}
+    options = {"alpha": 0.02, "solver": solver, "tol": 1e-10, "columns": list(map(range, N_VALUES))}
     weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=w)
     repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, w, axis=0))
     assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
@@ -196,7 +196,9 @@ def test_weights_are_exact(X, solver):
 
 
 def test_constant_columns_and_values_that_never_occur(X):
-    model = FVBMPseudoLikelihood(n_values=[2, 3, 6, 2, 3], tol=1e-9, alpha=0.0)
+    model = FVBMPseudoLikelihood(
+        columns=[range(2), range(3), range(6), range(2), range(3)], tol=1e-9, alpha=0.0
+    )
     constant = np.column_stack([X, np.full(len(X), 1)])
     model.fit(constant)
     alone = FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
@@ -210,9 +212,9 @@ def test_constant_columns_and_values_that_never_occur(X):
     assert np.isfinite(model.score(constant))
     errors = statistics.inference(model, constant).std_err
     assert np.isnan(errors[[9, 10, 13, 14, 15]]).all() and np.isfinite(errors[:9]).all()
-    nothing = FVBMPseudoLikelihood(n_values=3).fit(np.ones((5, 3), dtype=int))
+    nothing = FVBMPseudoLikelihood(columns=range(3)).fit(np.ones((5, 3), dtype=int))
     assert nothing.converged_ and np.isfinite(nothing.score(np.ones((1, 3), dtype=int)))
-    single = FVBMPseudoLikelihood(n_values=3).fit([[0, 2, 1]])
+    single = FVBMPseudoLikelihood(columns=range(3)).fit([[0, 2, 1]])
     assert np.isfinite(single.score([[0, 0, 0]]))
 
 
@@ -246,7 +248,7 @@ def test_fits_in_parts_and_from_batches(X):
 
 def test_a_code_beyond_memory_is_allowed_where_given():
     X = np.random.default_rng(0).integers(70, size=(300, 2))
-    model = FVBMPseudoLikelihood(n_values=70, alpha=0.1).fit(X)
+    model = FVBMPseudoLikelihood(columns=range(70), alpha=0.1).fit(X)
     assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))
 
 

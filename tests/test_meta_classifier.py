@@ -37,7 +37,7 @@ STATES = np.indices((3, 3, 3)).reshape(3, -1).T
 def test_bayes_rule_of_enumerated_densities(priors):
     X, y = discrete_rows()
     model = BoltzmannClassifier(FSLLDensity(alpha=0.1), priors=priors).fit(X, y)
-    by_hand = [FSLLDensity(alpha=0.1, n_values=3).fit(X[y == c]) for c in (0, 1)]
+    by_hand = [FSLLDensity(alpha=0.1, columns=range(3)).fit(X[y == c]) for c in (0, 1)]
     p = np.array([np.exp(density.score_samples(STATES)) for density in by_hand])
     assert_allclose(p.sum(axis=1), 1)  # all states there are
     prior = np.array([np.mean(y == 0), np.mean(y == 1)] if priors is None else priors)
@@ -60,7 +60,7 @@ def test_bayes_rule_of_the_joint_density(density, priors):
     X, _ = discrete_rows()
     y = np.where(rng.random(len(X)) < 0.6, X[:, 2], rng.integers(3, size=len(X)))
     model = BoltzmannClassifier(density, joint=True, priors=priors).fit(X, y)
-    by_hand = clone(density).set_params(n_values=3).fit(np.column_stack([X, y]))
+    by_hand = clone(density).set_params(columns=range(3)).fit(np.column_stack([X, y]))
     joint = np.column_stack([
         by_hand.score_samples(np.column_stack([STATES, np.full(27, c)])) for c in range(3)
     ])  # fmt: skip
@@ -317,7 +317,7 @@ def test_a_joint_density_of_a_class_without_a_value(animals, density):
 def test_numbers_of_values_as_an_array():
     """They are compared with "auto"."""
     X, y = discrete_rows(40)
-    model = BoltzmannClassifier(FVBMPseudoLikelihood(n_values=np.array([3, 3, 3]), alpha=0.1))
+    model = BoltzmannClassifier(FVBMPseudoLikelihood(columns=[range(3)] * 3, alpha=0.1))
     assert len(model.fit(X, y).estimators_) == 2
 
 

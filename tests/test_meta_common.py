@@ -23,11 +23,13 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
+    SparseFVBM,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-NETWORK = FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)
+NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="number")
+SELECTED = SparseFVBM(alpha=0.1, columns="number")
 # scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
 OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"
 
@@ -42,9 +44,9 @@ def not_promised(estimator):
 @parametrize_with_checks([
     BoltzmannClassifier(),
     BoltzmannClassifier(NETWORK),
-    BoltzmannImputer(SDCPRBM(3, binarize=0.0, max_iter=2)),
+    BoltzmannImputer(SDCPRBM(3, max_iter=2, columns="number")),
     BoltzmannImputer(NETWORK, how="mean"),
-    BoltzmannMixture([("terms", FSLLDensity(binarize=0.0)), ("pairs", NETWORK)]),
+    BoltzmannMixture([("selected", SELECTED), ("pairs", NETWORK)]),
     BoltzmannOutlierDetector(),
     BoltzmannOutlierDetector(NETWORK, contamination=0.1),
 ], expected_failed_checks=not_promised)  # fmt: skip

@@ -36,7 +36,7 @@ TERMS, PAIRS = (
     FSLLDensity(alpha=0.1, unseen="error"),
     FVBMPseudoLikelihood(alpha=0.01, unseen="error"),
 )
-RBM = SDCPRBM(n_components=3, max_iter=3, visible="categorical", unseen="error")
+RBM = SDCPRBM(n_components=3, max_iter=3, columns="nominal", unseen="error")
 TWO = [("terms", TERMS), ("pairs", PAIRS)]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -305,7 +305,7 @@ def test_imputation_of_words():
 def test_as_a_density_of_classes():
     X = discrete_rows(600)
     y = X[:, 3]
-    mixture = BoltzmannMixture([*TWO, ("rbm", clone(RBM).set_params(visible="auto"))])
+    mixture = BoltzmannMixture([*TWO, ("rbm", clone(RBM).set_params(columns="auto"))])
     model = BoltzmannClassifier(mixture, random_state=0, calibration=False).fit(X[:, :3], y)
     # Each class knows the values of all rows: its probabilities sum to 1 over all of them.
     every = np.array(list(itertools.product(range(3), repeat=3)))
@@ -367,12 +367,9 @@ def test_seeds_and_clones():
 def test_levels_in_steps_of_two_are_categories_if_the_frame_says_so():
     levels = words().assign(legs=lambda table: 2 * table["legs"])
     mixture = BoltzmannMixture([("a", TERMS), ("b", SDCPRBM(3, max_iter=2))])
-    with pytest.raises(ValueError, match="column 'legs': 5 values and 3 values.*of categories"):
+    with pytest.raises(
+        ValueError, match="column 'legs': 5 values and 3 values.*the same `columns`"
+    ):
         mixture.fit(levels)
     levels = levels.astype({"legs": "category"})
     assert set(mixture.fit(levels).sample(50)["legs"]) == {0, 2, 4}
-
-
-def test_a_threshold_for_columns_of_bits():
-    X = (discrete_rows(100) > 0).astype(float)
-    BoltzmannMixture([("a", FSLLDensity(binarize=0.5)), ("b", PAIRS)]).fit(X)

@@ -39,7 +39,7 @@ def coupled():
 
 def test_scores_are_log_probabilities_less_their_mean():
     X, new = coupled_rows(300), scrambled_rows(50)
-    density = FSLLDensity(n_values=3)
+    density = FSLLDensity(columns=range(3))
     detector = BoltzmannOutlierDetector(density).fit(X)
     by_hand = clone(density).fit(X)
     expected = by_hand.score_samples(new) - by_hand.score(X)
@@ -197,7 +197,9 @@ def test_contamination_is_the_share_of_outliers_among_new_rows():
 def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
     X = coupled_rows(40).astype(float)
     X[:, 0] = np.arange(40)  # no equal rows
-    density = FVBMPseudoLikelihood(n_values=[40, 3, 3, 3, 3], alpha=0.1)
+    density = FVBMPseudoLikelihood(
+        columns=[range(40), range(3), range(3), range(3), range(3)], alpha=0.1
+    )
     detector = BoltzmannOutlierDetector(density, random_state=0).fit(X, sample_weight=weights)
     counted = np.ones(40) if weights is None else weights
     rows, generator = X[counted > 0], np.random.RandomState(0)
@@ -257,7 +259,7 @@ def test_other_densities_and_searches():
     X = np.concatenate([rng.normal(size=(100, 2)), [[8.0, 8.0]]])
     kernels = BoltzmannOutlierDetector(KernelDensity())
     assert make_pipeline(StandardScaler(), kernels).fit(X[:100]).predict(X)[100] == -1
-    rbm = SDCPRBM(2, visible="gaussian", max_iter=5, random_state=0)
+    rbm = SDCPRBM(2, columns="gaussian", max_iter=5, random_state=0)
     detector = BoltzmannOutlierDetector(rbm, random_state=0).fit(X[:100])
     assert detector.score_samples(X).argmin() == 100
     y = np.append(np.ones(100), -1)

@@ -29,7 +29,7 @@ def test_means_alone_and_in_a_pipeline(estimator, scoring, X):
     piped = cross_val_score(make_pipeline(MinMaxScaler(), estimator), X, scoring=scoring, cv=3)
     np.testing.assert_allclose(alone, piped, rtol=1e-4)
     assert (alone < 0).all()
-    search = GridSearchCV(estimator, {"binarize": [None, 0.5]}, scoring=scoring, cv=3).fit(X)
+    search = GridSearchCV(estimator, {"columns": ["auto", "binary"]}, scoring=scoring, cv=3).fit(X)
     np.testing.assert_allclose(*search.cv_results_["mean_test_score"])
 
 

@@ -451,7 +451,7 @@ def test_gaussian_units_learn_their_precisions():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=300)
     X = np.column_stack([2.0 * y + rng.normal(size=300), rng.normal(size=300)])
-    model = small(visible="gaussian", alpha=1.0).fit(X, y)
+    model = small(columns="gaussian", alpha=1.0).fit(X, y)
     assert isinstance(model._class_model().visible, Gaussian)
     assert (model.precision_visible_ > 0).all()
     assert model.precision_visible_[0] != 1
@@ -508,8 +508,8 @@ def test_init(problem):
 
 def test_init_with_columns_on_another_scale():
     X, y = load_iris(return_X_y=True)
-    machine = SDCPRBM(6, visible="gaussian", max_iter=5, random_state=0).fit(X[::3] * 1.0)
-    model = small(init=machine, visible="gaussian", max_iter=0).fit(X, y)
+    machine = SDCPRBM(6, columns="gaussian", max_iter=5, random_state=0).fit(X[::3] * 1.0)
+    model = small(init=machine, columns="gaussian", max_iter=0).fit(X, y)
     H = np.random.default_rng(0).integers(2, size=(150, 6)).astype(float)
     model.components_classes_ = np.zeros_like(model.components_classes_)
     # The same energies but for a constant.
@@ -579,7 +579,7 @@ def test_tables_with_words_and_gaps():
     X = pd.DataFrame({"city": city, "age": age, "member": rng.random(200) < 0.5})
     X.loc[::7, "age"] = np.nan
     X.loc[::9, "city"] = None
-    model = small(visible={"age": "gaussian"}, max_iter=20).fit(X, y)
+    model = small(columns={"age": "gaussian"}, max_iter=20).fit(X, y)
     assert model.score(X, y) > 0.9
     names = ["city=Cairo", "city=Oslo", "city=Rome", "age", "member=True"]
     assert model.visible_names_.tolist() == names
@@ -651,14 +651,14 @@ def test_it_is_tuned_by_its_accuracy_on_labelled_rows(problem):
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
 def test_real_columns(load):
-    model = RBMClassifier(50, visible="gaussian", n_jobs=1, random_state=0)
+    model = RBMClassifier(50, columns="gaussian", n_jobs=1, random_state=0)
     assert cross_val_score(model, *load(return_X_y=True), cv=2).mean() > 0.9
 
 
 # scikit-learn's data are real numbers, and its figures of weights are to be exact: no chains, one
 # mini-batch.
 @parametrize_with_checks([
-    RBMClassifier(10, visible="gaussian", alpha=0.0, learning_rate=0.06, batch_size=100,
+    RBMClassifier(10, columns="gaussian", alpha=0.0, learning_rate=0.06, batch_size=100,
                   max_iter=30, early_stopping=False),
 ])  # fmt: skip
 def test_scikit_learn(estimator, check):

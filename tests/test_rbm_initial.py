@@ -92,9 +92,9 @@ def test_a_network_of_bits_begins_units_of_categories(visible):
     X = bits()
     network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
     d = 2 * len(network.coupling_)
-    model = SDCPRBM(d * d, init=network, visible=visible, unseen="missing", **UNTRAINED).fit(X)
+    model = SDCPRBM(d * d, init=network, columns=visible, unseen="missing", **UNTRAINED).fit(X)
     assert_allclose(model.score_samples(X), network.score_samples(X), rtol=1e-10)
-    grown = InfiniteRBM(2, init=network, visible=visible, n_model_samples=16, random_state=0)
+    grown = InfiniteRBM(2, init=network, columns=visible, n_model_samples=16, random_state=0)
     assert np.isfinite(grown.fit(X).score_samples(X)).all()
 
 
@@ -121,8 +121,8 @@ def test_real_columns_of_another_scale():
     rng = np.random.default_rng(0)
     one = pd.DataFrame({"a": rng.normal(5, 3, 400), "b": rng.choice(["x", "y"], 400)})
     two = pd.DataFrame({"a": rng.normal(-1, 0.5, 400), "b": rng.choice(["x", "y"], 400)})
-    first = SDCPRBM(4, visible={"a": "gaussian"}, max_iter=5, random_state=0).fit(one)
-    model = SDCPRBM(4, visible={"a": "gaussian"}, init=first, **UNTRAINED).fit(two)
+    first = SDCPRBM(4, columns={"a": "gaussian"}, max_iter=5, random_state=0).fit(one)
+    model = SDCPRBM(4, columns={"a": "gaussian"}, init=first, **UNTRAINED).fit(two)
     assert_allclose(model.score_samples(one), first.score_samples(one), rtol=1e-8)
 
 

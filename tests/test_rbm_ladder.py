@@ -646,7 +646,7 @@ def test_log_partition_of_trained_units(visible, sampler):
         X = (rng.integers(3, size=(200, 1)) + (rng.random((200, 8)) < 0.2)) % 3
     if visible == "truncated_gaussian":
         X = X / 2
-    model = sdcp(visible=visible, sampler=sampler, learning_rate=0.02).fit(X)
+    model = sdcp(columns=visible, sampler=sampler, learning_rate=0.02).fit(X)
     tracked = model.history_["log_likelihood"]
     assert np.isfinite(tracked).all()
     if sampler == "gibbs":

@@ -116,7 +116,7 @@ def test_modes_beyond_enumeration_cannot_be_improved():
 
 def test_mode_of_a_continuum_is_the_mean():
     X = np.random.default_rng(0).random((50, 4))
-    model = TAPRBM(2, visible="truncated_gaussian", max_iter=2, random_state=0).fit(X)
+    model = TAPRBM(2, columns="truncated_gaussian", max_iter=2, random_state=0).fit(X)
     X[:, 1] = np.nan
     for method in ("gibbs", "tap"):
         how = dict(method=method, random_state=0)
@@ -177,8 +177,6 @@ def test_what_may_be_given():
     X = pd.DataFrame(rows(3), columns=["a", "b", "c"])
     model = SDCPRBM(2, max_iter=1, random_state=0).fit(X)
     assert (model.sample(9, 0, given={"b": 1})["b"] == 1).all()
-    binarized = SDCPRBM(2, max_iter=1, binarize=5.0, random_state=0).fit(10 * rows(3))
-    assert (binarized.sample(4, 0, given={0: 9.0, 1: 2.0})[:, :2] == [1, 0]).all()
 
 
 # Columns.
@@ -351,10 +349,10 @@ def test_a_subclass_of_bernoulli_is_as_good(deep):
         visible = kind(np.linspace(-1, 1, 6))
         if not deep:
             return TAPRBM(
-                4, visible=visible, hidden=kind(np.zeros(4)), max_iter=3, random_state=0
+                4, columns=visible, hidden=kind(np.zeros(4)), max_iter=3, random_state=0
             ).fit(X)
         return TAPDBM(
-            (4, 3), visible=visible, hidden=[kind(np.zeros(4)), kind(np.zeros(3))], max_iter=2,
+            (4, 3), columns=visible, hidden=[kind(np.zeros(4)), kind(np.zeros(3))], max_iter=2,
             pretrain_max_iter=2, random_state=0,
         ).fit(X)  # fmt: skip
 
@@ -438,7 +436,7 @@ def test_spins_beside_bits_in_a_deep_model():
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], size=(60, 4))
     few = dict(max_iter=1, pretrain_max_iter=0, random_state=0)
-    model = TAPDBM((3, 2), visible=SampledSpin(np.zeros(4)), **few).fit(X)
+    model = TAPDBM((3, 2), columns=SampledSpin(np.zeros(4)), **few).fit(X)
     for W in model.components_:
         W[...] = rng.normal(size=W.shape)
     exact = model.log_partition("exact").value  # by the odd side

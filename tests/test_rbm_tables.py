@@ -69,7 +69,7 @@ def weather(n=120, seed=0):
 
 
 def mixed(estimator, **parameters):
-    return clone(estimator).set_params(visible={"degrees": "gaussian"}, **parameters)
+    return clone(estimator).set_params(columns={"degrees": "gaussian"}, **parameters)
 
 
 # Layouts.
@@ -124,20 +124,20 @@ def test_rows_of_a_plain_table_are_not_copied():
 
 
 @pytest.mark.parametrize(
-    ("visible", "kinds"),
+    ("columns", "kinds"),
     [
         ("auto", [Bernoulli, Categorical, Categorical]),
-        ({"c": "bernoulli"}, [Bernoulli, Categorical, Bernoulli]),
+        ({"c": "probability"}, [Bernoulli, Categorical, Bernoulli]),
         (Bernoulli, [Bernoulli] * 3),
-        (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian]),
+        (["binary", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian]),
         ({2: "gaussian", "b": Categorical}, [Bernoulli, Categorical, Gaussian]),
         ({"c": Gaussian(np.zeros(1), np.ones(1))}, None),
     ],
 )
-def test_what_may_be_said_of_columns(visible, kinds):
-    words = ["x", "y", "x"] if visible is Bernoulli else ["x", "y", "z"]
+def test_what_may_be_said_of_columns(columns, kinds):
+    words = ["x", "y", "x"] if columns is Bernoulli else ["x", "y", "z"]
     X = pd.DataFrame({"a": [0, 1, 0], "b": words, "c": [0.5, 0.0, 1.0]})
-    found = SDCPRBM(2, max_iter=1, visible=visible).fit(X)._layout.kinds
+    found = SDCPRBM(2, max_iter=1, columns=columns).fit(X)._layout.kinds
     assert kinds is None or found == kinds
 
 
@@ -155,12 +155,10 @@ def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
     assert len(np.unique(drawn)) == 50
     filled = np.asarray(model.impute(X)["rate"])[:10]
     assert ((filled > 0.2) & (filled < 0.7)).all()
-    asked = clone(estimator).set_params(visible={"rate": "bernoulli"}, unseen="missing").fit(X)
+    asked = clone(estimator).set_params(columns={"rate": "probability"}, unseen="missing").fit(X)
     of_array = clone(estimator).set_params(verbose=1).fit(bits)
     assert "in 1 column as probabilities of a 1" in capsys.readouterr().out
     assert_allclose(asked.score_samples(X), of_array.score_samples(bits), rtol=1e-5)
-    threshold = clone(estimator).set_params(binarize=0.5).fit(X)
-    assert threshold._layout.kinds == [Bernoulli, Bernoulli]
 
 
 @every_estimator
@@ -168,7 +166,7 @@ def test_numbers_of_an_array_that_are_categories(estimator):
     """Numbers that are called categories are as good as words, and come back as they were."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice([10, 20, 70], 60), rng.integers(2, size=60)])
-    model = clone(estimator).set_params(visible={0: "categorical"}, unseen="missing").fit(X)
+    model = clone(estimator).set_params(columns={0: "nominal"}, unseen="missing").fit(X)
     assert model.visible_names_.tolist() == ["x0=10", "x0=20", "x0=70", "x1"]
     drawn = model.sample(20, 0)
     assert drawn.dtype == X.dtype and set(drawn[:, 0]) <= {10, 20, 70}
@@ -177,7 +175,7 @@ def test_numbers_of_an_array_that_are_categories(estimator):
     assert_allclose(model.score_samples(X), other.score_samples(words), rtol=1e-6)
     codes = np.column_stack([np.searchsorted([10, 20, 70], X[:, 0]), X[:, 1]])
     units = Stacked([Categorical([3]), Bernoulli(np.zeros(1))])
-    drawn = clone(estimator).set_params(visible=units).fit(codes).sample(20, 0)
+    drawn = clone(estimator).set_params(columns=units).fit(codes).sample(20, 0)
     assert set(drawn[:, 0]) <= {0, 1, 2}
 
 
@@ -232,13 +230,13 @@ def test_missing_cells_are_filled_by_values_of_their_columns(estimator):
         assert set(filled["level"]) <= {1, 2, 3, 4} and set(filled["wet"]) <= {False, True}
 
 
-def small(visible="auto", hidden="bernoulli", **parameters):
+def small(columns="auto", hidden="bernoulli", **parameters):
     """A model with weights of some size of a small table, and the table."""
     X = weather(40)[["wet", "city", "degrees"]]
-    if visible == "auto":
+    if columns == "auto":
         X = X.drop(columns="degrees")
     parameters = {"max_iter": 1, "unseen": "missing", "random_state": 0, **parameters}
-    model = SDCPRBM(3, visible=visible, hidden=hidden, **parameters).fit(X)
+    model = SDCPRBM(3, columns=columns, hidden=hidden, **parameters).fit(X)
     rng = np.random.default_rng(5)
     model.components_ = rng.normal(size=model.components_.shape).astype(model.components_.dtype)
     return model, X
@@ -303,7 +301,7 @@ def test_the_scale_of_a_real_column_does_not_matter():
 def test_two_categories_as_categorical_and_as_binary_units():
     """With q = 2, weights w_1 − w_0 and biases u_1 − u_0 are the binary units of the same model."""
     X = pd.DataFrame(np.random.default_rng(0).choice(["f", "m"], (50, 3)), columns=list("abc"))
-    wide = SDCPRBM(3, visible="categorical", max_iter=2, random_state=0).fit(X)
+    wide = SDCPRBM(3, columns="nominal", max_iter=2, random_state=0).fit(X)
     bits = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
     assert wide.components_.shape == (3, 6) and bits.components_.shape == (3, 3)
     wide.components_ = np.random.default_rng(1).normal(size=(3, 6)).astype(np.float32)
@@ -431,7 +429,7 @@ def test_a_planted_dependence_is_learned():
     exceed 5 standard errors once in 3 million times. It is near 1 nat.
     """
     X = weather(900)
-    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=20, random_state=0)
+    model = SDCPRBM(6, columns={"degrees": "gaussian"}, max_iter=20, random_state=0)
     model.fit(X[:600])
     test = X[600:]
     proba = model.predict_column_proba(test, "city")
@@ -451,7 +449,7 @@ def test_two_gaussians_are_told_apart():
     side = rng.integers(2, size=(600, 1))
     X = np.where(side, [4.0, -3.0], [-2.0, 5.0]) + rng.normal(size=(600, 2))
     train, test = X[:400], X[400:]
-    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=30, track_likelihood=False)
+    model = SDCPRBM(4, columns="gaussian", random_state=0, max_iter=30, track_likelihood=False)
     single = multivariate_normal(train.mean(axis=0), np.cov(train.T))
     assert model.fit(train).score(test) > single.logpdf(test).mean() + 0.5
 
@@ -468,7 +466,7 @@ def test_two_gaussians_are_told_apart():
 )  # fmt: skip
 def test_real_columns_that_are_hard(X, dtype):
     X = X.astype(dtype)
-    model = SDCPRBM(3, visible="gaussian", random_state=0, max_iter=30).fit(X)
+    model = SDCPRBM(3, columns="gaussian", random_state=0, max_iter=30).fit(X)
     assert np.isfinite(model.score_samples(X)).all()
     drawn = model.sample(50, 0)
     assert np.isfinite(drawn).all() and drawn.dtype == dtype
@@ -515,27 +513,19 @@ def test_hidden_units(hidden, n):
 def test_real_columns_in_batches():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(50, 9, 300), rng.integers(2, size=300)])
-    model = SDCPRBM(3, visible={0: "gaussian"}, max_iter=2, random_state=0)
+    model = SDCPRBM(3, columns={0: "gaussian"}, max_iter=2, random_state=0)
     model.fit(Batches([X[:100], X[100:200], X[200:]]))
     assert abs(model.sample(200, 0)[:, 0].mean() - 50) < 5
     assert abs(model.score(X) - model.fit(X).score(X)) < 0.2
-    model.set_params(visible={0: "gaussian", 1: Categorical([2])})
+    model.set_params(columns={0: "gaussian", 1: Categorical([2])})
     assert model.fit(Batches([X, X])).components_.shape == (3, 3)
 
 
 def test_sparse_rows_with_categories():
     X = np.random.default_rng(0).choice([0.0, 0.0, 1.0, 2.0], (40, 5))
-    model = SDCPRBM(3, visible="categorical", max_iter=2, random_state=0)
+    model = SDCPRBM(3, columns="nominal", max_iter=2, random_state=0)
     dense_scores = model.fit(X).score_samples(X)
     assert_array_equal(model.fit(csr_matrix(X)).score_samples(csr_matrix(X)), dense_scores)
-
-
-def test_thresholds_are_for_columns_of_numbers():
-    X = weather(50)
-    model = SDCPRBM(3, binarize=15.0, max_iter=1, random_state=0).fit(X)
-    drawn = model.sample(50, 0)
-    assert set(drawn["degrees"]) <= {0.0, 1.0} and set(drawn["city"]) <= set(DEGREES)
-    assert model.visible_names_.tolist()[-2:] == ["sex=f", "level"]
 
 
 # Growing, refining and pictures.
@@ -560,7 +550,7 @@ def test_a_growing_model_of_categories_learns_them_exactly():
 
 def test_a_growing_model_of_real_columns():
     X = weather(400)
-    model = InfiniteRBM(4, visible={"degrees": "gaussian"}, early_stopping=False, random_state=0)
+    model = InfiniteRBM(4, columns={"degrees": "gaussian"}, early_stopping=False, random_state=0)
     model.fit(X)
     path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.5

@@ -273,7 +273,7 @@ def test_growth_begins_at_the_weighted_frequencies():
 
 def scales(model, X, **options):
     """Means and standard deviations by which a fit standardises the columns."""
-    layout = clone(model).set_params(visible="gaussian").fit(X, **options)._layout
+    layout = clone(model).set_params(columns="gaussian").fit(X, **options)._layout
     return np.array([layout.center, layout.scale])
 
 
@@ -299,7 +299,7 @@ def test_real_columns_are_standardised_by_weights(estimator):
 def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(estimator):
     X = np.random.default_rng(3).normal(size=(40, 2))
     weights = np.arange(40) % 3
-    model = clone(estimator).set_params(visible="gaussian").partial_fit(X, sample_weight=weights)
+    model = clone(estimator).set_params(columns="gaussian").partial_fit(X, sample_weight=weights)
     expected = scales(estimator, np.repeat(X, weights, axis=0))
     np.testing.assert_allclose([model._layout.center, model._layout.scale], expected, rtol=1e-12)
     if type(estimator) is not TAPDBM:

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
+import sklearn_boltz
 from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
@@ -33,12 +34,20 @@ from sklearn_boltz import (
 )
 
 N_DRAWN = 66
-# The estimators want discrete data: scikit-learn's checks feed real values, which a
-# threshold makes binary. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
-BINARIZED = [clone(estimator).set_params(binarize=0.0) for estimator in DENSITIES]
-SOLVERS = [
-    FSLLDensity(binarize=0.0, solver="greedy"), FVBMPseudoLikelihood(binarize=0.0, solver="bslm")
-]  # fmt: skip
+
+
+class MaximumEntropy(sklearn_boltz.MaximumEntropy):
+    """Of bits: scikit-learn's checks feed numbers, which a threshold makes binary."""
+
+    def _validate(self, X, **options):
+        X = super()._validate(X, **options)
+        return np.where(np.isnan(X), X, X > 0).astype(X.dtype)
+
+
+# Any number goes into a bin. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
+OF_NUMBERS = [clone(e).set_params(columns="number") for e in DENSITIES[:-1]]
+OF_NUMBERS.append(MaximumEntropy(random_state=0))
+SOLVERS = [FSLLDensity(solver="greedy", columns="number")]
 # A parameter with a good and a bad value, for the searches.
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
@@ -54,14 +63,14 @@ TUNED = {
 
 # Small real-valued data, cut at a threshold, often separate a variable.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*BINARIZED, *SOLVERS], expected_failed_checks=stochastic_checks)
+@parametrize_with_checks([*OF_NUMBERS, *SOLVERS], expected_failed_checks=stochastic_checks)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
 
 # What is bad on purpose may have diverged.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@each(BINARIZED)
+@each(OF_NUMBERS)
 def test_grid_search_maximises_the_likelihood_in_a_pipeline(estimator):
     X = bits(200)
     parameter, good, bad = TUNED[name_of(estimator)]
@@ -78,14 +87,14 @@ def test_grid_search_maximises_the_likelihood_in_a_pipeline(estimator):
 # Legal and sensible values; without warm_start, as the checks fit again. They feed real numbers, so
 # most models have a threshold.
 TERMS = {
-    "alpha": [0.5, 2.0], "max_order": [1, 2, None], "solver": ["greedy", "newton"],
-    "dtype": [np.float32, np.float64], "binarize": [0.0, 0.5], "max_basis": [3, None],
+    "alpha": [0.5, 2.0], "max_order": [2, None], "solver": ["greedy", "newton"],
+    "dtype": [np.float32, np.float64], "max_basis": [3, None],
     "unseen": ["smooth", "error", "missing"],
 }  # fmt: skip
 # Without terms of three and nodewise: their tag is that of `fit`, while their methods take NaN.
 PAIRS = {
-    "alpha": [0.01, 1.0, "auto"], "solver": ["newton", "lbfgs", "bslm"],
-    "missing": ["em", "observed"], "binarize": [0.0, 0.5], "unseen": ["smooth", "error", "missing"],
+    "alpha": [0.01, 1.0, "auto"], "solver": ["newton", "lbfgs"],
+    "missing": ["em", "observed"], "unseen": ["smooth", "error", "missing"],
 }  # fmt: skip
 MACHINE = {
     "learning_rate": [0.01, 0.1], "learning_rate_schedule": ["auto", "constant", "invscaling"],
@@ -93,27 +102,27 @@ MACHINE = {
     "unseen": ["smooth", "error", "missing"], "track_likelihood": [False, True],
 }  # fmt: skip
 UNITS = {
-    "visible": ["auto", "gaussian", "truncated_gaussian"],
+    "columns": ["number", "gaussian"],
     "hidden": ["bernoulli", ("categorical", 3)],
     "n_components": [1, 4],
     "transform_temperature": [0.5, 1.0],
 }
 FIELDS = {"order": [1, 2], "damping": [0.0, 0.5], "tap_max_iter": [3, 10], "penalty": [None, "l2"]}
-SHORT = {"max_iter": 3, "binarize": 0.0, "random_state": 0}
+SHORT = {"max_iter": 3, "columns": "number", "random_state": 0}
 
 
-def parts(binarize=0.0):
+def parts():
     return [
-        FSLLDensity(binarize=binarize),
-        FVBMPseudoLikelihood(alpha=0.1, binarize=binarize),
-        SDCPRBM(3, max_iter=2, binarize=binarize, random_state=0),
+        FSLLDensity(columns="number"),
+        FVBMPseudoLikelihood(alpha=0.1, columns="number"),
+        SDCPRBM(3, max_iter=2, columns="number", random_state=0),
     ]
 
 
 # Of each class, an estimator and what is drawn.
 DRAWN = [
-    (FSLLDensity(binarize=0.0), TERMS),
-    (FVBMPseudoLikelihood(binarize=0.0), PAIRS),
+    (FSLLDensity(columns="number"), TERMS),
+    (FVBMPseudoLikelihood(columns="number"), PAIRS),
     (
         SDCPRBM(4, **SHORT),
         {**MACHINE, **UNITS, "sampler": ["gibbs", "tempered"], "n_inner": [1, 3],
@@ -125,13 +134,13 @@ DRAWN = [
         {**MACHINE, **FIELDS, "output_layer": ["all", 0, -1]},
     ),
     (
-        InfiniteRBM(max_components=2, n_model_samples=20, binarize=0.0, random_state=0),
+        InfiniteRBM(max_components=2, n_model_samples=20, columns="number", random_state=0),
         {"mode": ["plain", "safeguarded", "corrective"], "early_stopping": [False, True],
          "unseen": ["smooth", "error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
     ),
     (
         RBMClassifier(4, early_stopping=False, **SHORT),
-        {"n_components": [1, 6], "alpha": [0.0, 0.1], "visible": ["auto", "gaussian"],
+        {"n_components": [1, 6], "alpha": [0.0, 0.1], "columns": ["number", "gaussian"],
          "optimizer": ["adam", "sgd"], "batch_size": [5, 100],
          "unseen": ["smooth", "error", "missing"]},
     ),

@@ -189,7 +189,7 @@ def test_pre_training_is_that_of_rbms(digits):
 def test_pre_training_on_a_single_column_of_levels(n_levels):
     """Its units are one categorical unit, not one for each of its numbers."""
     X = np.random.default_rng(0).integers(n_levels, size=(60, 1))
-    model = TAPDBM((4, 3), visible="categorical", max_iter=2, pretrain_max_iter=2, random_state=0)
+    model = TAPDBM((4, 3), columns="nominal", max_iter=2, pretrain_max_iter=2, random_state=0)
     model.fit(X)
     assert model.components_[0].shape == (4, n_levels)
     states = np.arange(n_levels)[:, None]
@@ -202,7 +202,7 @@ def test_pre_training_on_a_single_column_of_levels(n_levels):
 def test_all_pairs_of_laws_learn(grey, visible, hidden):
     X = grey > 0.5 if visible == "bernoulli" else grey
     model = TAPRBM(
-        10, visible=visible, hidden=hidden, learning_rate=0.2, weights_init=0.1, batch_size=10,
+        10, columns=visible, hidden=hidden, learning_rate=0.2, weights_init=0.1, batch_size=10,
         max_iter=8, track_likelihood=False, random_state=0,
     ).fit(X)  # fmt: skip
     history = model.history_["tap_log_likelihood"]
@@ -221,7 +221,7 @@ def test_laws_of_each_layer(grey, visible):
     X = grey[:150] > 0.5 if visible == "bernoulli" else grey[:150]
     own = TruncatedGaussian(np.zeros(3), np.ones(3), -1, 1)
     model = TAPDBM(
-        (8, 4, 3), visible=visible, hidden=["bernoulli", "truncated_gaussian", own],
+        (8, 4, 3), columns=visible, hidden=["bernoulli", "truncated_gaussian", own],
         learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=6, track_likelihood=False,
         random_state=0,
     ).fit(X)  # fmt: skip
@@ -246,7 +246,7 @@ def test_laws_of_each_layer(grey, visible):
 def test_values_beyond_zero_and_one():
     X = np.random.default_rng(0).normal(0, 1, (200, 4)).clip(-2, 3)
     X[:, 1] = X[:, 0]
-    model = TAPRBM(3, visible="truncated_gaussian", visible_range=(-2, 3), random_state=0)
+    model = TAPRBM(3, columns="truncated_gaussian", visible_range=(-2, 3), random_state=0)
     V = model.set_params(max_iter=20).fit(X).sample(50, random_state=0)
     assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
     with pytest.warns(UserWarning, match="values from -2 to 3"):
@@ -255,7 +255,7 @@ def test_values_beyond_zero_and_one():
 
 def test_a_law_of_ones_own(grey):
     X = np.where(grey > 0.5, 1.0, -1.0)
-    model = TAPRBM(8, visible=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
+    model = TAPRBM(8, columns=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
     history = model.fit(X).history_["tap_log_likelihood"]
     assert history[-1] > history[0]
     with pytest.raises(ValueError, match="values from -1 to 1"):
@@ -443,7 +443,7 @@ def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
 
 def test_real_values_are_denoised_and_imputed(grey):
     model = TAPRBM(
-        16, visible="truncated_gauss_bernoulli", learning_rate=0.2, max_iter=20,
+        16, columns="truncated_gauss_bernoulli", learning_rate=0.2, max_iter=20,
         track_likelihood=False, random_state=0,
     ).fit(grey)  # fmt: skip
     independent = clone(model).set_params(max_iter=0, weights_init=0.0).fit(grey)
@@ -501,7 +501,7 @@ def test_sparse_rows_are_as_dense_ones(kind, digits):
 
 @settings(max_examples=cases(25))
 @given(
-    visible=st.sampled_from(LAWS),
+    columns=st.sampled_from(LAWS),
     hidden=st.lists(st.sampled_from(LAWS), min_size=1, max_size=4),
     deep=st.booleans(),
     n_rows=st.integers(1, 12),
@@ -518,9 +518,9 @@ def test_nothing_is_ever_nan(visible, hidden, deep, n_rows, n_features, constant
         X[:, 0] = 0
     sizes, settings = rng.integers(1, 4, size=len(hidden)), dict(max_iter=2, random_state=seed)
     if deep:
-        model = TAPDBM(sizes, visible=visible, hidden=hidden, pretrain_max_iter=seed % 2)
+        model = TAPDBM(sizes, columns=visible, hidden=hidden, pretrain_max_iter=seed % 2)
     else:
-        model = TAPRBM(sizes[0], visible=visible, hidden=hidden[0])
+        model = TAPRBM(sizes[0], columns=visible, hidden=hidden[0])
     model.set_params(**settings).fit(X)
     missing = X.astype(float)
     missing[:, -1] = np.nan
@@ -539,7 +539,7 @@ def test_nothing_is_ever_nan(visible, hidden, deep, n_rows, n_features, constant
 @pytest.mark.parametrize("law", LAWS)
 def test_large_weights(law):
     X, few = rows(), dict(max_iter=1, random_state=0)
-    rbm = TAPRBM(3, visible=law, **few).fit(X)
+    rbm = TAPRBM(3, columns=law, **few).fit(X)
     dbm = TAPDBM((4, 3), hidden=law, pretrain_max_iter=0, **few).fit(X)
     for scale in (1e3, -1e3):
         rbm.components_ = np.full((3, 5), scale)
@@ -554,7 +554,7 @@ def test_large_weights(law):
 # Tables of words, truth values and amounts.
 
 VISIBLE = {"weight": "gaussian"}
-OF_TABLES = dict(visible=VISIBLE, batch_size=50, random_state=0)
+OF_TABLES = dict(columns=VISIBLE, batch_size=50, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -575,7 +575,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def independent_score(table):
-    return TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table).score(table)
+    return TAPRBM(6, columns=VISIBLE, max_iter=0).fit(table).score(table)
 
 
 def test_a_table_is_learned(table):
@@ -645,7 +645,7 @@ def test_columns_that_are_hard(dtype):
     X = np.zeros((40, 3), dtype)
     X[:, 1] = np.arange(40) % 4
     X[0, 2] = 2
-    model = TAPRBM(3, visible="categorical", max_iter=4, random_state=0).fit(X)
+    model = TAPRBM(3, columns="nominal", max_iter=4, random_state=0).fit(X)
     assert np.isfinite(model.components_).all()
     assert np.isfinite(model.score_samples(X)).all()
     assert np.isfinite(model.log_partition("tap").value)

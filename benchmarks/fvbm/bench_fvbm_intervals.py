@@ -128,7 +128,9 @@ def with_gaps(network, deleted, n_sets):
         X = model.sample(N_INCOMPLETE, rng, 1).astype(float)
         X[rng.random(X.shape) < deleted] = np.nan
         for name, (table, missing) in ways(X).items():
-            fit = FVBMPseudoLikelihood(n_values=n_values, alpha=0.0, missing=missing).fit(table)
+            fit = FVBMPseudoLikelihood(
+                columns=list(map(range, n_values)), alpha=0.0, missing=missing
+            ).fit(table)
             if fit.converged_:  # else the data have no maximum
                 result = statistics.inference(fit, table)
                 figures = result.estimate, result.std_err, covers(result, truth)

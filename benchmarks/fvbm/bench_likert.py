@@ -65,7 +65,7 @@ def found_in(X, pairs, of=None, level=None, **options):
     """Which pairs are found, by an EBIC or by chi-squared tests."""
     if level is None:
         with patch.object(_task, "ebic", partial(charged, of) if of else _task.ebic):
-            return SparseFVBM(n_values=5, **options).fit(X)._pair_norms()[*pairs.T] > 0
+            return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
     with patch.object(_dependent, "LEVEL", level):
         dependent = _dependent.dependent_pairs(X, np.ones(len(X)), pairs.tolist())
     return np.array([pair in dependent for pair in pairs.tolist()])
@@ -73,7 +73,10 @@ def found_in(X, pairs, of=None, level=None, **options):
 
 def main():
     ways = {"ebic": {}, 'ebic, nodewise="and"': {"nodewise": "and"}}
-    ways |= {f"{way}, ordered": {**options, "ordered": True} for way, options in ways.items()}
+    ways |= {
+        f"{way}, ordered": {**options, "columns": ("ordinal", range(5))}
+        for way, options in ways.items()
+    }
     ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
     header = ["criterion", "F1, cut normals", "F1, Potts", "false edges", "without edges"]

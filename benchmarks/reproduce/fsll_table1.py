@@ -138,7 +138,7 @@ def bm_pcd(X, *, learning_rate=0.01, n_chains=100, n_steps=10_000, random_state=
 
 
 def fit_fsll(X, solver):
-    model = FSLLDensity(solver=solver, n_values=2)
+    model = FSLLDensity(solver=solver, columns=range(2))
     _, seconds = timed(model.fit, X)
     codes = model.basis_ @ (1 << np.arange(X.shape[1])[::-1])
     return model, log_distribution(codes, model.theta_, X.shape[1]), seconds

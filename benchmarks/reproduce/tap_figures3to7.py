@@ -57,7 +57,7 @@ def machine_of(kind, X, n_hidden, args):
     """A machine with its course of training; kept, so that a run can go on with the next one."""
     rates = dict(binary=args.binary_rate, real=args.real_rate, cbcl=args.cbcl_rate)
     model = TAPRBM(
-        n_hidden, visible=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
+        n_hidden, columns=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
         alpha=0.01 if kind == "cbcl" else 0.001, batch_size=20 if kind == "cbcl" else 100,
         weights_init=0.001, n_jobs=args.jobs,
     )  # fmt: skip

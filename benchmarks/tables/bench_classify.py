@@ -73,7 +73,7 @@ def restricted(X, seed):
         return RBMClassifier(unseen="missing", random_state=seed)
     if X.shape[1] == 64:  # grey levels from 0 to 16
         return make_pipeline(FunctionTransformer(grey_levels), RBMClassifier(random_state=seed))
-    return RBMClassifier(visible="gaussian", random_state=seed)
+    return RBMClassifier(columns="gaussian", random_state=seed)
 
 
 def grey_levels(X):

@@ -209,7 +209,7 @@ class FSLLDensity(BaseBoltzmann):
 
     _takes_codes = _bins_numbers = True
     _parameter_constraints = {
-        "columns": [StrOptions(set(NAMES)), list, dict],
+        "columns": [StrOptions(set(NAMES)), list, dict, tuple, range],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_order": [Interval(Integral, 0, None, closed="left"), None],
         "max_basis": [Interval(Integral, 0, None, closed="left"), None],
@@ -440,7 +440,7 @@ class FSLLDensity(BaseBoltzmann):
     def _warn_of_counts_from_one(self, X):
         """Warn about columns whose values start at 1: an unused value 0 makes tables larger."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        columns = np.flatnonzero((low == 1) & (high > 1))
+        columns = np.flatnonzero((low == 1) & (high > 1) & ~self._table.is_word)
         if len(columns) and len(X) >= ROWS_TO_TELL:
             warnings.warn(
                 f"FSLLDensity: {self._have(columns)} values from 1 to "
@@ -850,7 +850,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = tags.input_tags.categorical = True
+        tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
 

@@ -127,14 +127,11 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
         large.
     """
     if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        # The rows are codes already. Unseen values are missing cells of theirs.
         columns = [
-            ("ordinal" if is_ordered else "nominal", range(max(n, 2)))
+            ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
             for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
         ]
-        return FVBMPseudoLikelihood(
-            columns=columns, alpha=alpha, tol=TOL, unseen="missing", **options
-        )
+        return FVBMPseudoLikelihood(columns=columns, alpha=alpha, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.
     max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)
@@ -182,7 +179,7 @@ def with_values(estimator, X, n_classes=0):
     if not is_rbm and not n_values.all():
         return estimator, None
     n_values = [*n_values.tolist(), *[n_classes] * (n_classes > 0)]
-    columns = [_unit(n) if is_rbm else range(max(n, 2)) for n in n_values]
+    columns = [_unit(n) if is_rbm else list(range(max(n, 2))) for n in n_values]
     return estimator.set_params(columns=columns), table
 
 
@@ -261,5 +258,5 @@ def _n_codes(numbers, probabilities):
 def _unit(n_values):
     """What `columns` says of a column with a number of values; 0 means real numbers."""
     if n_values > 2:
-        return range(n_values)
+        return list(range(n_values))
     return "probability" if n_values else "gaussian"

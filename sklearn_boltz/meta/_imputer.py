@@ -30,6 +30,7 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_cells,
 )
+from sklearn_boltz.tables._kinds import Kind
 from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
@@ -355,5 +356,5 @@ def _kinds(X):
                 stacklevel=find_stack_level(),
             )
         is_constant = len(values) == 1 and not values <= {0, 1}
-        kinds.append("categories" if is_coded or is_constant else None)
+        kinds.append(Kind("nominal" if is_coded or is_constant else "auto"))
     return kinds

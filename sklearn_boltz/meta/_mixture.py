@@ -443,7 +443,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         Raises
         ------
         ValueError
-            If there is no such column, or if its values are continuous.
+            If there is no such column, if its values are continuous, or if its numbers are in other
+            bins in one part than in another.
         """
         absent = "predict_column_proba: there is no column {!r}; the columns are"
         X, generator = self._checked(X), make_generator(random_state)
@@ -456,6 +457,13 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             )
             for part in self.estimators_
         ]
+        tables = [part._table for part in self.estimators_ if hasattr(part, "_table")]
+        names = [table.columns[place].categories for table in tables if table.is_binned[place]]
+        if any(not np.array_equal(one, names[0]) for one in names):
+            raise ValueError(
+                f"BoltzmannMixture.predict_column_proba: {self._table.columns[place].title} has "
+                "numbers, which the parts divide into different bins. Ask one of `estimators_`."
+            )
         probability = np.zeros((len(others), max(p.shape[1] for p in found)))
         for share, p in zip(shares.T, found, strict=True):
             probability[:, : p.shape[1]] += share[:, np.newaxis] * p
@@ -660,10 +668,12 @@ def _values_of(part):
         counts = part._layered().layers[0].state_counts
     else:
         return None
+    # Densities of numbers may be mixed, whatever the bins.
+    in_bins = part._table.is_binned
     return [
-        f"{max(int(count), 2)} values" if np.isfinite(count) else "real numbers"
-        for count in counts
-    ]  # fmt: skip
+        f"{max(int(count), 2)} values" if np.isfinite(count) and not is_binned else "real numbers"
+        for count, is_binned in zip(counts, in_bins, strict=True)
+    ]
 
 
 def _seeded(part, generator):

@@ -26,7 +26,7 @@ from sklearn_boltz.tables._unseen import Unseen
 MIN_THREADED_FIT = 20_000
 # The parameters that all networks have.
 CONSTRAINTS = {
-    "columns": [StrOptions(set(NAMES)), list, dict],
+    "columns": [StrOptions(set(NAMES)), list, dict, tuple, range],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left"), None],
     "unseen": [StrOptions({"smooth", "error", "missing"})],

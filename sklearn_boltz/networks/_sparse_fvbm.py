@@ -238,10 +238,11 @@ class SparseFVBM(Network):
 
     For columns with an order, the norm of a block J is ‖A_j J A_k‖, where A is a multiple of the
     identity on contrasts of the values of an ordered variable, but √11 times smaller on their
-    trend, and 1 for other variables. This is the norm of the penalty of `FVBMPseudoLikelihood`; with
-    ``penalty="l2"`` both estimates are the same. A block is still kept or set to 0 as a whole. In
-    the weights, the trace of A⁻² on contrasts takes the place of q - 1, and with `standardize` that
-    of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance of the one-hot columns.
+    trend, and 1 for other variables. This is the norm of the penalty of
+    `FVBMPseudoLikelihood`; with ``penalty="l2"`` both estimates are the same. A block is still kept
+    or set to 0 as a whole. In the weights, the trace of A⁻² on contrasts takes the place of q - 1,
+    and with `standardize` that of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance
+    of the one-hot columns.
     ``alpha="ebic"`` takes a block for a trend, one coupling in place of k, where its other
     couplings add less to -2 ℓ than to the price. For this choice, c_1 is 2 ln 2 larger.
 

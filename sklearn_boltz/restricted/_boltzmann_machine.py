@@ -51,6 +51,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
     LEARNED,
+    NOT_NEGATIVE,
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
@@ -109,7 +110,7 @@ _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # Types of `columns` and `hidden`. More is checked once the columns are known.
-COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict]
+COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {
@@ -155,7 +156,7 @@ def by_processor(method):
 def _are_probabilities(X):
     """Whether all cells of an array lie within [0, 1], or are whole numbers of grey levels."""
     X = as_array(X)
-    if X.dtype.kind == "O":
+    if X.dtype.kind not in "biuf":
         return False
     low, high = np.nanmin(X, initial=0), np.nanmax(X, initial=1)
     is_grey = GREY_LEVELS / 2 < high <= GREY_LEVELS and (is_whole(X) | np.isnan(X)).all()
@@ -270,7 +271,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _learned_unseen(self, X, weights):
         """What is known of other values than those of the training rows."""
         table, layout = self._table, self._layout
-        n_values = np.where(table.is_word & ~table.is_binned, table.n_categories, -1)
+        found = table.is_word & ~table.is_binned & ~table.is_listed
+        n_values = np.where(found, table.n_categories, -1)
         if table.header is not None or table.dtype is None:
             codes = ~table.is_word & layout.one_hot
             n_values[codes] = layout.n_states[codes]
@@ -1170,10 +1172,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _takes_negative(self):
         """Whether some column may have negative values."""
-        specs = different(self.columns)
-        return self._unit_options().get("low", 0) < 0 or any(
-            np.min(spec.bounds[0]) < 0
-            if isinstance(spec, UnitType)
-            else isinstance(spec, (str, type)) and spec in ("gaussian", "number", Gaussian)
-            for spec in specs
+        if self._unit_options().get("low", 0) < 0:
+            return True
+        return any(
+            np.min(entry.bounds[0]) < 0
+            if isinstance(entry, UnitType)
+            else not (isinstance(entry, (str, type)) and entry in NOT_NEGATIVE)
+            for entry in different(self.columns)
         )

@@ -17,6 +17,7 @@ from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RAND
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._columns import (
+    UNIT_TYPES,
     Layout,
     initial_hidden,
     parameter_names,
@@ -60,9 +61,9 @@ class LayerRBM(TAPRBM):
         return [Kind("plain")] * X.shape[1]
 
     def _learned_layout(self, X, weights):
-        units = self.columns
-        if isinstance(units, str):
-            units = Bernoulli if units_of(units) == "auto" else units_of(units)
+        units = Bernoulli if isinstance(self.columns, str) else self.columns
+        if isinstance(self.columns, str) and units_of(self.columns) != "auto":
+            units = units_of(self.columns)
         return Layout.of_numbers(X.shape[1], units, self._unit_options())
 
 
@@ -549,7 +550,7 @@ class TAPDBM(BaseTAP):
 
     def _pretrain(self, training, X, weights, workers):
         """Train each layer as an RBM on the values of the layer below (Algorithm 4)."""
-        learner, visible, visible_range = training.learner, self.visible, self.visible_range
+        learner, visible, visible_range = training.learner, self.columns, self.visible_range
         histories = []
         named = isinstance(visible, str) and self._layout_now().is_plain
         if not named:  # X holds numbers of the units, not columns of a table
@@ -586,7 +587,7 @@ class TAPDBM(BaseTAP):
 
     def _units_below(self, kind, units):
         """The units of a layer as `columns` of the next RBM: the type, if that is enough."""
-        return kind if isinstance(kind, str) and units.width == 1 else units
+        return UNIT_TYPES[kind] if isinstance(kind, str) and units.width == 1 else units
 
     # What follows from rows.
 

@@ -27,10 +27,10 @@ class Refits(NamedTuple):
     @classmethod
     def of(cls, model, codes):
         """Like a fitted model, of rows of codes."""
-        settings = {"columns": "auto", "unseen": "missing", "warm_start": False, "verbose": 0}
+        settings = {"columns": "auto", "warm_start": False, "verbose": 0}
         if not model._coding.is_binary:
             settings["columns"] = [
-                ("ordinal" if is_ordered else "nominal", range(n))
+                ("ordinal" if is_ordered else "nominal", list(range(n)))
                 for n, is_ordered in zip(model._coding.n_values, model.ordered_, strict=True)
             ]
         known = model.get_params(deep=False)

@@ -246,8 +246,9 @@ class Batches:
 def as_batches(X, sample_weight=None):
     """`X` as `Batches` if it is not in memory as a whole, and otherwise None."""
     if isinstance(X, np.memmap):
-        # Weights for each row are in memory, so the rows may be, too.
-        return Batches(X) if X.ndim == 2 and len(X) and sample_weight is None else None
+        # Weights for each row are in memory, so the rows may be, too, and so may a single batch.
+        is_large = X.ndim == 2 and X.size > BATCH_ENTRIES
+        return Batches(X) if is_large and sample_weight is None else None
     if isinstance(X, np.ndarray) or issparse(X):
         return None
     is_batches = hasattr(X, "map_reduce")

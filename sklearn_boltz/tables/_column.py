@@ -146,6 +146,13 @@ class Column(NamedTuple):
         codes = _places(self.categories, cells)
         cells = cells.tolist()
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
+        if strange and unseen != "missing" and self.kind.levels is not None:
+            raise UnfitColumn(
+                "undeclared",
+                f"{self.title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, "
+                "which is none of the values that `columns` lists. Add it there and fit again, or "
+                "write the cell as NaN.",
+            )
         if strange and unseen == "error":
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
             raise UnfitColumn(

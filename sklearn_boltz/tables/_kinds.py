@@ -1,5 +1,6 @@
 """What a user says of the columns of a table: the parameter `columns`."""
 
+from numbers import Number
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ def per_column(columns, variable, n_columns):
     Parameters
     ----------
     columns : str, list, dict or object
-        A list has an entry for each column, a dict for some; all else is true of all.
+        A list has an entry for each column, a dict for some; all else is an entry for all.
     variable : callable
         From the name or number of a column to its number.
     n_columns : int
@@ -86,8 +87,9 @@ def kind_of(entry, names=NAMES):
     if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", "ordinal"):
         name, levels = entry
     if isinstance(levels, (list, tuple, range, np.ndarray)) and name in names:
-        values = np.asarray(levels, dtype=object).tolist()
-        if values and len(set(values)) == len(values):
+        values = list(levels.tolist() if isinstance(levels, np.ndarray) else levels)
+        cells = [value for value in values if isinstance(value, (str, Number))]
+        if values and len(set(cells)) == len(values):
             return Kind(name, values)
     raise InvalidParameterError(
         f"columns has {entry!r} for a column; it may be one of {list(names)}, or the list of its "

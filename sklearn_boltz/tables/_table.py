@@ -57,6 +57,8 @@ class Table:
         Which columns hold numbers in bins.
     is_ordinal : ndarray of bool of shape (n_columns,)
         Which columns the user declares as ordinal.
+    is_listed : ndarray of bool of shape (n_columns,)
+        Of which columns the user lists the values, so that there are no others.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -68,6 +70,7 @@ class Table:
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_ordinal = np.array([column.kind.name == "ordinal" for column in columns], bool)
+        self.is_listed = np.array([column.kind.levels is not None for column in columns], bool)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -539,6 +542,8 @@ def _series(like, values):
     whole = all(is_missing(v) or (isinstance(v, Real) and v == int(v)) for v in values.tolist())
     if hasattr(like, "alias"):  # of polars
         values = [None if is_missing(value) else plain(value) for value in values.tolist()]
+        if str(like.dtype) == "Boolean":  # of a constant column, the value is a number here
+            values = [None if value is None else bool(value) for value in values]
         if not like.dtype.is_integer():
             return type(like)(like.name, values, dtype=like.dtype)
         if whole:

@@ -115,11 +115,16 @@ def labels(estimator, X):
 def stochastic_checks(estimator):
     """Checks that ask for the same numbers from rows of weight 2 and rows that stand twice.
 
-    Mini-batches are drawn: there they have the same distribution, see test_rbm_weights.py.
+    Mini-batches and samples are drawn: there they have the same distribution, see
+    test_rbm_weights.py. FSLLDensity cannot learn the tables of these checks.
     """
-    if not any(name.endswith("batch_size") for name in estimator.get_params()):  # also of a part
+    drawn = "batch_size", "n_model_samples"
+    if any(name.endswith(drawn) for name in estimator.get_params()):  # also of a part
+        reason = "mini-batches and samples are drawn by the weights"
+    elif any(isinstance(e, FSLLDensity) for e in [estimator, *estimator.get_params().values()]):
+        reason = "15 rows of 30 numbers have too many joint states"
+    else:
         return {}
-    reason = "mini-batches are drawn by the weights"
     return {
         f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
     }
@@ -130,7 +135,6 @@ VALUES = {
     "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300, "auto", "ebic", "cv"],
     "away_steps": [False, True],
     "batch_size": [1, 3, 10**9, "auto"],
-    "binarize": [None, -1e300, 0.5, 1e300],
     "centered": [False, True],
     "class_weight": [None, "balanced", {0: 1.0, 1: 2.0}],
     "count_potential": [False, True],
@@ -169,12 +173,10 @@ VALUES = {
     "n_jobs": [None, 1, 2, -1],
     "n_model_samples": [1, 16, 64],
     "n_restarts": [1, 3],
-    "n_values": ["auto", 5],
     "nodewise": [False, "and", "or"],
     "offset_rate": [0.0, 0.5, 1.0],
     "optimizer": ["sgd", "ssd", "adam"],
     "order": [1, 2],
-    "ordered": ["auto", False, True],
     "output_layer": ["all", 0, -1],
     "penalty": [None, "l1", "l2", "elasticnet", "group"],
     "persistent": [False, True, "auto"],
@@ -199,7 +201,7 @@ VALUES = {
     "unseen": ["smooth", "error", "missing"],
     "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
     "verbose": [0],
-    "visible": ["auto", "bernoulli", "categorical", "gaussian", "truncated_gaussian",
+    "columns": ["auto", "bernoulli", "categorical", "gaussian", "truncated_gaussian",
                 "truncated_gauss_bernoulli"],
     "visible_range": [None, (0.0, 5.0)],
     "warm_start": [False, True],

@@ -20,7 +20,12 @@ PAIR = BITS.copy()
 PAIR[:, 1] &= PAIR[:, 0]
 DETERMINED = BITS.copy()
 DETERMINED[:, 2] = DETERMINED[:, [0, 1, 3]].sum(axis=1) >= 2
-MODELS = [FSLLDensity(n_values=2), FVBMPseudoLikelihood(n_values=2), SDCPRBM(2), TAPRBM(2)]
+MODELS = [
+    FSLLDensity(columns=range(2)),
+    FVBMPseudoLikelihood(columns=range(2)),
+    SDCPRBM(2),
+    TAPRBM(2),
+]
 
 
 def pieces(X=BITS, step=30):

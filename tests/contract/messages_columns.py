@@ -23,7 +23,7 @@ def among_numbers():
 def after_numbers():
     cells = (np.arange(40) / 7).astype(object)
     kinds = dict.fromkeys("abc", "gaussian")
-    model = SDCPRBM(2, visible=kinds, max_iter=1).fit(columns(cells, "abc"))
+    model = SDCPRBM(2, columns=kinds, max_iter=1).fit(columns(cells, "abc"))
     cells[5] = "?"
     return model.score_samples(columns(cells, "abc"))
 
@@ -52,14 +52,14 @@ CASES = {
     "texts after numbers": after_numbers,
     "unseen words": unseen_words,
     "codes of missing values": lambda: FVBMPseudoLikelihood(alpha=1).fit(codes([1, 2])),
-    "more categories than units": lambda: SDCPRBM(2, visible=Categorical([2, 2, 2])).fit(
+    "more categories than units": lambda: SDCPRBM(2, columns=Categorical([2, 2, 2])).fit(
         pd.DataFrame(dict.fromkeys("abc", list("pqr") * 8))
     ),
     "a class without values": lambda: BoltzmannClassifier(joint=False).fit(
         np.where([[True, False, True]] * 40 & (BITS == 1)[:, None], np.nan, BITS[:, None]), BITS
     ),
     "denoise of numbers": lambda: (
-        TAPRBM(2, visible="gaussian", max_iter=1)
+        TAPRBM(2, columns="gaussian", max_iter=1)
         .fit(np.random.default_rng(0).normal(size=(40, 3)))
         .denoise(np.zeros((1, 3)), flip_probability=0.1)
     ),

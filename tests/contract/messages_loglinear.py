@@ -25,7 +25,7 @@ def bits(n_columns, n_rows=50):
 @once
 def fitted(columns=None):
     X = np.arange(24).reshape(12, 2) // [3, 5] % [2, 3]
-    return FSLLDensity(n_values=[2, 3]).fit(
+    return FSLLDensity(columns=[range(2), range(3)]).fit(
         pd.DataFrame(X, columns=list(columns)) if columns else X
     )
 
@@ -62,25 +62,16 @@ CASES = {
     "one of many columns with three values": lambda: too_large(
         np.column_stack([np.arange(50) % 3, bits(100)])
     ),
-    "a constant column with too many values": lambda: too_large(
-        [[0, 10**9], [1, 10**9]], 2**30, n_values=[2, 10**9 + 1]
-    ),
     # Values.
-    "a fraction": lambda: FSLLDensity(n_values=2).fit([[0.5, 1.0]]),
-    "a negative number": lambda: FSLLDensity(n_values=3).fit([[0, 2], [1, -1]]),
-    "a huge number": lambda: FSLLDensity(n_values=2).fit([[0, 1e300]]),
-    "a value above n_values": lambda: FSLLDensity(n_values=2).fit([[0, 2]]),
+    "a fraction": lambda: FSLLDensity(columns=range(2)).fit([[0.5, 1.0]]),
+    "a negative number": lambda: FSLLDensity(columns=range(3)).fit([[0, 2], [1, -1]]),
+    "a huge number": lambda: FSLLDensity(columns=range(2)).fit([[0, 1e300]]),
+    "a value that is not listed": lambda: FSLLDensity(columns=range(2)).fit([[0, 2]]),
     "a value that no row of the fit can have": lambda: fitted().score_samples([[0, 0], [2, 0]]),
-    **{
-        f"n_values={n_values}": lambda n_values=n_values: FSLLDensity(n_values=n_values).fit(
-            [[0, 1], [1, 0]]
-        )
-        for n_values in ([2, 2, 2], [1, 2], [2.5, 2], [[2, 2]])
-    },
     # Missing cells.
     "a column without a value": lambda: FSLLDensity().fit(pd.DataFrame(GAPS, columns=list("abc"))),
-    "a column without a value, of which n_values says how many": lambda: FSLLDensity(
-        n_values=2
+    "a column without a value, of which the values are listed": lambda: FSLLDensity(
+        columns=range(2)
     ).fit(GAPS),
     "a column without a value in all batches": lambda: FSLLDensity().fit(
         Batches([GAPS[:2], GAPS[2:]])

@@ -50,7 +50,9 @@ TOO_LARGE = {
     "couplings chosen by a penalty": lambda: SparseFVBM(penalty="l1").fit(WIDE),
     "couplings from batches": lambda: FVBMPseudoLikelihood().fit(Batches([WIDE])),
     "couplings of categories": lambda: FVBMPseudoLikelihood().fit(WORDS),
-    "couplings of 30,000 values": lambda: FVBMPseudoLikelihood(n_values=30_000).fit(WORDS[:, :3]),
+    "couplings of 30,000 values": lambda: FVBMPseudoLikelihood(columns=range(30_000)).fit(
+        WORDS[:, :3]
+    ),
     "covariance": covariance,
     "hidden units": lambda: SDCPRBM(10**9).fit(X),
     "weights": lambda: SDCPRBM(10**8).fit(X),

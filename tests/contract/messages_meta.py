@@ -167,9 +167,8 @@ CASES = {
     **{
         f"joint: {estimator}": classes(estimator=estimator, joint=True)
         for estimator in (
-            FVBMPseudoLikelihood(n_values=[3, 3, 3]),
-            FVBMPseudoLikelihood(n_values=np.array([3, 3, 3])),
-            SDCPRBM(2, visible="gaussian", max_iter=1), FSLLDensity(binarize=0.5), KernelDensity(),
+            FVBMPseudoLikelihood(columns=[range(3), range(3), range(3)]),
+            SDCPRBM(2, columns="gaussian", max_iter=1), KernelDensity(),
         )
     },
     **{
@@ -181,7 +180,7 @@ CASES = {
             ("class of one row", FRAME, np.repeat([0, 1], [39, 1])),
         )
         for estimator in (
-            None, FVBMPseudoLikelihood(n_values=[3, 3, 3]), FSLLDensity(binarize=0.5),
+            None, FVBMPseudoLikelihood(columns=[range(3), range(3), range(3)]),
         )
     },
     # Mixtures.
@@ -209,15 +208,12 @@ CASES = {
         [("gauss", GaussianMixture())]
     ).fit(X, sample_weight=np.ones(40)),
     "mixture: reals and values": mixed(
-        TERMS, SDCPRBM(2, max_iter=1, visible={"x1": "gaussian"}), rows=X.clip(0, 1)
+        TERMS, SDCPRBM(2, max_iter=1, columns={"x1": "gaussian"}), rows=X.clip(0, 1)
     ),
     "mixture: two values and three": mixed(
-        PAIRS, FSLLDensity(n_values=[2, 2, 3]), rows=X.clip(0, 1)
+        PAIRS, FSLLDensity(columns=[range(2), range(2), range(3)]), rows=X.clip(0, 1)
     ),
     "mixture: codes and levels": mixed(TERMS, RBM, rows=FRAME.assign(b=2 * X[:, 1])),
-    "mixture: two thresholds": mixed(
-        FSLLDensity(binarize=0.5), FVBMPseudoLikelihood(binarize=1.5)
-    ),
     "mixture: probabilities of column z": lambda: fitted("BoltzmannMixture").predict_column_proba(
         FRAME, "z"
     ),

@@ -70,11 +70,10 @@ def likelihood(X, **params):
 
 
 CASES = {
-    "n_values of too few columns": lambda: fit(BITS, n_values=[2, 2]),
-    "n_values that are no integers": lambda: fit(BITS, n_values=["2"] * 4),
+    "lists for too few columns": lambda: fit(BITS, columns=[range(2), range(2)]),
     "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
     "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
-    "a number that is no value": lambda: fit(np.full((4, 2), -7), n_values=2),
+    "a number that is no value": lambda: fit(np.full((4, 2), -7), columns=range(2)),
     "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
     "weights of 0": lambda: fit(BITS, np.zeros(40)),
     "coupling_init of one number": lambda: fit(BITS, coupling_init=[[1.0]]),

@@ -52,11 +52,12 @@ CASES = {
         for kind, name in NAMES
     },
     **{
-        f"{kind.__name__}(n_values={n_values})": lambda kind=kind, n_values=n_values: kind(
-            n_values=n_values
+        f"{kind.__name__}(columns={columns!r})": lambda kind=kind, columns=columns: kind(
+            columns=columns
         ).fit(X[:, :3])
-        for kind in (FSLLDensity, FVBMPseudoLikelihood)
-        for n_values in ([2, 2], [2, 1, 2], [2.0] * 3, [[2, 2, 2]], ["2"] * 3, 1)
+        for kind in (FSLLDensity, FVBMPseudoLikelihood, SDCPRBM)
+        for columns in (["auto"] * 2, [range(2), 1, "auto"], {0: "poisson"},
+                        {"z": "count"}, {0: []}, {0: [0, 0]}, {1: ("binary", [0, 1])})
     },
     **{
         f"{kind.__name__}, given {what}": lambda kind=kind, given=given: model(kind).sample(
@@ -71,40 +72,39 @@ CASES = {
     },
     **{
         f"visible_range={values}": lambda values=values: TAPRBM(
-            2, visible="truncated_gaussian", visible_range=values
+            2, columns="truncated_gaussian", visible_range=values
         ).fit(X)
         for values in [(1.0, 0.0), (0.0,), (0.0, math.nan), ("a", "b"), (0.0, math.inf)]
     },
     "visible_range of other units": lambda: TAPRBM(2, visible_range=(0.0, 2.0)).fit(X),
     "no hidden unit": lambda: TAPDBM(0).fit(X),
-    "2 of 3 values": network(CODES, n_values=2),
-    "2 of 3 values, FSLLDensity": lambda: FSLLDensity(n_values=2).fit(CODES),
-    "2 of 3 values, words": network(seven(np.resize(["x", "y", "z"], 40)), n_values=2),
-    "n_values of grey levels": lambda: FSLLDensity(n_values=16).fit(255 * X),
-    "n_values of grey levels, FVBMPseudoLikelihood": network(255 * X, n_values=16),
-    "n_values of people": network(people(n_rare=1), n_values=[2, 4, 2, 3]),
-    "n_values of people, FSLLDensity": lambda: FSLLDensity(n_values=[2, 4, 2, 3]).fit(
+    "2 of 3 values": network(CODES, columns=range(2)),
+    "2 of 3 values, FSLLDensity": lambda: FSLLDensity(columns=range(2)).fit(CODES),
+    "2 of 3 values, words": network(seven(np.resize(["x", "y", "z"], 40)), columns=range(2)),
+    "a list of grey levels": lambda: FSLLDensity(columns=range(16)).fit(255 * X),
+    "a list of grey levels, FVBMPseudoLikelihood": network(255 * X, columns=range(16)),
+    "a list of other values": network(people(n_rare=1), columns={"city": ["Rome", "Bern"]}),
+    "a list of other values, FSLLDensity": lambda: FSLLDensity(columns={"kids": range(3)}).fit(
         people(n_rare=1)
     ),
-    "more values than kernels number": network(np.arange(40_000)[:, None], n_values=40_000),
-    "n_values and binarize": network(CODES, n_values=3, binarize=0.5),
+    "more values than kernels number": network(np.arange(40_000)[:, None], columns=range(40_000)),
     "bslm of categories": network(CODES, solver="bslm"),
     "likelihood of categories": lambda: MaximumEntropy().fit(seven(np.arange(40) % 3)),
     "init of other columns": lambda: SDCPRBM(
         5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
     ).fit(people(n_rare=6)),
     "init of other units": lambda: SDCPRBM(
-        5, visible="gaussian", init=network(CODES)(), max_iter=0
+        5, columns="gaussian", init=network(CODES)(), max_iter=0
     ).fit(CODES.astype(float)),
     "init of bits in truncated units": lambda: SDCPRBM(
-        5, visible="truncated_gaussian", init=FVBMPseudoLikelihood(), max_iter=0
+        5, columns="truncated_gaussian", init=FVBMPseudoLikelihood(), max_iter=0
     ).fit(X),
     "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
     "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
     "no parameter of a contrast": lambda: statistics.inference(
         network(CODES, alpha=0.1)(), CODES
     ).contrast({"m[x0,x9]": 1}),
-    "a level that `fit` has not seen": lambda: network(CODES.clip(max=1), n_values=3)()
+    "a level that `fit` has not seen": lambda: network(CODES.clip(max=1), columns=range(3))()
     .sample(given={2: 4}),
     "other values with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :3]),
     "other values in partial_fit": lambda: network(CODES)().partial_fit(CODES + 1),

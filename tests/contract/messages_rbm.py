@@ -87,9 +87,9 @@ def grown_from(init, X=BITS):
     InfiniteRBM(3, init=init).fit(X)
 
 
-REAL = {"max_iter": 1, "visible": "gaussian"}
+REAL = {"max_iter": 1, "columns": "gaussian"}
 REAL_HIDDEN = {"max_iter": 1, "hidden": "gaussian"}
-OF_AGES = {"init": NETWORK, "visible": {"age": "gaussian"}}
+OF_AGES = {"init": NETWORK, "columns": {"age": "gaussian"}}
 STARTS = {
     "another kind of estimator": lambda: begun_at(LogisticRegression()),
     "a fitted RBM of scikit-learn": lambda: begun_at(BernoulliRBM(5, n_iter=1).fit(BITS), BITS),
@@ -99,7 +99,7 @@ STARTS = {
     "a log-linear model in a classifier": lambda: classifier_begun_at(FSLLDensity()),
     "an RBM of scikit-learn in a growing model": lambda: grown_from(BernoulliRBM(5)),
     "a network beside hidden categories": lambda: begun_at(NETWORK, hidden=("categorical", 3)),
-    "a network beside real numbers": lambda: begun_at(NETWORK, visible={"a": "gaussian"}),
+    "a network beside real numbers": lambda: begun_at(NETWORK, columns={"a": "gaussian"}),
     "a network beside ages": lambda: SDCPRBM(5, **OF_AGES).fit(PEOPLE),
     "a network beside ages in a classifier": lambda: classifier(**OF_AGES).fit(PEOPLE, LABELS),
     "a network of other columns": lambda: begun_at(clone(NETWORK).fit(BITS)),
@@ -111,7 +111,7 @@ STARTS = {
     "hidden categories": lambda: begun_at(SDCPRBM(5, max_iter=1, hidden=("categorical", 3))),
     "real hidden units in a classifier": lambda: classifier_begun_at(SDCPRBM(3, **REAL_HIDDEN)),
     "real hidden units in a growing model": lambda: grown_from(SDCPRBM(3, **REAL_HIDDEN)),
-    "other visible units": lambda: begun_at(SDCPRBM(5, max_iter=1, visible="categorical")),
+    "other visible units": lambda: begun_at(SDCPRBM(5, max_iter=1, columns="nominal")),
     "real units in a classifier": lambda: classifier_begun_at(SDCPRBM(3, **REAL)),
 }
 LABELS_OF_FITS = {
@@ -128,11 +128,10 @@ ONE_EACH = np.where(np.arange(40) < 3, LABELS, -1)
 
 CASES = {
     # Values, trainings and weights.
-    "rates above 1": lambda: SDCPRBM(visible="bernoulli").fit(RATES),
+    "rates above 1": lambda: SDCPRBM(columns="probability").fit(RATES),
     "sparse rates above 1": lambda: SDCPRBM().fit(sp.csr_array(RATES)),
     "values of 2 in a growing model": lambda: InfiniteRBM(2).fit(2 * BITS),
     "values of 3 in a classifier": lambda: classifier().fit(3 * BITS, LABELS),
-    "a threshold below 0 of sparse rows": lambda: SDCPRBM(binarize=-1.0).fit(sp.csr_array(BITS)),
     "an unfitted RBM": lambda: SDCPRBM().score_samples(BITS),
     "an unfitted classifier": lambda: classifier().predict(BITS),
     "one row in a growing model": lambda: InfiniteRBM().fit(BITS[:1]),

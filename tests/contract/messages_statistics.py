@@ -48,7 +48,7 @@ FITS = {
     "counts": (SPINS, {"count_potential": True, **LIKELIHOOD}),
     "selected": (SPINS, {"penalty": "l1", "alpha": "ebic"}),
     "by node": (SPINS, {"penalty": "l1", "alpha": "ebic", "nodewise": "and"}),
-    "in order": (RATINGS, {"alpha": 0.1, "ordered": "auto"}),
+    "in order": (RATINGS, {"alpha": 0.1, "columns": "ordinal"}),
     "bits": (BITS, {"alpha": 0.1}),
     "signs": (2 * BITS - 1, {"alpha": 0.1}),
     "threes": (THREES, {"alpha": 0.1}),
@@ -280,9 +280,6 @@ CASES = {
     "edges of no number": fitting(edges=[(0, 1), (2, 9)]),
     "edges of a column with itself": fitting(edges=[(0, 1), (2, 2)]),
     "edges one way": fitting(edges=np.triu(np.ones((4, 4), dtype=bool))),
-    "too few orders": fitting(RATINGS, ordered=[True]),
-    "orders that are numbers": fitting(RATINGS, ordered=[0, 1, 1]),
-    "orders that are names": fitting(RATINGS, ordered=["one"]),
     # Terms of three columns and more, and counts.
     "terms of two": fitting(terms=[(0, 1)], **LIKELIHOOD),
     "terms with a column twice": fitting(terms=[(0, 1, 1)], **LIKELIHOOD),

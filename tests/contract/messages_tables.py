@@ -65,8 +65,8 @@ def again():
     fit_again(X, X[:, 0])
 
 
-def units(visible, X, **options):
-    return partial(fit, TAPRBM(2, max_iter=1, visible=visible, **options), X)
+def units(columns, X, **options):
+    return partial(fit, TAPRBM(2, max_iter=1, columns=columns, **options), X)
 
 
 def mixture(**given):
@@ -74,7 +74,7 @@ def mixture(**given):
 
 
 CODES = np.random.default_rng(0).integers(3, size=(40, 2))
-TYPED = SDCPRBM(2, visible={0: Categorical([3]), 1: "categorical"}, max_iter=1)
+TYPED = SDCPRBM(2, columns={0: Categorical([3]), 1: "nominal"}, max_iter=1)
 GAPS = seven(np.where(np.arange(40) < 2, np.nan, np.arange(40) % 2))
 
 CASES = {
@@ -84,12 +84,6 @@ CASES = {
         for what, table in ODD.items()
         for kind, estimator in KINDS.items()
         if f"{what}, {kind}" not in SILENT
-    },
-    **{
-        f"binarize makes bits of votes, {kind}": partial(
-            fit, clone(estimator).set_params(binarize=0.5), ODD["minus one beside bits"]
-        )
-        for kind, estimator in KINDS.items()
     },
     **{
         f"weights with {what}, {kind}": partial(fit, estimator, X, sample_weight=weights)
@@ -139,9 +133,9 @@ CASES = {
     "weights of some rows": partial(fit, UNITS, Batches([X]), sample_weight=np.ones(7)),
     "negative weights of batches": partial(fit, UNITS, Batches([X]), sample_weight=-np.ones(60)),
     # Types of units.
-    "no such column": partial(fit, SDCPRBM(2, visible={"prise3": "gaussian"}), PRICES),
-    "no similar column": partial(fit, SDCPRBM(2, visible={"zz": "gaussian"}), PRICES),
-    "no such number": partial(fit, SDCPRBM(2, visible={12: "gaussian"}), PRICES.to_numpy()),
+    "no such column": partial(fit, SDCPRBM(2, columns={"prise3": "gaussian"}), PRICES),
+    "no similar column": partial(fit, SDCPRBM(2, columns={"zz": "gaussian"}), PRICES),
+    "no such number": partial(fit, SDCPRBM(2, columns={12: "gaussian"}), PRICES.to_numpy()),
     "a range of amounts": units("truncated_gaussian", changed(0, 0, np.nan, LARGE)),
     "a range of amounts and 0": units("truncated_gauss_bernoulli", LARGE),
     "a range of a class": units(TruncatedGaussian, LARGE),

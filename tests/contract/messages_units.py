@@ -93,7 +93,7 @@ def of_words():
 
 @once
 def of_weather(name="SDCPRBM"):
-    return fitted(make(name, visible=REAL, unseen="error"), WEATHER)
+    return fitted(make(name, columns=REAL, unseen="error"), WEATHER)
 
 
 @once
@@ -103,7 +103,7 @@ def of_small_table():
 
 @once
 def of_interval():
-    return fitted(make("TAPRBM", visible="truncated_gaussian"), BITS)
+    return fitted(make("TAPRBM", columns="truncated_gaussian"), BITS)
 
 
 def infer(name):
@@ -122,8 +122,8 @@ def fit(model, X, **parameters):
     return call
 
 
-def fit_table(visible):
-    return fit(SDCPRBM(2, max_iter=1, visible=visible), TABLE)
+def fit_table(columns):
+    return fit(SDCPRBM(2, max_iter=1, columns=columns), TABLE)
 
 
 KINDS = [TruncatedGaussian, TruncatedGaussBernoulli]
@@ -188,31 +188,31 @@ OF_COLUMNS = {
     "sums over 27 bits": lambda: exact_log_partition(MANY_BITS),
     "categories by relaxed messages": lambda: infer("rbp"),
     "categories by adaptive TAP": lambda: infer("adatap"),
-    "visible of too few columns": fit_table(visible=["auto"]),
-    "visible of a column that is not there": fit_table(visible={"d": "gaussian"}),
-    "visible of a name that is none": fit_table(visible={"a": "poisson"}),
-    "two units for a column": fit_table(visible={"a": GAUSSIAN}),
-    "words as bits": fit_table(visible={"b": "bernoulli"}),
-    "units of four columns": fit_table(visible=Bernoulli(np.zeros(4))),
-    "three words as two": fit_table(visible={"b": Categorical([2])}),
-    "a class that is no unit type": fit_table(visible=int),
+    "kinds of too few columns": fit_table(columns=["auto"]),
+    "a kind of a column that is not there": fit_table(columns={"d": "gaussian"}),
+    "a kind that is none": fit_table(columns={"a": "poisson"}),
+    "two units for a column": fit_table(columns={"a": GAUSSIAN}),
+    "words as bits": fit_table(columns={"b": "probability"}),
+    "units of four columns": fit_table(columns=Bernoulli(np.zeros(4))),
+    "three words as two": fit_table(columns={"b": Categorical([2])}),
+    "a class that is no unit type": fit_table(columns=int),
     "whole numbers by default": fit(SDCPRBM(2), np.arange(12).reshape(4, 3) % 5),
-    "categories of batches": fit(SDCPRBM(3, visible={1: "categorical"}), Batches([CODES, CODES])),
-    "a code beyond those of the units": fit(SDCPRBM(3, visible=WORDS_BESIDE_BITS), CODES),
+    "categories of batches": fit(SDCPRBM(3, columns={1: "nominal"}), Batches([CODES, CODES])),
+    "a code beyond those of the units": fit(SDCPRBM(3, columns=WORDS_BESIDE_BITS), CODES),
     "categorical without a number of states": fit(SDCPRBM(4, hidden="categorical"), BITS),
     "categorical of one state": fit(SDCPRBM(4, hidden=("categorical", 1)), BITS),
     "bits of two states": fit(SDCPRBM(4, hidden=("bernoulli", 2)), BITS),
     "hidden of another number": fit(SDCPRBM(4, hidden=Bernoulli(np.zeros(3))), BITS),
     "hidden that is no unit type": fit(SDCPRBM(4, hidden=int), BITS),
-    "Gaussians in both layers": fit(SDCPRBM(4, hidden="gaussian", visible=REAL), WEATHER),
+    "Gaussians in both layers": fit(SDCPRBM(4, hidden="gaussian", columns=REAL), WEATHER),
     "a range in the wrong order": fit(
-        TAPRBM(3, visible="truncated_gaussian", visible_range=(3, -2)), BITS
+        TAPRBM(3, columns="truncated_gaussian", visible_range=(3, -2)), BITS
     ),
     "a range of bits": fit(TAPRBM(3, visible_range=(0, 1)), BITS),
     "values beyond the range": lambda: of_interval().transform(BITS + 5),
-    "a fit to values beyond the range": fit(TAPRBM(3, visible="truncated_gaussian"), BITS + 5),
+    "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
     "other inferences of words": fit(TAPRBM(3, inference="rbp"), WEATHER[["city"]]),
-    "other inferences of real columns": fit(TAPRBM(3, visible=REAL, inference="adatap"), WEATHER),
+    "other inferences of real columns": fit(TAPRBM(3, columns=REAL, inference="adatap"), WEATHER),
     "powers of other units": lambda: FractionalModel.from_estimator(of_words(), 2.0),
     "a start at other units": lambda: InfiniteRBM(4, init=of_words()).fit(BITS),
 }

@@ -54,7 +54,11 @@ def fitted(case, dtype=np.int64):
 def of_known_values(case):
     """The estimator, for parts of the rows."""
     estimator = clone(CASES[case][0])
-    return estimator if case in PAIRS else estimator.set_params(n_values=CASES[case][1])
+    return (
+        estimator
+        if case in PAIRS
+        else estimator.set_params(columns=list(map(range, CASES[case][1])))
+    )
 
 
 def enumerated(case, model):
@@ -164,11 +168,11 @@ def test_column_probabilities(case):
         assert_allclose(model.impute(other)[:, column], mean, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_values", ["auto", 3])
-def test_column_probabilities_by_annealing(n_values, monkeypatch):
+@pytest.mark.parametrize("columns", ["auto", range(3)], ids=str)
+def test_column_probabilities_by_annealing(columns, monkeypatch):
     """Within 0.1, over three standard errors; those of a row depend on this row alone."""
-    X = rows_for("terms of categories", dtype=np.float64).clip(max=1 if n_values == "auto" else 2)
-    model = FVBMPseudoLikelihood(alpha=0.01, n_values=n_values).fit(X)
+    X = rows_for("terms of categories", dtype=np.float64).clip(max=1 if columns == "auto" else 2)
+    model = FVBMPseudoLikelihood(alpha=0.01, columns=columns).fit(X)
     X = X[:6]
     X[:, 1:4] = np.nan
     exact = model.predict_column_proba(X, 2)

@@ -169,7 +169,7 @@ def test_messages_name_the_public_class(estimator):
         lambda: model.fit(X, no_such=weights),
         lambda: model.log_partition("no"),
     ]
-    for name in {"visible", "hidden"} & model.get_params().keys():
+    for name in {"columns", "hidden"} & model.get_params().keys():
         calls.append(lambda name=name: clone(model).set_params(**{name: 3}).fit(X))
     if hasattr(model, "partial_fit"):
         calls.append(lambda: model.partial_fit(X, no_such=weights))

@@ -204,18 +204,6 @@ def test_words_are_as_good_as_their_codes(estimator, container):
         model.score_samples(strange if container != "objects" else strange.to_numpy())
 
 
-@pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
-def test_a_threshold_leaves_words_as_they_are(estimator):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"word": rng.choice(list("xyz"), 90), "amount": rng.random(90)})
-    frame.loc[frame["word"] == "z", "amount"] += 1
-    by_hand = frame.assign(amount=(frame["amount"] > 0.8).astype(float))
-    estimator = clone(estimator).set_params(unseen="missing")  # bits of a frame may be smoothed
-    model = clone(estimator).set_params(binarize=0.8).fit(frame)
-    expected = clone(estimator).fit(by_hand)
-    assert_allclose(model.score_samples(frame), expected.score_samples(by_hand))
-
-
 def test_the_same_words_make_the_same_model_in_any_order_of_rows():
     _, frame = words()
     model, other = FSLLDensity().fit(frame), FSLLDensity().fit(frame.iloc[::-1])
@@ -303,14 +291,18 @@ def test_a_constant_number_has_no_variance():
     assert imputer.transform(new)["heat"].tolist() == [40.0, 36.6, 36.6]
 
 
-@each([FSLLDensity(n_values=5), FVBMPseudoLikelihood(n_values=5, alpha=0.1)])
+LISTED = {"city": ["Bern", "c0", "c1", "c2"], "kids": range(5)}
+
+
+@each([FSLLDensity(columns=LISTED), FVBMPseudoLikelihood(columns=LISTED, alpha=0.1)])
 def test_more_values_than_words(estimator):
     table = people(n_rare=1)[["city", "member", "kids"]].replace({"kids": {3: 2, 4: 2}})
     model = clone(estimator).fit(table)
     assert model.transform(table).shape[1] == len(model.get_feature_names_out())
     p = model.predict_column_proba(table[:4], "city")
-    assert p.shape == (4, 3)
+    assert p.shape == (4, 4) and (p[:, 0] < 0.1).all()
     assert_allclose(p.sum(axis=1), 1)
+    assert model.n_values_.tolist() == [4, 2, 5]
 
 
 @each([TERMS, PAIRS])

@@ -39,6 +39,8 @@ UNITS_OF_COLUMNS = {
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
+# Kinds of columns without negative numbers.
+NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "count", Bernoulli)
 # Kinds of which something is learned from the rows.
 LEARNED = ("gaussian", "nominal", "ordinal", "number", "count")
 # A column of so many categories and more has units of one-hot numbers.
