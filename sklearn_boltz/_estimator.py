@@ -51,7 +51,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
     without_objects,
 )
-from sklearn_boltz.tables._kinds import NAMES, kind_of, per_column
+from sklearn_boltz.tables._kinds import NAMES, OF_NUMBERS, Kind, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
     amounts,
@@ -69,6 +69,8 @@ COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 COMPLETE_IF_SPARSE = (
     "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
 )
+# Kinds of columns whose cells may be used as they are.
+_OPEN = ("auto", "plain")
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
     "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
@@ -363,23 +365,22 @@ class BaseBoltzmann(
 
     def _learned(self, X, numbers, sample_weight):
         """The columns of the training table, of which `numbers` are the same if it has no words."""
-        kinds = self._kinds(X)
+        told = self._kinds(X)
+        names = np.array([kind.name for kind in told or [Kind()] * X.shape[1]])
         # Numbers in an array stand for themselves.
-        open_ = ("auto",) if is_frame(X) or numbers is None else ("auto", "plain")
-        told = None if all(kind.name in open_ for kind in kinds) else kinds
+        if told and numbers is not None and not is_frame(X) and np.isin(names, _OPEN).all():
+            told = None
         if self._reads_batches:
             if numbers is None:
                 raise ValueError(
                     "batches must hold numbers, and these hold words. Encode them, for example "
                     "by sklearn.preprocessing.OrdinalEncoder()."
                 )
-            self._check_same_in_batches(kinds)
-            if not any(kind.levels for kind in kinds):
+            if told is None or not self._are_listed(told):
                 return Table.of_numbers(numbers, X)
         options = {"codes": self._takes_codes, "signs": self._takes_signs}
         table = learn_table(X, numbers, kinds=told, **options)
-        binned = np.array([kind.is_number for kind in kinds])
-        is_open = np.array([kind.is_open for kind in kinds])
+        binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
         if self._bins_numbers and is_open.any() and not (issparse(X) or self._reads_batches):
             binned |= is_open & amounts(table, X)
         if not binned.any():
@@ -387,10 +388,12 @@ class BaseBoltzmann(
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         return table.with_bins(X, binned, weights, self._most_bins(table, binned))
 
-    def _check_same_in_batches(self, kinds):
-        """Refuse kinds of which each batch would have values or bins of its own."""
-        open_ = "auto", "plain"
-        columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in open_]
+    def _are_listed(self, kinds):
+        """Whether the values of a column are listed; of no other kind may batches be.
+
+        Each would have values or bins of its own.
+        """
+        columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in _OPEN]
         if columns:
             j, what = columns[0], kinds[columns[0]].name
             raise ValueError(
@@ -398,6 +401,7 @@ class BaseBoltzmann(
                 f"data come in batches. List them, as in columns={{{j}: [0, 1, 2]}}, or divide "
                 f"numbers into bins before.{also(map(self._column, columns[1:]))}"
             )
+        return any(kind.levels for kind in kinds)
 
     def _most_bins(self, table, binned):
         """Bins of a column at most."""
@@ -411,7 +415,11 @@ class BaseBoltzmann(
         return per_column(self.columns, self._variable, self.n_features_in_)
 
     def _kinds(self, X):
-        """What the user says of each column, a Kind each."""
+        """What the user says of each column, a Kind each; None if nothing."""
+        if isinstance(self.columns, str):
+            if self.columns == "auto":
+                return None
+            return [kind_of(self.columns, self._names_of_kinds)] * self.n_features_in_
         return [kind_of(entry, self._names_of_kinds) for entry in self._entries()]
 
     def _column(self, j):
@@ -565,6 +573,8 @@ class BaseBoltzmann(
         """
         table = self._table
         is_code = table.header is not None or table.dtype is None
+        if not is_code and not table.is_word.any():
+            return np.full(len(table.columns), -1)
         numbers = n_values if is_code else -1
         # There is a bin for every number, and a list of values is complete.
         numbers = np.where(table.is_binned | table.is_listed, -1, numbers)

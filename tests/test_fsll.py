@@ -521,7 +521,7 @@ def test_constant_columns_cost_no_states():
 def small():
     n_values = [2, 3, 2, 4]
     X = random_data(n_values, 400, seed=8)
-    model = FSLLDensity(columns=list(map(range, n_values))).fit(X)
+    model = FSLLDensity().fit(X)
     return model, probabilities(model).reshape(n_values), n_values
 
 

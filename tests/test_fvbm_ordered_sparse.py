@@ -10,13 +10,14 @@ from sklearn.base import clone
 from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, price
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
-Q, ORDERED = np.array([3, 4, 5, 2]), ["ordinal", "auto", "ordinal", "ordinal"]
+Q, ORDERED = np.array([3, 4, 5, 2]), [True, False, True, True]
+KINDS = ["ordinal" if is_ordered else "auto" for is_ordered in ORDERED]
 STARTS = np.cumsum(Q) - Q
 by_node = pytest.mark.parametrize("nodewise", [False, "and"])
 
 
 def sparse(X, **options):
-    return SparseFVBM(**{"columns": ORDERED} | options).fit(X)
+    return SparseFVBM(**{"columns": KINDS} | options).fit(X)
 
 
 def inverse_root(m, is_ordered):
@@ -82,7 +83,7 @@ def test_kkt(alpha, standardize, gaps):
 def test_against_a_general_solver():
     """All pairs are selected, where the penalty is smooth."""
     X, alpha = categories(200, Q, 4)[:, :3], 0.02
-    model = SparseFVBM(columns=ORDERED[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
+    model = SparseFVBM(columns=KINDS[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
     assert (model._pair_norms() > 0).sum() == 6
     problem = CategoricalPseudoLikelihood(X.astype(np.int16), Q[:3], np.ones(200))
 
@@ -117,7 +118,7 @@ def test_a_path_begins_with_the_least_penalty_without_a_pair(nodewise):
 def test_squares_are_those_of_the_dense_network():
     X = categories(200, Q, 3)
     ours = sparse(X, penalty="l2", alpha=0.05, tol=1e-10)
-    theirs = FVBMPseudoLikelihood(alpha=0.05, columns=ORDERED, tol=1e-14).fit(X)
+    theirs = FVBMPseudoLikelihood(alpha=0.05, columns=KINDS, tol=1e-14).fit(X)
     assert_allclose(ours.coupling_, theirs.coupling_, atol=2e-5)
     with pytest.raises(ValueError, match="columns 0, 2 have.*as 'nominal'"):
         statistics.inference(ours, X)

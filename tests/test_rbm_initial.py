@@ -87,14 +87,14 @@ def test_a_network_is_where_the_training_begins(X):
     assert not hasattr(trained.init, "coupling_")
 
 
-@pytest.mark.parametrize("visible", ["categorical", {1: "categorical"}], ids=str)
-def test_a_network_of_bits_begins_units_of_categories(visible):
+@pytest.mark.parametrize("columns", ["nominal", {1: "nominal"}], ids=str)
+def test_a_network_of_bits_begins_units_of_categories(columns):
     X = bits()
     network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
     d = 2 * len(network.coupling_)
-    model = SDCPRBM(d * d, init=network, columns=visible, unseen="missing", **UNTRAINED).fit(X)
+    model = SDCPRBM(d * d, init=network, columns=columns, unseen="missing", **UNTRAINED).fit(X)
     assert_allclose(model.score_samples(X), network.score_samples(X), rtol=1e-10)
-    grown = InfiniteRBM(2, init=network, columns=visible, n_model_samples=16, random_state=0)
+    grown = InfiniteRBM(2, init=network, columns=columns, n_model_samples=16, random_state=0)
     assert np.isfinite(grown.fit(X).score_samples(X)).all()
 
 

@@ -381,7 +381,7 @@ def test_a_subclass_of_bernoulli_is_as_good(deep):
 def spins():
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], size=(60, 5))
-    layers = dict(visible=SampledSpin(np.zeros(5)), hidden=SampledSpin(np.zeros(3)))
+    layers = dict(columns=SampledSpin(np.zeros(5)), hidden=SampledSpin(np.zeros(3)))
     model = TAPRBM(3, max_iter=1, random_state=0, **layers).fit(X)
     model.components_ = 0.5 * rng.normal(size=(3, 5))
     model.intercept_visible_, model.intercept_hidden_ = rng.normal(size=5), rng.normal(size=3)

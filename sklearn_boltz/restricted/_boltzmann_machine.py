@@ -518,12 +518,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The units that `columns` gives to each column; see `units_of`."""
         if isinstance(self.columns, UnitType):
             return units_of_all(self.columns, self.n_features_in_)
+        if isinstance(self.columns, str):
+            return [units_of(self.columns)] * self.n_features_in_
         return list(map(units_of, self._entries()))
 
     def _kinds(self, X):
+        kinds = None
+        if not isinstance(self.columns, str) or self.columns != "auto":
+            kinds = kinds_of(self._specs(), self._entries(), X)
+        if is_frame(X) or issparse(X) or not _are_probabilities(X):
+            return kinds
         # In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
-        plain = not is_frame(X) and not issparse(X) and _are_probabilities(X)
-        return kinds_of(self._specs(), self._entries(), X, Kind("plain" if plain else "auto"))
+        plain = Kind("plain")
+        if kinds is None:
+            return [plain] * self.n_features_in_
+        return [plain if kind.name == "auto" else kind for kind in kinds]
 
     def _unit_options(self):
         """The range of truncated visible units, if it is not the default."""

@@ -22,7 +22,7 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_code,
 )
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
+from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 
 # Categories in a message.
 N_SHOWN = 5
@@ -219,7 +219,7 @@ class Column(NamedTuple):
 
 def _places(categories, cells):
     """The place of each cell among the categories as float64, -1 where it is none of them."""
-    if cells.dtype.kind in "biuf" and categories.dtype.kind == "f" and len(categories):
+    if cells.dtype.kind in "biuf" and categories.dtype.kind in "if" and len(categories):
         order = np.argsort(categories)
         found = order[np.searchsorted(categories, cells, sorter=order).clip(max=len(order) - 1)]
         return np.where(categories[found] == cells, found, -1).astype(np.float64)
@@ -302,7 +302,7 @@ def categories_of(cells, title, kind, order, codes):
     """
     if kind.levels is not None:
         return _declared(cells, title, kind)
-    are_levels, stay = kind.name in OF_LEVELS, kind.is_number or kind.name == "plain"
+    are_levels, stay = kind.name in OF_LEVELS, kind.name in (*OF_NUMBERS, "plain")
     if order is None and not are_levels and cells.dtype.kind in "iuf":
         return None if stay else _levels(cells, codes, title)
     if kind.name == "binary" and cells.dtype.kind in "iuf" and _are_bits(cells):
@@ -346,7 +346,8 @@ def categories_of(cells, title, kind, order, codes):
 
 def _declared(cells, title, kind):
     """The declared categories, of which each cell must be one."""
-    categories = _as_column(kind.levels)
+    are_whole = all(type(value) is int for value in kind.levels)
+    categories = np.array(kind.levels) if are_whole else _as_column(kind.levels)
     places, cells = _places(categories, cells), cells.tolist()
     strange = [row for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
     if strange:

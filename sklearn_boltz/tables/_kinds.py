@@ -31,11 +31,6 @@ class Kind(NamedTuple):
         """Whether the table is to be looked at."""
         return self.name == "auto"
 
-    @property
-    def is_number(self):
-        """Whether the numbers of the column are put into bins."""
-        return self.name in OF_NUMBERS
-
 
 def per_column(columns, variable, n_columns):
     """What `columns` says of each column: its entry, or "auto".

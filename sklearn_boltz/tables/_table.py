@@ -55,10 +55,6 @@ class Table:
         Which of them have none, as no cell of the training had a value.
     is_binned : ndarray of bool of shape (n_columns,)
         Which columns hold numbers in bins.
-    is_ordinal : ndarray of bool of shape (n_columns,)
-        Which columns the user declares as ordinal.
-    is_listed : ndarray of bool of shape (n_columns,)
-        Of which columns the user lists the values, so that there are no others.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -69,8 +65,6 @@ class Table:
         self.is_word = np.array([v is not None for v in values], dtype=bool)
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
-        self.is_ordinal = np.array([column.kind.name == "ordinal" for column in columns], bool)
-        self.is_listed = np.array([column.kind.levels is not None for column in columns], bool)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -89,6 +83,16 @@ class Table:
         None if these were an array, or where the library of the frame is not installed.
         """
         return None if self.header is None else self.header.empty_frame()
+
+    @property
+    def is_ordinal(self):
+        """Which columns the user declares as ordinal; an array of bool."""
+        return np.array([column.kind.name == "ordinal" for column in self.columns], dtype=bool)
+
+    @property
+    def is_listed(self):
+        """Of which columns the user lists the values, so that there are no others."""
+        return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
 
     def without_values(self, empty):
         """The table where some columns have no category: no cell that counts has a value."""

@@ -300,7 +300,7 @@ def test_more_values_than_words(estimator):
     model = clone(estimator).fit(table)
     assert model.transform(table).shape[1] == len(model.get_feature_names_out())
     p = model.predict_column_proba(table[:4], "city")
-    assert p.shape == (4, 4) and (p[:, 0] < 0.1).all()
+    assert p.shape == (4, 4) and (p[:, 0] < 0.2).all()
     assert_allclose(p.sum(axis=1), 1)
     assert model.n_values_.tolist() == [4, 2, 5]
 

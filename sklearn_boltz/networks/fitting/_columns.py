@@ -148,7 +148,7 @@ def find_coding(estimator, X):
         return two
     with np.errstate(invalid="ignore"):
         top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
-    if top.max(initial=0) >= MOST_VALUES:
+    if top[~estimator._table.is_word].max(initial=0) >= MOST_VALUES:
         estimator._check_domain(
             X,
             ~(X >= MOST_VALUES),

@@ -109,7 +109,7 @@ def have_fractions(X):
     return between.any(axis=0) & ~outside.any(axis=0)
 
 
-def kinds_of(specs, entries, X, otherwise):
+def kinds_of(specs, entries, X):
     """What `learn_table` is to make of each column.
 
     Parameters
@@ -119,8 +119,6 @@ def kinds_of(specs, entries, X, otherwise):
     entries : list
         What `columns` says of each.
     X : array-like, data frame or sparse matrix
-    otherwise : Kind
-        Of columns that are "auto".
 
     Returns
     -------
@@ -130,12 +128,10 @@ def kinds_of(specs, entries, X, otherwise):
         entries = specs = [specs if width > 1 else Bernoulli for width in specs.widths]
     cells = [None] * len(specs) if issparse(X) else [cells for _, cells in columns_of(X)]
     triples = zip(specs, entries, cells, strict=False)
-    return [_kind(*triple, otherwise) for triple in triples]
+    return [_kind(*triple) for triple in triples]
 
 
-def _kind(spec, entry, cells, otherwise):
-    if isinstance(entry, str) and entry == "auto":
-        return otherwise
+def _kind(spec, entry, cells):
     if spec is Categorical:
         return Kind("nominal") if isinstance(entry, type) else kind_of(entry)
     if spec is Bernoulli or isinstance(spec, UnitType) and spec.widths[0] > 1:
