@@ -286,6 +286,8 @@ class BaseBoltzmann(
     _takes_signs = False
     # Whether numbers that are no codes are put into bins.
     _bins_numbers = False
+    # How they enter the model then: "binned", or "location" for normal scores beside the codes.
+    _numbers = "binned"
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
@@ -390,7 +392,8 @@ class BaseBoltzmann(
         if not binned.any():
             return table
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        return table.with_bins(X, binned, weights, self._most_bins(table, binned))
+        scored = binned & (self._numbers == "location")
+        return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
 
     def _left_open(self, X):
         """Of which columns the user does not say what they are."""
@@ -517,7 +520,7 @@ class BaseBoltzmann(
         are names of the bins.
         """
         check_is_fitted(self)
-        return [column.categories for column in self._table.columns]
+        return [column.values for column in self._table.columns]
 
     def _labels(self, j, values):
         """The values of a column as the training table has them; for numbers, those given.
@@ -561,8 +564,9 @@ class BaseBoltzmann(
         table = self._table
         is_code = table.header is not None or table.dtype is None
         numbers = n_values if is_code and self.binarize is None else -1
-        numbers = np.where(table.is_binned, -1, numbers)  # a bin for every number
-        return np.where(table.is_word & ~table.is_binned, table.n_categories, numbers)
+        is_number = table.is_binned | table.is_scored
+        numbers = np.where(is_number, -1, numbers)  # a code for every number
+        return np.where(table.is_word & ~is_number, table.n_categories, numbers)
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.
@@ -614,9 +618,10 @@ class BaseBoltzmann(
         return n_values
 
     def _given_numbers(self, given):
-        """The given values of columns of numbers in bins, by the numbers of the columns."""
+        """The given values of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        return {j: value for j, value in found.items() if self._table.is_binned[j]}
+        is_number = self._table.is_binned | self._table.is_scored
+        return {j: value for j, value in found.items() if is_number[j]}
 
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
@@ -637,9 +642,9 @@ class BaseBoltzmann(
         places = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            bins, legal = self._table.columns[j].bins, self._labels(j, values(j))
+            legal = self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            if bins is not None:
+            if self._table.is_binned[j] or self._table.is_scored[j]:
                 place = self._table.columns[j].bin_of(value)
             if j in places or not len(place):
                 problem = (

@@ -15,6 +15,8 @@ from sklearn_boltz._estimator import find_stack_level, fingerprint, unchanged_on
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import fit_gaussians
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
@@ -99,7 +101,10 @@ class Network(Drawing, Likelihoods):
             batches = as_batches(X, sample_weight)
             rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
+            self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
+            if rows.scores is not None:
+                self._fit_numbers(rows)
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -140,6 +145,11 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
+            if self._numbers == "location":
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
+                    "rows at once. Call `fit` with all of them."
+                )
             rows = read(self, X, sample_weight, None if first else self._coding)
             initial = (None, None) if first else (self.coupling_, self.intercept_)
             if not first:
@@ -205,6 +215,11 @@ class Network(Drawing, Likelihoods):
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
+
+    def _fit_numbers(self, rows):
+        """Fit the normal scores of numbers, given the categories."""
+        network = self._model().potts()
+        self._gaussians = fit_gaussians(completed(network, rows.codes, rows.scores, rows.weights))
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""

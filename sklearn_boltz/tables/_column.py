@@ -22,6 +22,7 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_code,
 )
+from sklearn_boltz.tables._scores import NormalScores
 
 # Categories in a message.
 N_SHOWN = 5
@@ -63,21 +64,32 @@ class Column(NamedTuple):
         Of a column of numbers whose codes are those of bins.
     unit : {"D", "us"} or None
         Of a column of dates: as numbers they are days or microseconds since 1970.
+    scores : NormalScores or None
+        Of a column of numbers that have scores: the codes are those of its atoms, and a last one
+        is that of all other numbers.
     """
 
     title: str
     categories: np.ndarray | None = None
     bins: Bins | None = None
     unit: str | None = None
+    scores: NormalScores | None = None
 
-    def with_bins(self, cells, sample_weight, most):
-        """The column with bins for its numbers; see `Bins.learn`."""
+    def with_bins(self, cells, sample_weight, most, scored=False):
+        """The column with bins for its numbers, or `scored`; see `Bins.learn`.
+
+        Numbers that are all atoms have no scores, but bins.
+        """
         numbers = self.finite(cells)
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
         _warn_of_codes(numbers, self.title)
         bins = Bins.learn(numbers, sample_weight, most)
+        scores = NormalScores.learn(numbers, sample_weight, bins) if scored else None
+        if scores is not None:
+            names = _as_column(scores.level_names(self.unit))
+            return self._replace(categories=names, scores=scores)
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
 
     def with_signs(self, cells):
@@ -134,6 +146,8 @@ class Column(NamedTuple):
             return self.numbers(cells)
         if self.bins is not None:
             return self.bins.encode(self.finite(cells))
+        if self.scores is not None:
+            return self.scores.encode(self.finite(cells))
         place_of = {value: code for code, value in enumerate(self.categories.tolist())}
         cells = cells.tolist()
         place_of = {cell: place_of.get(plain(cell), -1) for cell in _different(cells)}
@@ -159,6 +173,8 @@ class Column(NamedTuple):
             return self.back(codes)
         if self.bins is not None:
             return self.back(self._number_in(codes, generator))
+        if self.scores is not None:
+            return self.back(self.scores.decode(codes))
         if not len(self.categories):  # no cell of the training had a value
             return np.full(len(codes), None, dtype=object)
         places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
@@ -180,13 +196,18 @@ class Column(NamedTuple):
         return values
 
     def bin_of(self, value):
-        """The bin of a number or date that a user gives, in a list; an empty one if it is none."""
+        """The bin or level of a given number or date, in a list; an empty one if it is none."""
         try:
-            cells = np.array([value], dtype=object if self.unit else np.float64)
-            number = self.numbers(cells).astype(np.float64)
+            number = np.array([self.number_of(value)])
         except (TypeError, ValueError):
             return []
-        return self.bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+        bins = self.scores if self.bins is None else self.bins
+        return bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+
+    def number_of(self, value):
+        """A number or date that a user gives, as a number."""
+        cells = np.array([value], dtype=object if self.unit else np.float64)
+        return float(self.numbers(cells)[0])
 
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""
@@ -196,6 +217,13 @@ class Column(NamedTuple):
         dates = np.full(len(numbers), "NaT", f"datetime64[{self.unit}]")
         dates[known] = np.rint(numbers[known]).astype(np.int64).astype(dates.dtype)
         return dates
+
+    @property
+    def values(self):
+        """The values whose probabilities can be asked for; None for numbers themselves."""
+        if self.scores is None:
+            return self.categories
+        return _as_column(self.scores.bins.labels(self.unit))
 
     def shown(self):
         """The categories in a message."""

@@ -36,6 +36,8 @@ class Rows(NamedTuple):
         Of batches of complete rows of bits, the sums over all rows.
     in_order : bool
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
+    scores : ndarray of float64 of shape (n, n_scored) or None
+        Normal scores of numbers, NaN where there is none.
     """
 
     coding: Coding
@@ -44,6 +46,7 @@ class Rows(NamedTuple):
     weights: np.ndarray | None
     sums: Sums | None = None
     in_order: bool = False
+    scores: np.ndarray | None = None
 
     @property
     def is_complete(self):
@@ -58,14 +61,19 @@ class Rows(NamedTuple):
 
 def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
-    is_first = coding is None
+    is_first, cells = coding is None, X
     X = estimator._validate(X, reset=is_first, allow_nan=True, sample_weight=sample_weight)
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=is_first)
-    codes, weights = informative(codes, checked_weights(sample_weight, X))
-    return Rows(coding, X.dtype, _without_gaps(estimator, codes), weights, in_order=True)
+    weights, scores = checked_weights(sample_weight, X), None
+    if estimator._table.is_scored.any():
+        scores = estimator._table.scores(cells)[0][(weights > 0) & (codes >= 0).any(axis=1)]
+    codes, weights = informative(codes, weights)
+    codes = _without_gaps(estimator, codes)
+    codes[:, coding.n_values == 1] = 0
+    return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 
 def _without_gaps(estimator, codes):

@@ -1,0 +1,296 @@
+"""Numbers as normal scores: z = T(x) = Φ⁻¹(F(x)), with a smooth distribution function F.
+
+F is a mixture of a few Gaussians, of x or of ln x, and of a broad part with the weight of one cell
+and tails of Lomax, so that a typing error of 1e9 does not outweigh all other rows. Its density is
+f(x) = φ(z) T'(x). A value that many rows have is an atom, which has no score. Of whole numbers,
+f is the probability of a point, and its score is that of its middle.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri_exp
+
+from sklearn_boltz.tables._bins import Bins
+
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+# Gaussians of a column at most.
+MOST_GAUSSIANS = 4
+# The least standard deviation of one, relative to that of all numbers, and to the smallest
+# distance of two.
+LEAST_SD, LEAST_STEPS = 0.03, 0.5
+# Numbers that a fit looks at, and that are kept for the way back, at most: quantiles.
+MOST_CELLS = 2048
+# Iterations of EM, and the gain per cell that ends it.
+MAX_ITER, TOL = 300, 1e-6
+# Nodes of the quadrature for means of numbers whose scores are Gaussian.
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+
+
+class NormalScores(NamedTuple):
+    """Normal scores of a column of numbers.
+
+    Attributes
+    ----------
+    bins : Bins
+        Of the same cells: for the probabilities of intervals; its atoms are those of the scores.
+    shift : float
+        The Gaussians are of ln(x + shift); NaN if they are of x.
+    log_weights, means, sds : ndarray of float64 of shape (n_gaussians,)
+    broad : ndarray of float64 of shape (3,)
+        Of the broad part: ln of its weight, its middle, and its scale.
+    log_rest : float
+        ln of the share of F that is not at atoms, of whole numbers.
+    values, levels : ndarray of float64 of shape (n_kept,)
+        Training numbers that are no atoms, in order, and the share up to each of them.
+    """
+
+    bins: Bins
+    shift: float
+    log_weights: np.ndarray
+    means: np.ndarray
+    sds: np.ndarray
+    broad: np.ndarray
+    log_rest: float
+    values: np.ndarray
+    levels: np.ndarray
+
+    @classmethod
+    def learn(cls, numbers, weights, bins):
+        """Fit F to the numbers that are no atoms.
+
+        Parameters
+        ----------
+        numbers : ndarray of float64 of shape (n_samples,)
+            NaN is a missing cell.
+        weights : ndarray of float64 of shape (n_samples,) or None
+            How often each counts.
+        bins : Bins
+            Of the same cells.
+
+        Returns
+        -------
+        scores : NormalScores or None
+            None if all numbers are atoms.
+        """
+        weights = np.ones(len(numbers)) if weights is None else weights
+        known = ~np.isnan(numbers) & (weights > 0) & ~np.isin(numbers, bins.atoms)
+        if not known.any():
+            return None
+        x, where = np.unique(numbers[known], return_inverse=True)
+        x, mass = _fewer(x, np.bincount(where, weights[known]))
+        n, half = mass.sum(), 0.5 if bins.is_whole else 0.0
+        step = 1.0 if bins.is_whole else np.diff(x).min(initial=np.inf) if bins.is_rounded else 0.0
+        found = [_mixture(x, mass, np.nan, step)]
+        if x[0] + half > 0:
+            found.append(_mixture(x, mass, half, step))
+        bic, shift, *gaussians = min(found, key=lambda candidate: candidate[0])
+        gaussians[0] = gaussians[0] + np.log(n / (n + 1))
+        middle = x[np.searchsorted(np.cumsum(mass), n / 2)]
+        scale = 2 * np.average(np.abs(x / 2 - middle / 2), weights=mass / n)
+        broad = np.array([-np.log(n + 1), middle, scale or max(abs(middle), 1.0)])
+        up_to = np.cumsum(mass) / n
+        levels = up_to if bins.is_rounded else up_to - mass / n / 2
+        scores = cls(bins, shift, *gaussians, broad, 0.0, x, levels)
+        if not (bins.is_whole and len(bins.atoms)):
+            return scores
+        z, log_slope = scores.transform(bins.atoms)
+        at_atoms = np.exp(log_slope - z**2 / 2 - HALF_LOG_2PI).sum()
+        return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
+
+    @property
+    def n_levels(self):
+        """The atoms, and one level for all other numbers, which is the last."""
+        return len(self.bins.atoms) + 1
+
+    def level_names(self, unit=None):
+        """What messages call these; `unit` is that of dates."""
+        names = self.bins.labels(unit)
+        atoms = [names[int(k)] for k in self.bins.encode(self.bins.atoms)]
+        return [*atoms, "other numbers" if atoms else "numbers"]
+
+    def encode(self, numbers):
+        """The level of each number, NaN for NaN."""
+        x = np.rint(numbers) if self.bins.is_whole else numbers
+        codes = np.full(len(x), self.n_levels - 1.0)
+        for code, atom in enumerate(self.bins.atoms):
+            codes[x == atom] = code
+        return np.where(np.isnan(numbers), np.nan, codes)
+
+    def decode(self, codes, z=None):
+        """Numbers of levels and scores, NaN for NaN; without scores, typical numbers."""
+        z = np.zeros(len(codes)) if z is None else z
+        found = self.inverse(np.nan_to_num(z))
+        for code, atom in enumerate(self.bins.atoms):
+            found[codes == code] = atom
+        return np.where(np.isnan(codes), np.nan, found)
+
+    def of_cells(self, numbers):
+        """As `transform`, of cells of which some are atoms: NaN and 0."""
+        z, log_slope = self.transform(numbers)
+        is_score = self.encode(numbers) == self.n_levels - 1
+        return np.where(is_score, z, np.nan), np.where(is_score, log_slope, 0.0)
+
+    def transform(self, numbers):
+        """Scores z = T(x) of numbers, and ln T'(x); NaN and 0 for NaN.
+
+        Of a whole number, T' is its probability by F divided by φ(z).
+        """
+        missing = np.isnan(numbers)
+        x = np.where(missing, self.broad[1], numbers)
+        x = np.rint(x) if self.bins.is_whole else x
+        with np.errstate(over="ignore"):
+            log_f = self._log_density(x)
+            below, above = self._log_tails(x)
+            if self.bins.is_whole:
+                below, above, log_f = self._cells(x, log_f)
+        is_low = below < above
+        z = ndtri_exp(np.minimum(np.where(is_low, below, above), -np.log(2)))
+        z = np.where(is_low, z, -z)
+        log_slope = log_f + z**2 / 2 + HALF_LOG_2PI - self.log_rest
+        return np.where(missing, np.nan, z), np.where(missing, 0.0, log_slope)
+
+    def _cells(self, x, log_f):
+        """Of whole numbers, ln F and ln(1 - F) in the middle of their cells, and ln of their mass.
+
+        `log_f` takes the place of the mass where its digits are lost.
+        """
+        (low, low_above), (high, high_above) = self._log_tails(x - 0.5), self._log_tails(x + 0.5)
+        is_low = high < low_above
+        one, other = np.where(is_low, high, low_above), np.where(is_low, low, high_above)
+        lost = (one - other) < 1e-7
+        with np.errstate(divide="ignore"):
+            mass = one + np.log(-np.expm1(np.where(lost, -1.0, other - one)))
+        below, above = (
+            np.logaddexp(*ends) - np.log(2) for ends in ((low, high), (low_above, high_above))
+        )
+        return below, above, np.where(lost, log_f, mass)
+
+    def _log_density(self, x):
+        """ln f."""
+        log_weight, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        parts = [log_weight + 2 * np.log(scale) - 3 * log_far]
+        y, log_dy = _scaled(x, self.shift)
+        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
+            t = y / sd - mean / sd
+            parts.append(
+                own_weight
+                - np.minimum(np.abs(t), 1e150) ** 2 / 2
+                - HALF_LOG_2PI
+                - np.log(sd)
+                + log_dy
+            )
+        return np.logaddexp.reduce(parts, axis=0)
+
+    def _log_tails(self, x):
+        """ln F and ln(1 - F)."""
+        log_weight, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        log_tail = 2 * np.log(scale) - 2 * log_far - np.log(2)
+        log_head = np.log1p(-np.exp(log_tail))
+        below = [log_weight + np.where(x < middle, log_tail, log_head)]
+        above = [log_weight + np.where(x < middle, log_head, log_tail)]
+        y, _ = _scaled(x, self.shift)
+        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
+            t = np.clip(y / sd - mean / sd, -1e150, 1e150)
+            below.append(own_weight + log_ndtr(t))
+            above.append(own_weight + log_ndtr(-t))
+        return np.logaddexp.reduce(below, axis=0), np.logaddexp.reduce(above, axis=0)
+
+    def inverse(self, z):
+        """Numbers that the training had, or between two of them, from scores."""
+        level = ndtr(z)
+        if not self.bins.is_rounded:
+            return np.interp(level, self.levels, self.values)
+        return self.values[np.minimum(np.searchsorted(self.levels, level), len(self.values) - 1)]
+
+    def mean(self, codes, z, variances):
+        """Means of numbers of some levels whose scores are Gaussian, with means z."""
+        at = z[:, None] + np.sqrt(np.maximum(variances, 0))[:, None] * NODES
+        found = self.inverse(at.ravel()).reshape(at.shape) @ NODE_WEIGHTS
+        for code, atom in enumerate(self.bins.atoms):
+            found[codes == code] = atom
+        return found
+
+    def bin_probabilities(self, codes, z, variances):
+        """Of the bins, for numbers of some levels whose scores are Gaussian.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n,)
+        z, variances : ndarray of float64 of shape (n,)
+
+        Returns
+        -------
+        p : ndarray of float64 of shape (n, n_bins)
+        """
+        ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
+        below, above = self._log_tails(ends)
+        cuts = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+        sd = np.sqrt(np.maximum(variances, 1e-300))
+        up_to = ndtr((cuts - z[:, None]) / sd[:, None])
+        p = np.diff(up_to, axis=1, prepend=0.0, append=1.0)
+        for code, own in enumerate(self.bins.encode(self.bins.atoms).astype(np.intp)):
+            p[codes == code] = np.arange(p.shape[1]) == own
+        return p
+
+
+def _scaled(x, shift):
+    """What the Gaussians are of, and ln of its derivative."""
+    if np.isnan(shift):
+        return x, 0.0
+    with np.errstate(divide="ignore"):
+        y = np.log(np.maximum(x + shift, 0))
+    return np.maximum(y, -1e5), np.where(x + shift > 0, -y, -np.inf)
+
+
+def _fewer(x, mass):
+    """Sorted numbers and their masses, in groups of about the same mass if they are many."""
+    if len(x) <= MOST_CELLS:
+        return x, mass
+    group = np.floor((np.cumsum(mass) - mass / 2) / mass.sum() * MOST_CELLS)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    middle = np.append(first[1:], len(x)) - 1
+    return x[(first + middle) // 2], np.add.reduceat(mass, first)
+
+
+def _mixture(x, mass, shift, step):
+    """The mixture of Gaussians of x or ln(x + shift) with the least BIC, which is given first."""
+    y, log_dy = _scaled(x, shift)
+    if not np.isnan(shift):
+        step = step / np.exp(np.average(y, weights=mass))
+    n, unit = mass.sum(), 2.0 ** np.ceil(np.log2(np.abs(y).max() or 1.0))
+    y = y / unit
+    mean = np.average(y, weights=mass)
+    sd = np.sqrt(np.average((y - mean) ** 2, weights=mass)) or max(abs(mean), 0.5) * 1e-3
+    t, least = (y - mean) / sd, max(LEAST_SD, LEAST_STEPS * step / unit / sd)
+    best = None
+    for n_parts in range(1, min(MOST_GAUSSIANS, len(x)) + 1):
+        log_likelihood, *parts = _em(t, mass, n_parts, least)
+        log_likelihood += mass @ np.broadcast_to(log_dy, len(x)) - n * (np.log(sd) + np.log(unit))
+        bic = (3 * n_parts - 1) * np.log(n) - 2 * log_likelihood
+        if best is None or bic < best[0]:
+            best = bic, parts
+    bic, (log_weights, means, sds) = best
+    return bic, shift, log_weights, (mean + sd * means) * unit, sds * sd * unit
+
+
+def _em(t, mass, n_parts, least):
+    """Gaussians of numbers by EM, from groups of equal mass; -> ln L, ln weights, means, sds."""
+    n = mass.sum()
+    group = np.minimum((np.cumsum(mass) - mass / 2) / n * n_parts, n_parts - 1).astype(int)
+    shares, last = np.eye(n_parts)[group], -np.inf
+    for _ in range(MAX_ITER):
+        own = mass @ shares + 1e-10 * n
+        means = (mass * t) @ shares / own
+        sds = np.sqrt(((mass[:, None] * shares) * (t[:, None] - means) ** 2).sum(axis=0) / own)
+        sds, log_weights = np.maximum(sds, least), np.log(own / own.sum())
+        log_p = log_weights - np.log(sds) - ((t[:, None] - means) / sds) ** 2 / 2 - HALF_LOG_2PI
+        log_sum = np.logaddexp.reduce(log_p, axis=1)
+        shares, log_likelihood = np.exp(log_p - log_sum[:, None]), mass @ log_sum
+        if log_likelihood - last < TOL * n:
+            break
+        last = log_likelihood
+    return log_likelihood, log_weights, means, sds
