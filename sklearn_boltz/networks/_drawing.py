@@ -148,7 +148,8 @@ class Drawing:
         n_each = generator.multinomial(n_samples, model.shares(row, z, base)[0])
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = base[model.network.places(free)], [], []
-        for c, n in enumerate(n_each):
+        for c in np.flatnonzero(n_each):
+            n = int(n_each[c])
             (part,) = model.given(c, z)
             network = part.of_row(0).given(columns, places)
             drawn = self._drawn(n, network, base, columns, places, steps, generator)

@@ -29,6 +29,7 @@ def completed(network, codes, z, weights):
     rows : Rows
         Those with many completions have draws, which are equally probable.
     """
+    codes, z, weights = _distinct(codes, z, weights)
     missing = codes < 0
     if not missing.any():
         return Rows.complete(network.one_hot(codes), z, weights)
@@ -49,6 +50,13 @@ def completed(network, codes, z, weights):
     owner = owner[order]
     x = network.one_hot(states[order])
     return Rows(x, Scores(z[owner]), weights[owner], owner, log_prior[order])
+
+
+def _distinct(codes, z, weights):
+    """Equal rows as one, with the sum of their weights."""
+    rows = np.hstack([np.nan_to_num(z, nan=np.inf), codes])
+    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return codes[first], z[first], np.bincount(which.ravel(), weights)
 
 
 def _sums(log_weight, n_each):
