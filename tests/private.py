@@ -74,7 +74,7 @@ from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
-from sklearn_boltz.networks.location._fit import fit_classes, fit_gaussians, fit_one
+from sklearn_boltz.networks.location._fit import fit_best, fit_classes, fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete

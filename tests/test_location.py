@@ -24,8 +24,8 @@ from private import (
     PottsModel,
     Scores,
     completed,
+    fit_best,
     fit_classes,
-    fit_gaussians,
     fit_one,
     location_fit,
 )
@@ -147,7 +147,7 @@ def some_scores(n=200, d=3, seed=0):
 
 def test_without_categories_and_shrinkage_it_is_a_gaussian_mixture_of_one():
     z = some_scores()
-    found, _ = fit_one(without_categories(z), 0.0, np.ones(3))
+    found = fit_one(without_categories(z), 0.0)
     expected = GaussianMixture(1, reg_covar=0).fit(z)
     assert_allclose(found.intercepts, expected.means_, rtol=1e-10)
     assert_allclose(found.covariances, expected.covariances_, rtol=1e-10)
@@ -159,7 +159,7 @@ def test_two_classes_are_a_gaussian_mixture_of_two():
     """With the same start and no penalty but the weights' one cell, whose effect is small."""
     z = np.concatenate([some_scores(400, 2), some_scores(600, 2, seed=3) + 8])
     rows = without_categories(z)
-    one, _ = fit_one(rows, 0.0, np.ones(2))
+    one = fit_one(rows, 0.0)
     found = fit_classes(rows, one, np.eye(2)[np.r_[np.zeros(400, int), np.ones(600, int)]], 0.0)
     expected = GaussianMixture(2, reg_covar=0, random_state=0, tol=1e-8).fit(z)
     score = logsumexp(found.log_densities(rows.x, rows.z), axis=1).mean()
@@ -236,7 +236,7 @@ def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
     codes, z = categories_and_scores()
     path = []
     monkeypatch.setattr(location_fit, "TOL", 1e-7)
-    fit_gaussians(completed(small_network(), codes, z, np.ones(len(z))), path)
+    fit_one(completed(small_network(), codes, z, np.ones(len(z))), 1.0, path)
     assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()
 
 
@@ -244,7 +244,7 @@ def test_a_regression_on_categories_is_found():
     """4,000 rows: the means of each category within 4.5 standard errors, 1 in 10,000."""
     codes, z = categories_and_scores(4000, missing=0.0)
     rows = LocationRows.complete(small_network().one_hot(codes), z, np.ones(len(z)))
-    found, _ = fit_one(rows, 1.0, np.ones(2))
+    found = fit_one(rows, 1.0)
     for k, mean in enumerate([[1, 0], [-1, 2], [0, -1]]):
         own = codes[:, 0] == k
         at = found.intercepts[0] + rows.x[own] @ found.slopes.T
@@ -255,7 +255,7 @@ def test_a_regression_on_categories_is_found():
 def test_more_columns_than_rows():
     z = some_scores(8, 30)
     z[3, 4] = np.nan
-    gaussians = fit_gaussians(without_categories(z))
+    _, gaussians = fit_best([(without_categories(z), 0.0)])
     assert (np.linalg.eigvalsh(gaussians.covariances) > 0).all()
 
 

@@ -662,7 +662,9 @@ def _lost_values(held, rest, is_word):
 def _values_of(part):
     """What an estimator takes the columns for, in words; None if it does not tell."""
     if hasattr(part, "n_values_"):
-        counts = part.n_values_
+        # Of numbers, however they enter a model, the values are their bins.
+        pairs = zip(part.n_values_, part.categories_, strict=True)
+        counts = [n if values is None else len(values) for n, values in pairs]
     elif hasattr(part, "_layered"):
         counts = part._layered().layers[0].state_counts
     else:

@@ -16,7 +16,7 @@ from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.networks.location._completed import completed
-from sklearn_boltz.networks.location._fit import fit_gaussians
+from sklearn_boltz.networks.location._fit import fit_best
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
@@ -103,7 +103,7 @@ class Network(Drawing, Likelihoods):
             initial = self._initial(rows.coding, coupling_init, intercept_init)
             self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
-            if rows.scores is not None:
+            if rows.scores:
                 self._fit_numbers(rows)
         if status == "interrupted":
             raise KeyboardInterrupt
@@ -219,7 +219,12 @@ class Network(Drawing, Likelihoods):
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
         network = self._model().potts()
-        self._gaussians = fit_gaussians(completed(network, rows.codes, rows.scores, rows.weights))
+        candidates = [
+            (completed(network, rows.codes, scores.z, rows.weights), scores.log_slope)
+            for scores in rows.scores
+        ]
+        place, self._gaussians = fit_best(candidates)
+        self._table = rows.scores[place].table
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""

@@ -44,6 +44,8 @@ class NormalScores(NamedTuple):
         ln of the share of F that is not at atoms, of whole numbers.
     values, levels : ndarray of float64 of shape (n_kept,)
         Training numbers that are no atoms, in order, and the share up to each of them.
+    plain : NormalScores or None
+        Those with a single Gaussian; None if these are so.
     """
 
     bins: Bins
@@ -55,9 +57,10 @@ class NormalScores(NamedTuple):
     log_rest: float
     values: np.ndarray
     levels: np.ndarray
+    plain: object = None
 
     @classmethod
-    def learn(cls, numbers, weights, bins):
+    def learn(cls, numbers, weights, bins, most=MOST_GAUSSIANS):
         """Fit F to the numbers that are no atoms.
 
         Parameters
@@ -68,6 +71,8 @@ class NormalScores(NamedTuple):
             How often each counts.
         bins : Bins
             Of the same cells.
+        most : int
+            Gaussians at most.
 
         Returns
         -------
@@ -82,9 +87,9 @@ class NormalScores(NamedTuple):
         x, mass = _fewer(x, np.bincount(where, weights[known]))
         n, half = mass.sum(), 0.5 if bins.is_whole else 0.0
         step = 1.0 if bins.is_whole else np.diff(x).min(initial=np.inf) if bins.is_rounded else 0.0
-        found = [_mixture(x, mass, np.nan, step)]
+        found = [_mixture(x, mass, np.nan, step, most)]
         if x[0] + half > 0:
-            found.append(_mixture(x, mass, half, step))
+            found.append(_mixture(x, mass, half, step, most))
         bic, shift, *gaussians = min(found, key=lambda candidate: candidate[0])
         gaussians[0] = gaussians[0] + np.log(n / (n + 1))
         middle = x[np.searchsorted(np.cumsum(mass), n / 2)]
@@ -92,12 +97,18 @@ class NormalScores(NamedTuple):
         broad = np.array([-np.log(n + 1), middle, scale or max(abs(middle), 1.0)])
         up_to = np.cumsum(mass) / n
         levels = up_to if bins.is_rounded else up_to - mass / n / 2
-        scores = cls(bins, shift, *gaussians, broad, 0.0, x, levels)
+        plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
+        scores = cls(bins, shift, *gaussians, broad, 0.0, x, levels, plain)
         if not (bins.is_whole and len(bins.atoms)):
             return scores
         z, log_slope = scores.transform(bins.atoms)
         at_atoms = np.exp(log_slope - z**2 / 2 - HALF_LOG_2PI).sum()
         return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
+
+    @property
+    def n_parameters(self):
+        """Numbers that were fitted."""
+        return 3 * len(self.means) - 1
 
     @property
     def n_levels(self):
@@ -256,7 +267,7 @@ def _fewer(x, mass):
     return x[(first + middle) // 2], np.add.reduceat(mass, first)
 
 
-def _mixture(x, mass, shift, step):
+def _mixture(x, mass, shift, step, most):
     """The mixture of Gaussians of x or ln(x + shift) with the least BIC, which is given first."""
     y, log_dy = _scaled(x, shift)
     if not np.isnan(shift):
@@ -267,7 +278,7 @@ def _mixture(x, mass, shift, step):
     sd = np.sqrt(np.average((y - mean) ** 2, weights=mass)) or max(abs(mean), 0.5) * 1e-3
     t, least = (y - mean) / sd, max(LEAST_SD, LEAST_STEPS * step / unit / sd)
     best = None
-    for n_parts in range(1, min(MOST_GAUSSIANS, len(x)) + 1):
+    for n_parts in range(1, min(most, len(x)) + 1):
         log_likelihood, *parts = _em(t, mass, n_parts, least)
         log_likelihood += mass @ np.broadcast_to(log_dy, len(x)) - n * (np.log(sd) + np.log(unit))
         bic = (3 * n_parts - 1) * np.log(n) - 2 * log_likelihood

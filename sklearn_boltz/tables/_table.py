@@ -169,6 +169,16 @@ class Table:
         ]
         return tuple(map(np.column_stack, zip(*found, strict=True)))
 
+    def with_plain_scores(self):
+        """The table with the simplest normal scores of each column."""
+        columns = [
+            column
+            if column.scores is None or column.scores.plain is None
+            else column._replace(scores=column.scores.plain)
+            for column in self.columns
+        ]
+        return Table(columns, self.header, self.dtype)
+
     def scores_of(self, numbers):
         """Normal scores of a row with some numbers, (1, n_scored), from a dict of these."""
         found = []

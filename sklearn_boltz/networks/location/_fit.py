@@ -96,31 +96,44 @@ class Prior(NamedTuple):
         return total
 
 
-def fit_gaussians(rows, path=None):
-    """The Gaussians of rows.
+class Choice(NamedTuple):
+    """What held-out rows choose, with their mean log-likelihood."""
+
+    score: float
+    strength: float
+    n_classes: int
+
+
+def fit_best(candidates):
+    """The Gaussians of the scores that held-out rows have the greatest likelihood by.
 
     Parameters
     ----------
-    rows : Rows
-    path : list, default=None
-        Gets the penalised log-likelihood of each round of one Gaussian, after λ is known.
+    candidates : list of (Rows, float)
+        Rows with some scores, and what the transform adds to their mean log-likelihood.
 
     Returns
     -------
+    place : int
+        The number of the candidate.
     gaussians : Gaussians
     """
-    scale = _variances(rows)
-    # With few rows, one cell of the prior keeps Σ positive definite.
-    one, prior = fit_one(rows, 1.0, scale, path)
-    if rows.weights.sum() <= 2 * rows.z.known.shape[1]:
-        return fit_one(rows, float(rows.z.known.shape[1]), scale)[0]
-    residuals, weights = _filled_residuals(rows, one)
-    strength, n_classes = choose(residuals, weights)
-    one, prior = fit_one(rows, strength, scale)
-    if n_classes == 1:
+    choices = [choose(rows) for rows, _ in candidates]
+    totals = [
+        choice.score + log_slope for choice, (_, log_slope) in zip(choices, candidates, strict=True)
+    ]
+    place = int(np.argmax(totals))
+    return place, fit_gaussians(candidates[place][0], choices[place])
+
+
+def fit_gaussians(rows, choice):
+    """The Gaussians of rows, as many as were chosen."""
+    one = fit_one(rows, choice.strength)
+    if choice.n_classes == 1:
         return one
     residuals, weights = _filled_residuals(rows, one)
-    return fit_classes(rows, one, _first_classes(residuals, weights, n_classes, strength), strength)
+    first = _first_classes(residuals, weights, choice.n_classes)
+    return fit_classes(rows, one, first, choice.strength)
 
 
 def _variances(rows):
@@ -133,8 +146,12 @@ def _variances(rows):
     return np.where(variance > 1e-8, variance, 1.0)
 
 
-def fit_one(rows, strength, scale, path=None):
-    """One Gaussian by EM, with ν cells of independent scores; -> it and its prior."""
+def fit_one(rows, strength, path=None):
+    """One Gaussian by EM, with ν cells of independent scores.
+
+    `path` gets the penalised log-likelihood of each round, after λ is known.
+    """
+    scale = _variances(rows)
     d, n_columns = rows.z.known.shape[1], rows.x.shape[1]
     current = Gaussians(
         np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), np.diag(scale)[None]
@@ -150,7 +167,7 @@ def fit_one(rows, strength, scale, path=None):
             break
         last = value if is_tuned else -np.inf
         current, prior = _regress(rows, shares[:, 0], current, prior, is_tuned)
-    return current, prior
+    return current
 
 
 def _regress(rows, shares, current, prior, is_tuned):
@@ -203,14 +220,18 @@ def _filled_residuals(rows, one):
 # Classes.
 
 
-def choose(residuals, weights):
+def choose(rows):
     """ν and the number of classes with the greatest likelihood of held-out rows."""
+    d = rows.z.known.shape[1]
+    if rows.weights.sum() <= 2 * d:
+        return Choice(-np.inf, float(d), 1)
+    # One cell of the prior keeps Σ positive definite.
+    residuals, weights = _filled_residuals(rows, fit_one(rows, 1.0))
     residuals, where = np.unique(residuals, axis=0, return_inverse=True)
     weights = np.bincount(where.ravel(), weights)
-    n, d = residuals.shape
-    order = np.random.default_rng(0).permutation(n)[:MOST_ROWS]
+    order = np.random.default_rng(0).permutation(len(residuals))[:MOST_ROWS]
     fold = np.arange(len(order)) % N_FOLDS
-    best = -np.inf, 1.0, 1
+    best, total = Choice(-np.inf, 1.0, 1), weights[order].sum()
     for per_score in STRENGTHS:
         last, strength = -np.inf, 1.0 + per_score * d
         for n_classes in range(1, MOST_CLASSES + 1):
@@ -219,12 +240,12 @@ def choose(residuals, weights):
                 some, held = order[fold != k], order[fold == k]
                 classes = _fit_complete(residuals[some], weights[some], n_classes, strength)
                 score += weights[held] @ logsumexp(_log_densities(classes, residuals[held]), axis=1)
-            if score > best[0]:
-                best = score, strength, n_classes
+            if score / total > best.score:
+                best = Choice(score / total, strength, n_classes)
             if score < last:
                 break
             last = score
-    return best[1:]
+    return best
 
 
 def _log_densities(classes, z):
@@ -243,10 +264,10 @@ def _fit_complete(z, weights, n_classes, strength):
     one = Gaussians(np.zeros(1), mean[None], np.zeros((z.shape[1], 0)), covariance[None])
     if n_classes == 1:
         return one
-    return fit_classes(rows, one, _first_classes(z, weights, n_classes, strength), strength)
+    return fit_classes(rows, one, _first_classes(z, weights, n_classes), strength)
 
 
-def _first_classes(residuals, weights, n_classes, strength):
+def _first_classes(residuals, weights, n_classes):
     """The class of each row to begin with, one-hot."""
     means = KMeans(n_classes, n_init=3, random_state=0)
     labels = means.fit_predict(residuals / residuals.std(axis=0).clip(1e-8), sample_weight=weights)

@@ -158,15 +158,8 @@ class Observed:
 
     def sample(self, at, generator):
         """Draws of z from its distribution given z_o and x."""
-        roots = np.linalg.cholesky(self._jittered)
         noise, drawn = generator.normal(size=self.z.values.shape), self.means(at)
-        for pattern, root in enumerate(roots):
-            rows = self.which == pattern
-            drawn[rows] += noise[rows] @ root.T
+        for pattern in np.flatnonzero(~self.z.patterns.all(axis=1)):
+            rows, (variances, axes) = self.which == pattern, np.linalg.eigh(self.spreads[pattern])
+            drawn[rows] += noise[rows] @ (axes * np.sqrt(np.maximum(variances, 0))).T
         return np.where(self.z.known, self.z.values, drawn)
-
-    @property
-    def _jittered(self):
-        """The spreads, where known scores have a little one instead of none."""
-        least = 1e-12 * self.covariance.diagonal()
-        return self.spreads + np.eye(len(least)) * least
