@@ -79,16 +79,14 @@ def test_the_density_integrates_to_one(name):
 def test_the_probabilities_of_whole_numbers_sum_to_one(name):
     scores = learnt(name)
     whole = np.arange(-300_000.0, 300_000)
-    whole = whole[~np.isin(whole, scores.bins.atoms)]
+    whole = whole[~np.isin(whole, scores.atoms)]
     assert_allclose(np.exp(log_density(scores, whole)).sum(), 1, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["normal", "skewed", "many zeros"])
 def test_the_slope_is_the_derivative(name):
     scores = learnt(name)
-    x = np.quantile(
-        NUMBERS[name][~np.isin(NUMBERS[name], scores.bins.atoms)], [0.02, 0.3, 0.7, 0.98]
-    )
+    x = np.quantile(NUMBERS[name][~np.isin(NUMBERS[name], scores.atoms)], [0.02, 0.3, 0.7, 0.98])
     step = 1e-6 * np.abs(x)
     (above, _), (below, _) = scores.transform(x + step), scores.transform(x - step)
     assert_allclose(np.exp(scores.transform(x)[1]), (above - below) / (2 * step), rtol=1e-5)
@@ -97,7 +95,7 @@ def test_the_slope_is_the_derivative(name):
 @pytest.mark.parametrize("name", SCORED)
 def test_scores_rise_and_are_near_normal(name):
     scores, x = learnt(name), np.sort(NUMBERS[name])
-    x = x[~np.isin(x, scores.bins.atoms)]
+    x = x[~np.isin(x, scores.atoms)]
     z, log_slope = scores.transform(x)
     assert (np.diff(z) >= 0).all() and np.isfinite(z).all() and np.isfinite(log_slope).all()
     # Of F itself, the mean is 0 and the variance 1; it is fitted to these numbers.
@@ -111,6 +109,39 @@ def test_scores_rise_and_are_near_normal(name):
 def test_every_number_has_a_density(name, strange):
     z, log_slope = learnt(name).transform(np.array([strange]))
     assert np.isfinite(z).all() and np.isfinite(log_slope).all()
+
+
+def test_a_heap_of_rounded_numbers_has_a_score():
+    """And the probability of what is nearer to it than to others; all sum to 1."""
+    x = np.round(np.random.default_rng(0).normal(size=300), 1)
+    x = np.append(x, np.full(60, 0.2))
+    scores = NormalScores.learn(x, None, Bins.learn(x))
+    assert len(scores.bins.atoms) and not len(scores.atoms)
+    assert_allclose(scores.heaps, [[0.2, 0.15, 0.25]])
+
+    def density(x):
+        return np.exp(log_density(scores, [x]))[0]
+
+    cuts = [
+        -100,
+        -10,
+        -3,
+        -1,
+        0,
+        scores.broad[1],
+        0.15,
+        0.2 - 1e-12,
+        0.2 + 1e-12,
+        0.25,
+        1,
+        3,
+        10,
+        100,
+    ]
+    cuts = np.unique(cuts)
+    total = sum(quad(density, *ends, epsabs=1e-12)[0] for ends in pairwise(cuts))
+    total += quad(density, -np.inf, -100)[0] + quad(density, 100, np.inf)[0] + density(0.2)
+    assert_allclose(total, 1, atol=1e-8)
 
 
 def test_one_typing_error_leaves_the_others_as_they_were():

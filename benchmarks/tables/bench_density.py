@@ -5,7 +5,8 @@ numbers by bins, by normal scores with one Gaussian, or with as many as held-out
 mixture is one of the first and the last. `GaussianMixture` has 1 to 10 components by BIC,
 `KernelDensity` the bandwidth of a cross-validation, both of standardised numbers. Columns with
 words or a few values are categories: their probabilities are those of a network of these columns,
-times the rivals' density of the numbers given these, with one-hot columns.
+times the rivals' density of the numbers, given these with one-hot columns or independent of them:
+what is better on the held-out rows.
 
 All have the same measure. Whole numbers have probabilities. A value of more than a tenth of the
 rows has a probability, too; rivals have there their density times the distance of the middles
@@ -73,13 +74,20 @@ def of_rivals(train, test):
     base = base - np.log(scaler.scale_).sum()
     for name in numbers:
         base += log_width(train[name].to_numpy(), test[name].to_numpy())
-    A, B = (
-        np.hstack([scaler.transform(rows[numbers]), extra])
-        for rows, extra in zip((train, test), one_hot, strict=True)
-    )
-    k, d = len(numbers), A.shape[1]
+    A, B = (scaler.transform(rows[numbers]) for rows in (train, test))
+    found = densities(A, B, len(numbers))
+    if words:
+        given = densities(*map(np.hstack, zip((A, B), one_hot, strict=True)), len(numbers))
+        found = {name: max(found[name], given[name], key=np.mean) for name in found}
+    return {name: log_p + base for name, log_p in found.items()}
+
+
+def densities(A, B, k):
+    """Scores of the first k columns of the rows B given the others, by models of the rows A."""
+    d, reg = A.shape[1], 1e-6 if A.shape[1] == k else 1e-3
     mixture = min(
-        (GaussianMixture(n, random_state=0).fit(A) for n in range(1, 11)), key=lambda g: g.bic(A)
+        (GaussianMixture(n, reg_covar=reg, random_state=0).fit(A) for n in range(1, 11)),
+        key=lambda mixture: mixture.bic(A),
     )
     search = GridSearchCV(KernelDensity(), {"bandwidth": np.logspace(-1.5, 0.5, 25)}, cv=5)
     kernels = search.fit(A).best_estimator_
@@ -93,7 +101,7 @@ def of_rivals(train, test):
         found["GaussianMixture"] -= rest.score_samples(B[:, k:])
         rest = KernelDensity(bandwidth=kernels.bandwidth_).fit(A[:, k:])
         found["KernelDensity"] -= rest.score_samples(B[:, k:])
-    return {name: log_p + base for name, log_p in found.items()}
+    return found
 
 
 def log_width(train, test):

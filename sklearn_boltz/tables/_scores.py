@@ -2,8 +2,10 @@
 
 F is a mixture of a few Gaussians, of x or of ln x, and of a broad part with the weight of one cell
 and tails of Lomax, so that a typing error of 1e9 does not outweigh all other rows. Its density is
-f(x) = φ(z) T'(x). A value that many rows have is an atom, which has no score. Of whole numbers,
-f is the probability of a point, and its score is that of its middle.
+f(x) = φ(z) T'(x). Of whole numbers, f is the probability of a point, and its score is that of its
+middle. A value that many rows have is an atom, which has no score; or where its neighbours have
+many, too, as rounded numbers, a heap: a point with the probability of all that is nearer to it
+than to its neighbours.
 """
 
 from typing import NamedTuple
@@ -23,6 +25,9 @@ LEAST_SD, LEAST_STEPS = 0.03, 0.5
 MOST_CELLS = 2048
 # Iterations of EM, and the gain per cell that ends it.
 MAX_ITER, TOL = 300, 1e-6
+# A value of so many rows that it is an atom of bins is a heap if it has less than this times the
+# cells of the two values on either side, on average.
+SPIKE = 10
 # Nodes of the quadrature for means of numbers whose scores are Gaussian.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
@@ -34,7 +39,10 @@ class NormalScores(NamedTuple):
     Attributes
     ----------
     bins : Bins
-        Of the same cells: for the probabilities of intervals; its atoms are those of the scores.
+        Of the same cells: for the probabilities of intervals.
+    atoms : ndarray of float64 of shape (n_atoms,)
+    heaps : ndarray of float64 of shape (n_heaps, 3)
+        Each with the ends of what counts as the same.
     shift : float
         The Gaussians are of ln(x + shift); NaN if they are of x.
     log_weights, means, sds : ndarray of float64 of shape (n_gaussians,)
@@ -49,6 +57,8 @@ class NormalScores(NamedTuple):
     """
 
     bins: Bins
+    atoms: np.ndarray
+    heaps: np.ndarray
     shift: float
     log_weights: np.ndarray
     means: np.ndarray
@@ -80,7 +90,9 @@ class NormalScores(NamedTuple):
             None if all numbers are atoms.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
-        known = ~np.isnan(numbers) & (weights > 0) & ~np.isin(numbers, bins.atoms)
+        known = ~np.isnan(numbers) & (weights > 0)
+        atoms, heaps = _spikes(numbers[known], weights[known], bins)
+        known &= ~np.isin(numbers, atoms)
         if not known.any():
             return None
         x, where = np.unique(numbers[known], return_inverse=True)
@@ -98,10 +110,10 @@ class NormalScores(NamedTuple):
         up_to = np.cumsum(mass) / n
         levels = up_to if bins.is_rounded else up_to - mass / n / 2
         plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
-        scores = cls(bins, shift, *gaussians, broad, 0.0, x, levels, plain)
-        if not (bins.is_whole and len(bins.atoms)):
+        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, levels, plain)
+        if not (bins.is_whole and len(atoms)):
             return scores
-        z, log_slope = scores.transform(bins.atoms)
+        z, log_slope = scores.transform(atoms)
         at_atoms = np.exp(log_slope - z**2 / 2 - HALF_LOG_2PI).sum()
         return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
 
@@ -113,19 +125,19 @@ class NormalScores(NamedTuple):
     @property
     def n_levels(self):
         """The atoms, and one level for all other numbers, which is the last."""
-        return len(self.bins.atoms) + 1
+        return len(self.atoms) + 1
 
     def level_names(self, unit=None):
         """What messages call these; `unit` is that of dates."""
         names = self.bins.labels(unit)
-        atoms = [names[int(k)] for k in self.bins.encode(self.bins.atoms)]
+        atoms = [names[int(k)] for k in self.bins.encode(self.atoms)]
         return [*atoms, "other numbers" if atoms else "numbers"]
 
     def encode(self, numbers):
         """The level of each number, NaN for NaN."""
         x = np.rint(numbers) if self.bins.is_whole else numbers
         codes = np.full(len(x), self.n_levels - 1.0)
-        for code, atom in enumerate(self.bins.atoms):
+        for code, atom in enumerate(self.atoms):
             codes[x == atom] = code
         return np.where(np.isnan(numbers), np.nan, codes)
 
@@ -133,7 +145,7 @@ class NormalScores(NamedTuple):
         """Numbers of levels and scores, NaN for NaN; without scores, typical numbers."""
         z = np.zeros(len(codes)) if z is None else z
         found = self.inverse(np.nan_to_num(z))
-        for code, atom in enumerate(self.bins.atoms):
+        for code, atom in enumerate(self.atoms):
             found[codes == code] = atom
         return np.where(np.isnan(codes), np.nan, found)
 
@@ -155,19 +167,25 @@ class NormalScores(NamedTuple):
             log_f = self._log_density(x)
             below, above = self._log_tails(x)
             if self.bins.is_whole:
-                below, above, log_f = self._cells(x, log_f)
+                below, above, log_f = self._cells(x, x - 0.5, x + 0.5, log_f)
+            for value, low, high in self.heaps:
+                # What is not the value itself has as much as one cell of all.
+                log_f = log_f + self.broad[0] * ((low < x) & (x < high))
+                own = x == value
+                below[own], above[own], log_f[own] = self._cells(x[own], low, high, log_f[own])
+                log_f[own] += np.log1p(-np.exp(self.broad[0]))
         is_low = below < above
         z = ndtri_exp(np.minimum(np.where(is_low, below, above), -np.log(2)))
         z = np.where(is_low, z, -z)
         log_slope = log_f + z**2 / 2 + HALF_LOG_2PI - self.log_rest
         return np.where(missing, np.nan, z), np.where(missing, 0.0, log_slope)
 
-    def _cells(self, x, log_f):
-        """Of whole numbers, ln F and ln(1 - F) in the middle of their cells, and ln of their mass.
+    def _cells(self, x, start, end, log_f):
+        """Of cells, ln F and ln(1 - F) in the middle of their probability, and ln of that.
 
         `log_f` takes the place of the mass where its digits are lost.
         """
-        (low, low_above), (high, high_above) = self._log_tails(x - 0.5), self._log_tails(x + 0.5)
+        (low, low_above), (high, high_above) = (self._log_tails(at + 0 * x) for at in (start, end))
         is_low = high < low_above
         one, other = np.where(is_low, high, low_above), np.where(is_low, low, high_above)
         lost = (one - other) < 1e-7
@@ -221,7 +239,7 @@ class NormalScores(NamedTuple):
         """Means of numbers of some levels whose scores are Gaussian, with means z."""
         at = z[:, None] + np.sqrt(np.maximum(variances, 0))[:, None] * NODES
         found = self.inverse(at.ravel()).reshape(at.shape) @ NODE_WEIGHTS
-        for code, atom in enumerate(self.bins.atoms):
+        for code, atom in enumerate(self.atoms):
             found[codes == code] = atom
         return found
 
@@ -238,12 +256,14 @@ class NormalScores(NamedTuple):
         p : ndarray of float64 of shape (n, n_bins)
         """
         ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
+        for value, low, _ in self.heaps:
+            ends = np.where(ends == value, low, ends)
         below, above = self._log_tails(ends)
         cuts = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
         sd = np.sqrt(np.maximum(variances, 1e-300))
         up_to = ndtr((cuts - z[:, None]) / sd[:, None])
         p = np.diff(up_to, axis=1, prepend=0.0, append=1.0)
-        for code, own in enumerate(self.bins.encode(self.bins.atoms).astype(np.intp)):
+        for code, own in enumerate(self.bins.encode(self.atoms).astype(np.intp)):
             p[codes == code] = np.arange(p.shape[1]) == own
         return p
 
@@ -255,6 +275,21 @@ def _scaled(x, shift):
     with np.errstate(divide="ignore"):
         y = np.log(np.maximum(x + shift, 0))
     return np.maximum(y, -1e5), np.where(x + shift > 0, -y, -np.inf)
+
+
+def _spikes(numbers, weights, bins):
+    """Which of the atoms of bins are atoms of scores, and the others with their ends."""
+    values, where = np.unique(numbers, return_inverse=True)
+    mass, atoms, heaps = np.bincount(where, weights), [], []
+    for k in np.searchsorted(values, bins.atoms):
+        around = [i for i in (k - 2, k - 1, k + 1, k + 2) if 0 <= i < len(values)]
+        if bins.is_whole or len(around) < 3 or mass[k] >= SPIKE * mass[around].mean():
+            atoms.append(values[k])
+            continue
+        below = values[k - 1] if k else 2 * values[k] - values[k + 1]
+        above = values[k + 1] if k + 1 < len(values) else 2 * values[k] - values[k - 1]
+        heaps.append((values[k], (values[k] + below) / 2, (values[k] + above) / 2))
+    return np.array(atoms), np.array(heaps).reshape(-1, 3)
 
 
 def _fewer(x, mass):
