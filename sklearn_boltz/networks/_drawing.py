@@ -145,7 +145,7 @@ class Drawing:
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
         z = self._table.scores_of(self._given_numbers(given))
-        n_each = generator.multinomial(n_samples, model.shares(row, z, base)[0])
+        n_each = model.class_counts(row, z, base, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = base[model.network.places(free)], [], []
         for c in np.flatnonzero(n_each):
@@ -154,7 +154,8 @@ class Drawing:
             network = part.of_row(0).given(columns, places)
             drawn = self._drawn(n, network, base, columns, places, steps, generator)
             codes.append(drawn)
-            scores.append(model.draw_scores(c, drawn, np.repeat(z, n, axis=0), generator))
+            known = np.repeat(z, n, axis=0)
+            scores.append(model.complete_scores(c, drawn, known, "sample", generator))
         order = generator.permutation(n_samples)
         codes = np.concatenate(codes)[order]
         return codes, self._table.numbers(codes, np.concatenate(scores)[order])

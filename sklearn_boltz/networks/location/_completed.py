@@ -10,7 +10,7 @@ from sklearn_boltz.networks.model import _incomplete
 
 # Completions of a row that are enumerated at most; the draws that take their place, and their
 # sweeps where there are too many to be drawn exactly.
-MOST_COMPLETIONS, N_DRAWS, N_STEPS = 256, 50, 100
+MOST_COMPLETIONS, N_DRAWS, N_STEPS = 64, 30, 100
 
 
 def completed(network, codes, z, weights):

@@ -4,6 +4,7 @@ Some scores of a row may be unknown, or not exist. The Gaussians of a row are th
 others: of a covariance Σ, rows need the inverse P of the observed block, with 0 elsewhere.
 """
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -51,10 +52,8 @@ class Gaussians:
         z : Scores of n rows
         """
         at = x @ self.slopes.T
-        return np.column_stack([
-            given.log_constant - 0.5 * given.distance(at)
-            for given in (self.observed(c, z) for c in range(self.n_classes))
-        ])  # fmt: skip
+        classes = range(self.n_classes)
+        return np.column_stack([self.observed(c, z).log_densities(at) for c in classes])
 
     def observed(self, c, z):
         """What the known scores of rows say by one of the Gaussians."""
@@ -88,6 +87,13 @@ class Scores:
 
     def __len__(self):
         return len(self.values)
+
+    def take(self, rows):
+        """Those of some rows, perhaps more than once."""
+        other = copy(self)
+        other.values, other.known = self.values[rows], self.known[rows]
+        other.which = self.which[rows]
+        return other
 
 
 class Observed:
@@ -135,10 +141,10 @@ class Observed:
             found[part] = (matrices @ residuals[part, :, None])[:, :, 0]
         return found
 
-    def distance(self, at):
-        """rᵀ P r of each row, with r = z_o - a_o - B_o x."""
+    def log_densities(self, at):
+        """ln π N(z_o; a_o + B_o x, Σ_oo) of each row."""
         residuals = self.residuals(at)
-        return (residuals * self.weighed(residuals)).sum(axis=1)
+        return self.log_constant - 0.5 * (residuals * self.weighed(residuals)).sum(axis=1)
 
     def means(self, at):
         """E[z | z_o, x] of each row, which is z where that is known."""
@@ -150,6 +156,11 @@ class Observed:
         """cov[z | z_o, x] of each pattern, 0 where z is known."""
         explained = self.covariance @ self.precisions @ self.covariance
         return self.covariance - (explained + explained.transpose(0, 2, 1)) / 2
+
+    @property
+    def variances(self):
+        """var[z_j | z_o, x] of each row."""
+        return np.diagonal(self.spreads, axis1=1, axis2=2)[self.which]
 
     def mean_spread(self, weights):
         """Σ_i w_i cov[z | z_o, x] over the rows."""

@@ -5,7 +5,8 @@ With the known scores z_o of a row and r = z_o - a_o, each class adds to the log
     -½ (r - B_o x)ᵀ P (r - B_o x),  P = Σ_oo⁻¹,
 
 which is quadratic in x. So the categories given numbers are a network of pairs, too: its fields
-are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o.
+are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o. Where a row has few completions of its
+categories, they are enumerated all the same.
 """
 
 from typing import NamedTuple
@@ -13,15 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz.missing._completion import all_completions
+from sklearn_boltz.networks.location._clouds import clouds
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._gauge import column_of_state
 
-# Completions of a row that are enumerated at most; the draws that take their place.
-MOST_COMPLETIONS, N_DRAWS = 1024, 200
-# Completions of all rows that are in memory at once.
-CHUNK = 2**16
+# Draws of the categories of a row that has too many completions.
+N_DRAWS = 100
 
 
 class Part(NamedTuple):
@@ -51,6 +50,9 @@ class Part(NamedTuple):
 class LocationModel:
     """Categories and numbers of rows.
 
+    Rows are codes, (n, d) integers with -1 for a missing category, and scores, (n, n_scores) with
+    NaN for one that is not known. `base` are the intercepts of independent columns.
+
     Parameters
     ----------
     network : PottsModel
@@ -79,25 +81,21 @@ class LocationModel:
             )
             yield Part(rows, network, fields[rows], constant[rows])
 
-    # ln of the weights of rows.
-
     def log_sums(self, codes, z, base):
         """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row."""
-        return logsumexp(self.class_log_sums(codes, z, base), axis=1)
+        found, (parts, rest) = np.empty(len(codes)), clouds(self, codes, z)
+        for cloud in parts:
+            found[cloud.rows] = cloud.log_sums
+        if len(rest):
+            found[rest] = logsumexp(self._class_log_sums(codes[rest], z[rest], base), axis=1)
+        return found
 
-    def class_log_sums(self, codes, z, base):
-        """The same by each class, (n, n_classes)."""
+    def _class_log_sums(self, codes, z, base):
+        """The same by each class, (n, n_classes), without enumeration of all states."""
         found = np.empty((len(codes), self.gaussians.n_classes))
-        complete = (codes >= 0).all(axis=1)
-        whole = codes[complete]
-        found[complete] = self.gaussians.log_densities(
-            self.network.one_hot(whole), Scores(z[complete])
-        )
-        found[complete] += self.network.log_weight(whole)[:, None]
-        some = np.flatnonzero(~complete)
-        for c in range(found.shape[1]) if len(some) else ():
-            for part in self.given(c, z[some]):
-                found[some[part.rows], c] = self._sums(part, codes[some[part.rows]], base)
+        for c in range(found.shape[1]):
+            for part in self.given(c, z):
+                found[part.rows, c] = self._sums(part, codes[part.rows], base)
         return found
 
     def _sums(self, part, codes, base):
@@ -114,113 +112,100 @@ class LocationModel:
                 result[rows] += part.network.joint(codes[rows], fields, group).log_partition()
         return result
 
-    # Missing cells given the others.
-
-    def shares(self, codes, z, base):
+    def _class_shares(self, codes, z, base):
         """The probabilities of the classes given what is observed, (n, n_classes)."""
         if self.gaussians.n_classes == 1:
             return np.ones((len(codes), 1))
-        log_sums = self.class_log_sums(codes, z, base)
+        log_sums = self._class_log_sums(codes, z, base)
         return np.exp(log_sums - logsumexp(log_sums, axis=1, keepdims=True))
+
+    def class_counts(self, codes, z, base, n, generator):
+        """How many of n draws given a row, (1, d) and (1, n_scores), are of each class."""
+        shares = np.exp(self.gaussians.log_weights)
+        if not np.isnan(z).all():
+            shares = self._class_shares(codes, z, base)[0]
+        return generator.multinomial(n, shares / shares.sum())
+
+    # Missing cells given the others.
 
     def category_probabilities(self, codes, z, base):
         """p(x_j = a | what is observed) of missing categories in the one-hot layout, (n, Q)."""
-        shares, total = self.shares(codes, z, base), 0.0
-        for c in range(self.gaussians.n_classes):
-            p = np.empty((len(codes), self.network.starts[-1]))
-            for part in self.given(c, z):
-                p[part.rows] = _marginals(part, codes[part.rows])
-            total = total + shares[:, [c]] * p
-        return total
+        found, (parts, rest) = (
+            np.empty((len(codes), self.network.starts[-1])),
+            clouds(self, codes, z),
+        )
+        for cloud in parts:
+            found[cloud.rows] = cloud.category_probabilities(self.network.starts)
+        if len(rest):
+            codes, z, total = codes[rest], z[rest], 0.0
+            shares = self._class_shares(codes, z, base)
+            for c in range(self.gaussians.n_classes):
+                p = np.empty((len(codes), found.shape[1]))
+                for part in self.given(c, z):
+                    p[part.rows] = _marginals(part, codes[part.rows])
+                total = total + shares[:, [c]] * p
+            found[rest] = total
+        return found
 
     def complete(self, codes, z, base, how, n_steps, generator):
         """The missing categories and scores of rows: the most probable ones, or a draw.
 
         Of the scores, the former are the means given these categories and the most probable class.
         """
-        shares = self.shares(codes, z, base)
-        classes = shares.argmax(axis=1)
-        if how == "sample":
-            uniform = generator.random(len(codes)) * shares.sum(axis=1)
-            classes = (np.cumsum(shares, axis=1)[:, :-1] <= uniform[:, None]).sum(axis=1)
-        codes, z = codes.copy(), z.copy()
+        codes, z, classes = codes.copy(), z.copy(), np.empty(len(codes), dtype=np.intp)
+        parts, rest = clouds(self, codes, z)
+        for cloud in parts:
+            codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
+        if len(rest):
+            shares = self._class_shares(codes[rest], z[rest], base)
+            classes[rest] = shares.argmax(axis=1)
+            if how == "sample":
+                uniform = generator.random(len(rest))
+                classes[rest] = (np.cumsum(shares, axis=1)[:, :-1] <= uniform[:, None]).sum(axis=1)
+            for c in np.unique(classes[rest]):
+                own = rest[classes[rest] == c]
+                for part in self.given(c, z[own]):
+                    rows = own[part.rows]
+                    codes[rows] = _filled(part, codes[rows], how, n_steps, generator)
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
-            for part in self.given(c, z[own]):
-                rows = own[part.rows]
-                codes[rows] = _filled(part, codes[rows], how, n_steps, generator)
-            at = self.network.one_hot(codes[own]) @ self.gaussians.slopes.T
-            given = self.gaussians.observed(c, Scores(z[own]))
-            z[own] = given.sample(at, generator) if how == "sample" else given.means(at)
+            z[own] = self.complete_scores(c, codes[own], z[own], how, generator)
         return codes, z
 
-    def draw_scores(self, c, codes, z, generator):
-        """The unknown scores of rows without missing categories, by class c."""
+    def complete_scores(self, c, codes, z, how, generator):
+        """The unknown scores of rows without missing categories, by class c: means, or draws."""
         at = self.network.one_hot(codes) @ self.gaussians.slopes.T
-        return self.gaussians.observed(c, Scores(z)).sample(at, generator)
+        given = self.gaussians.observed(c, Scores(z))
+        return given.sample(at, generator) if how == "sample" else given.means(at)
 
     def expectation(self, codes, z, base, figures, n_figures):
         """Means of figures given what is observed, (n, n_figures).
 
-        `figures` has codes without gaps, and means and variances of the scores given these.
+        `figures` has codes without gaps, and means and variances of the scores given these. Rows
+        with many completions have draws, with random numbers that are the same for every row.
         """
-        found = np.zeros((len(codes), n_figures))
-        for rows, states, p, *scores in self.completions(codes, z, base):
-            np.add.at(found, rows, p[:, None] * figures(states, *scores))
+        found, (parts, rest) = np.zeros((len(codes), n_figures)), clouds(self, codes, z)
+        for cloud in parts:
+            for c in range(self.gaussians.n_classes):
+                values = cloud.p[:, [c]] * figures(cloud.states, *cloud.moments(c))
+                found[cloud.rows] += np.add.reduceat(values, cloud.first)
+        shares = self._class_shares(codes[rest], z[rest], base) if len(rest) else []
+        for row, of_classes in zip(rest, shares, strict=True):
+            for c, share in enumerate(of_classes):
+                states, moments = self._draws(c, codes[[row]], z[[row]])
+                found[row] += share * figures(states, *moments).mean(axis=0)
         return found
 
-    def completions(self, codes, z, base):
-        """Yield what rows may have been, with probabilities, and a score's mean and variance.
-
-        Rows with many completions have draws instead, with random numbers that are the same for
-        every row.
-
-        Yields
-        ------
-        rows : ndarray of int
-            The row of each completion.
-        states : ndarray of int of shape (n, d)
-            Codes without gaps.
-        p : ndarray of float64 of shape (n,)
-            The probability of this completion and class given what is observed.
-        means, variances : ndarray of float64 of shape (n, n_scores)
-        """
-        shares, missing = self.shares(codes, z, base), codes < 0
-        sizes = np.where(missing, self.network.n_values.astype(float), 1.0).prod(axis=1)
-        n_each = np.where(sizes > MOST_COMPLETIONS, N_DRAWS, sizes)
-        batch = np.floor(np.cumsum(n_each) / CHUNK)
-        for c in range(shares.shape[1]):
-            for rows in np.split(np.arange(len(codes)), np.flatnonzero(np.diff(batch)) + 1):
-                many = sizes[rows] > MOST_COMPLETIONS
-                found = [self._enumerated(c, codes, z, rows[~many])]
-                found += [self._drawn(c, codes, z, row) for row in rows[many]]
-                owner, states, p = map(np.concatenate, zip(*found, strict=True))
-                at = self.network.one_hot(states) @ self.gaussians.slopes.T
-                scores = Scores(z[owner])
-                given = self.gaussians.observed(c, scores)
-                variances = np.diagonal(given.spreads, axis1=1, axis2=2)[scores.which]
-                yield owner, states, p * shares[owner, c], given.means(at), variances
-
-    def _enumerated(self, c, codes, z, rows):
-        if not len(rows):
-            return rows, codes[:0], np.zeros(0)
-        states, owner, n_each = all_completions(codes[rows], codes[rows] < 0, self.network.n_values)
-        place = np.repeat(owner, n_each)
-        log_p = self.network.log_weight(states)
-        x = self.network.one_hot(states)
-        known = Scores(z[rows][place])
-        given = self.gaussians.observed(c, known)
-        log_p += given.log_constant - 0.5 * given.distance(x @ self.gaussians.slopes.T)
-        first = np.cumsum(n_each) - n_each
-        p = np.exp(log_p - np.repeat(np.maximum.reduceat(log_p, first), n_each))
-        return rows[place], states, p / np.repeat(np.add.reduceat(p, first), n_each)
-
-    def _drawn(self, c, codes, z, row):
+    def _draws(self, c, codes, z):
+        """Completions of a row by class c, and means and variances of the scores given these."""
         generator = np.random.default_rng(_incomplete.SEED)
-        (part,) = self.given(c, z[[row]])
-        model, tiled = part.of_row(0), np.tile(codes[row], (N_DRAWS, 1))
-        states = _incomplete.impute(model, tiled, "sample", _incomplete.N_STEPS, generator)
-        return np.full(N_DRAWS, row), states.astype(np.int64), np.full(N_DRAWS, 1 / N_DRAWS)
+        (part,) = self.given(c, z)
+        tiled, n_steps = np.tile(codes, (N_DRAWS, 1)), _incomplete.N_STEPS
+        states = _incomplete.impute(part.of_row(0), tiled, "sample", n_steps, generator)
+        states = states.astype(np.int64)
+        at = self.network.one_hot(states) @ self.gaussians.slopes.T
+        given = self.gaussians.observed(c, Scores(np.repeat(z, N_DRAWS, axis=0)))
+        return states, (given.means(at), given.variances)
 
 
 def _marginals(part, codes):
