@@ -72,9 +72,10 @@ from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, h
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location._classes import fit_best, fit_classes
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
-from sklearn_boltz.networks.location._fit import fit_best, fit_classes, fit_one
+from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete

@@ -15,8 +15,8 @@ from sklearn_boltz._estimator import find_stack_level, fingerprint, unchanged_on
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
-from sklearn_boltz.networks.location._fit import fit_best
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches

@@ -14,20 +14,15 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._marginals import (
+    HALF_LOG_2PI,
+    MOST_GAUSSIANS,
+    fewer,
+    fit_mixture,
+    scaled,
+    spikes,
+)
 
-HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-# Gaussians of a column at most.
-MOST_GAUSSIANS = 4
-# The least standard deviation of one, relative to that of all numbers, and to the smallest
-# distance of two.
-LEAST_SD, LEAST_STEPS = 0.03, 0.5
-# Numbers that a fit looks at, and that are kept for the way back, at most: quantiles.
-MOST_CELLS = 2048
-# Iterations of EM, and the gain per cell that ends it.
-MAX_ITER, TOL = 300, 1e-6
-# A value of so many rows that it is an atom of bins is a heap if it has less than this times the
-# cells of the two values on either side, on average.
-SPIKE = 10
 # Nodes of the quadrature for means of numbers whose scores are Gaussian.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
@@ -91,17 +86,17 @@ class NormalScores(NamedTuple):
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
-        atoms, heaps = _spikes(numbers[known], weights[known], bins)
+        atoms, heaps = spikes(numbers[known], weights[known], bins)
         known &= ~np.isin(numbers, atoms)
         if not known.any():
             return None
         x, where = np.unique(numbers[known], return_inverse=True)
-        x, mass = _fewer(x, np.bincount(where, weights[known]))
+        x, mass = fewer(x, np.bincount(where, weights[known]))
         n, half = mass.sum(), 0.5 if bins.is_whole else 0.0
         step = 1.0 if bins.is_whole else np.diff(x).min(initial=np.inf) if bins.is_rounded else 0.0
-        found = [_mixture(x, mass, np.nan, step, most)]
+        found = [fit_mixture(x, mass, np.nan, step, most)]
         if x[0] + half > 0:
-            found.append(_mixture(x, mass, half, step, most))
+            found.append(fit_mixture(x, mass, half, step, most))
         bic, shift, *gaussians = min(found, key=lambda candidate: candidate[0])
         gaussians[0] = gaussians[0] + np.log(n / (n + 1))
         middle = x[np.searchsorted(np.cumsum(mass), n / 2)]
@@ -201,7 +196,7 @@ class NormalScores(NamedTuple):
         log_weight, middle, scale = self.broad
         log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
         parts = [log_weight + 2 * np.log(scale) - 3 * log_far]
-        y, log_dy = _scaled(x, self.shift)
+        y, log_dy = scaled(x, self.shift)
         for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
             t = y / sd - mean / sd
             parts.append(
@@ -221,7 +216,7 @@ class NormalScores(NamedTuple):
         log_head = np.log1p(-np.exp(log_tail))
         below = [log_weight + np.where(x < middle, log_tail, log_head)]
         above = [log_weight + np.where(x < middle, log_head, log_tail)]
-        y, _ = _scaled(x, self.shift)
+        y, _ = scaled(x, self.shift)
         for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
             t = np.clip(y / sd - mean / sd, -1e150, 1e150)
             below.append(own_weight + log_ndtr(t))
@@ -266,77 +261,3 @@ class NormalScores(NamedTuple):
         for code, own in enumerate(self.bins.encode(self.atoms).astype(np.intp)):
             p[codes == code] = np.arange(p.shape[1]) == own
         return p
-
-
-def _scaled(x, shift):
-    """What the Gaussians are of, and ln of its derivative."""
-    if np.isnan(shift):
-        return x, 0.0
-    with np.errstate(divide="ignore"):
-        y = np.log(np.maximum(x + shift, 0))
-    return np.maximum(y, -1e5), np.where(x + shift > 0, -y, -np.inf)
-
-
-def _spikes(numbers, weights, bins):
-    """Which of the atoms of bins are atoms of scores, and the others with their ends."""
-    values, where = np.unique(numbers, return_inverse=True)
-    mass, atoms, heaps = np.bincount(where, weights), [], []
-    for k in np.searchsorted(values, bins.atoms):
-        around = [i for i in (k - 2, k - 1, k + 1, k + 2) if 0 <= i < len(values)]
-        if bins.is_whole or len(around) < 3 or mass[k] >= SPIKE * mass[around].mean():
-            atoms.append(values[k])
-            continue
-        below = values[k - 1] if k else 2 * values[k] - values[k + 1]
-        above = values[k + 1] if k + 1 < len(values) else 2 * values[k] - values[k - 1]
-        heaps.append((values[k], (values[k] + below) / 2, (values[k] + above) / 2))
-    return np.array(atoms), np.array(heaps).reshape(-1, 3)
-
-
-def _fewer(x, mass):
-    """Sorted numbers and their masses, in groups of about the same mass if they are many."""
-    if len(x) <= MOST_CELLS:
-        return x, mass
-    group = np.floor((np.cumsum(mass) - mass / 2) / mass.sum() * MOST_CELLS)
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    middle = np.append(first[1:], len(x)) - 1
-    return x[(first + middle) // 2], np.add.reduceat(mass, first)
-
-
-def _mixture(x, mass, shift, step, most):
-    """The mixture of Gaussians of x or ln(x + shift) with the least BIC, which is given first."""
-    y, log_dy = _scaled(x, shift)
-    if not np.isnan(shift):
-        step = step / np.exp(np.average(y, weights=mass))
-    n, unit = mass.sum(), 2.0 ** np.ceil(np.log2(np.abs(y).max() or 1.0))
-    y = y / unit
-    mean = np.average(y, weights=mass)
-    sd = np.sqrt(np.average((y - mean) ** 2, weights=mass)) or max(abs(mean), 0.5) * 1e-3
-    t, least = (y - mean) / sd, max(LEAST_SD, LEAST_STEPS * step / unit / sd)
-    best = None
-    for n_parts in range(1, min(most, len(x)) + 1):
-        log_likelihood, *parts = _em(t, mass, n_parts, least)
-        log_likelihood += mass @ np.broadcast_to(log_dy, len(x)) - n * (np.log(sd) + np.log(unit))
-        bic = (3 * n_parts - 1) * np.log(n) - 2 * log_likelihood
-        if best is None or bic < best[0]:
-            best = bic, parts
-    bic, (log_weights, means, sds) = best
-    return bic, shift, log_weights, (mean + sd * means) * unit, sds * sd * unit
-
-
-def _em(t, mass, n_parts, least):
-    """Gaussians of numbers by EM, from groups of equal mass; -> ln L, ln weights, means, sds."""
-    n = mass.sum()
-    group = np.minimum((np.cumsum(mass) - mass / 2) / n * n_parts, n_parts - 1).astype(int)
-    shares, last = np.eye(n_parts)[group], -np.inf
-    for _ in range(MAX_ITER):
-        own = mass @ shares + 1e-10 * n
-        means = (mass * t) @ shares / own
-        sds = np.sqrt(((mass[:, None] * shares) * (t[:, None] - means) ** 2).sum(axis=0) / own)
-        sds, log_weights = np.maximum(sds, least), np.log(own / own.sum())
-        log_p = log_weights - np.log(sds) - ((t[:, None] - means) / sds) ** 2 / 2 - HALF_LOG_2PI
-        log_sum = np.logaddexp.reduce(log_p, axis=1)
-        shares, log_likelihood = np.exp(log_p - log_sum[:, None]), mass @ log_sum
-        if log_likelihood - last < TOL * n:
-            break
-        last = log_likelihood
-    return log_likelihood, log_weights, means, sds
