@@ -24,7 +24,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood
-from sklearn_boltz.networks.location import _classes
+from sklearn_boltz.networks.location import _choice
 
 SETS = ("iris", "wine", "diabetes", "breast_cancer", "wage")
 # A column with fewer different values than this is one of categories, and a value with a greater
@@ -41,11 +41,11 @@ class Location(FVBMPseudoLikelihood):
 def of_networks(train, test, seed):
     """Scores of our models."""
     bins, location = FVBMPseudoLikelihood().fit(train), Location().fit(train)
-    most, _classes.MOST_CLASSES = _classes.MOST_CLASSES, 1
+    most, _choice.MOST_CLASSES = _choice.MOST_CLASSES, 1
     try:
         one = Location().fit(train)
     finally:
-        _classes.MOST_CLASSES = most
+        _choice.MOST_CLASSES = most
     parts = [("bins", FVBMPseudoLikelihood()), ("location", Location())]
     mixture = BoltzmannMixture(parts, random_state=seed).fit(train)
     models = {"bins": bins, "one Gaussian": one, "Gaussians": location, "mixture": mixture}

@@ -4,28 +4,11 @@ Held-out rows choose their number, and ν: how many cells with the covariance of
 has besides its own.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.cluster import KMeans
 
-from sklearn_boltz.networks.location._fit import MAX_ROUNDS, TOL, Prior, Rows, fit_one, symmetric
-from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
-
-# Classes at most, and rows for each of them at least.
-MOST_CLASSES, LEAST_ROWS = 6, 5
-# The ν of which held-out rows choose one: a cell, and these times the number of scores. The folds,
-# and the rows that choose at most.
-STRENGTHS, N_FOLDS, MOST_ROWS = (0.0, 1.0, 4.0), 5, 4000
-
-
-class Choice(NamedTuple):
-    """What held-out rows choose, with their mean log-likelihood."""
-
-    score: float
-    strength: float
-    n_classes: int
+from sklearn_boltz.networks.location._choice import choose, filled_residuals, first_classes
+from sklearn_boltz.networks.location._fit import MAX_ROUNDS, TOL, Prior, fit_one, symmetric
+from sklearn_boltz.networks.location._gaussians import Gaussians
 
 
 def fit_best(candidates):
@@ -55,72 +38,9 @@ def fit_gaussians(rows, choice):
     one = fit_one(rows, choice.strength)
     if choice.n_classes == 1:
         return one
-    residuals, weights = _filled_residuals(rows, one)
-    first = _first_classes(residuals, weights, choice.n_classes)
+    residuals, weights = filled_residuals(rows, one)
+    first = first_classes(residuals, weights, choice.n_classes)
     return fit_classes(rows, one, first, choice.strength)
-
-
-def _filled_residuals(rows, one):
-    """z - B x of the most probable completion of each row, unknown scores drawn; and weights."""
-    shares, _ = rows.shares(one)
-    order = np.lexsort((-shares[:, 0], rows.owner))
-    best = order[np.diff(rows.owner[order], prepend=-1) != 0]
-    at, z = rows.x[best] @ one.slopes.T, Scores(rows.z.values[best])
-    return one.observed(0, z).sample(at, np.random.default_rng(0)) - at, rows.weights[best]
-
-
-def choose(rows):
-    """ν and the number of classes with the greatest likelihood of held-out rows."""
-    d = rows.z.known.shape[1]
-    if len(rows.z) <= max(2 * d, 2 * N_FOLDS):
-        return Choice(-np.inf, float(d), 1)
-    # One cell of the prior keeps Σ positive definite.
-    residuals, weights = _filled_residuals(rows, fit_one(rows, 1.0))
-    residuals, where = np.unique(residuals, axis=0, return_inverse=True)
-    weights = np.bincount(where.ravel(), weights)
-    order = np.random.default_rng(0).permutation(len(residuals))[:MOST_ROWS]
-    fold = np.arange(len(order)) % N_FOLDS
-    best, total = Choice(-np.inf, 1.0, 1), weights[order].sum()
-    for per_score in STRENGTHS:
-        last, strength = -np.inf, 1.0 + per_score * d
-        for n_classes in range(1, min(MOST_CLASSES, len(order) // (2 * LEAST_ROWS)) + 1):
-            score = 0.0
-            for k in range(N_FOLDS):
-                some, held = order[fold != k], order[fold == k]
-                classes = _fit_complete(residuals[some], weights[some], n_classes, strength)
-                score += weights[held] @ logsumexp(_log_densities(classes, residuals[held]), axis=1)
-            if score / total > best.score:
-                best = Choice(score / total, strength, n_classes)
-            if score < last:
-                break
-            last = score
-    return best
-
-
-def _log_densities(classes, z):
-    return classes.log_densities(np.zeros((len(z), 0)), Scores(z))
-
-
-def _fit_complete(z, weights, n_classes, strength):
-    """Classes of known residuals."""
-    no_categories = np.zeros((len(z), 0))
-    rows = Rows.complete(no_categories, z, weights)
-    n = weights.sum()
-    mean = weights @ z / n
-    scatter = ((z - mean) * weights[:, None]).T @ (z - mean)
-    scale = np.diag(np.maximum(scatter.diagonal() / n, 1e-8))
-    covariance = symmetric((scatter + strength * scale) / (n + strength))
-    one = Gaussians(np.zeros(1), mean[None], np.zeros((z.shape[1], 0)), covariance[None])
-    if n_classes == 1:
-        return one
-    return fit_classes(rows, one, _first_classes(z, weights, n_classes), strength)
-
-
-def _first_classes(residuals, weights, n_classes):
-    """The class of each row to begin with, one-hot."""
-    means = KMeans(n_classes, n_init=3, random_state=0)
-    labels = means.fit_predict(residuals / residuals.std(axis=0).clip(1e-8), sample_weight=weights)
-    return np.eye(n_classes)[labels]
 
 
 def fit_classes(rows, one, first, strength):
