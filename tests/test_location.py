@@ -319,9 +319,9 @@ def test_rows_with_gaps_by_enumeration(n_classes):
     codes, z = categories_and_scores(60, missing=0.5)
     base = np.zeros(6)
     log_sums = model.log_sums(codes, z, base)
-    probabilities = model.category_probabilities(codes, z, base)
-    means = model.expectation(codes, z, base, lambda states, means, variances: means, 2)
-    filled, scores = model.complete(codes, z, base, "mode", 10, None)
+    probabilities = model.category_probabilities(codes, z)
+    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    filled, scores = model.complete(codes, z, "mode", None)
     for i, row in enumerate(codes):
         found = enumerated(model, row, z[i])
         log_p = np.array([value for value, _ in found.values()])
@@ -344,9 +344,7 @@ def test_draws_of_categories_given_scores():
     """Shares of 40,000 completions of a row; 18 within 4.5 sd, false alarms 1 in 8,000."""
     model = small_model(2)
     z = np.tile([0.4, np.nan], (40_000, 1))
-    codes, drawn = model.complete(
-        np.full((40_000, 2), -1), z, np.zeros(6), "sample", 10, np.random.default_rng(0)
-    )
+    codes, drawn = model.complete(np.full((40_000, 2), -1), z, "sample", np.random.default_rng(0))
     found = enumerated(model, [-1, -1], z[0])
     total = logsumexp([log_p for log_p, _ in found.values()])
     for state in product(range(3), range(3)):

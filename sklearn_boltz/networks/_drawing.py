@@ -145,7 +145,7 @@ class Drawing:
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
         z = self._table.scores_of(self._given_numbers(given))
-        n_each = model.class_counts(row, z, base, n_samples, generator)
+        n_each = model.class_counts(row, z, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = base[model.network.places(free)], [], []
         for c in np.flatnonzero(n_each):
@@ -194,7 +194,7 @@ class Drawing:
         """
         check_is_fitted(self)
         if self._gaussians is not None:
-            return self._impute_numbers(X, how, n_steps, make_generator(random_state))
+            return self._impute_numbers(X, how, make_generator(random_state))
         cells = self._known_cells(X)
         missing, generator = np.isnan(cells), make_generator(random_state)
         rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
@@ -208,14 +208,13 @@ class Drawing:
 
         return self._fill(X, missing, how, impute, generator)
 
-    def _impute_numbers(self, X, how, n_steps, generator):
+    def _impute_numbers(self, X, how, generator):
         """Impute rows of which some numbers have normal scores."""
         missing = np.isnan(self._known_cells(X))
         codes, z, _ = self._scored_rows(X)
-        (model, base), rows = self._location_model(), missing.any(axis=1)
-        mode = "sample" if how == "sample" else "mode"
-        args = codes[rows], z[rows], base
-        codes[rows], z[rows] = model.complete(*args, mode, n_steps, generator)
+        (model, _), rows = self._location_model(), missing.any(axis=1)
+        args = codes[rows], z[rows]
+        codes[rows], z[rows] = model.complete(*args, how, generator)
         numbers, filled = self._table.numbers(codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
             self._set_means(X, model, args, missing, numbers, filled)
@@ -250,8 +249,7 @@ class Drawing:
         """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
         if self._gaussians is not None:
             codes, z, _ = self._scored_rows(X)
-            model, base = self._location_model()
-            return model.category_probabilities(codes, z, base)
+            return self._location_model()[0].category_probabilities(codes, z)
         cells = self._known_cells(X)
         codes, generator = self._coding.codes(self, cells), make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
@@ -295,12 +293,12 @@ class Drawing:
         k = np.flatnonzero(self._table.is_scored).tolist().index(j)
         scores = self._table.columns[j].scores
         codes[:, j], z[:, k] = -1 if self._coding.n_values[j] > 1 else 0, np.nan
-        model, base = self._location_model()
+        model, _ = self._location_model()
 
         def shares(codes, z, variances):
             return scores.bin_probabilities(codes[:, j], z[:, k], variances[:, k])
 
-        return model.expectation(codes, z, base, shares, scores.bins.n_bins)
+        return model.expectation(codes, z, shares, scores.bins.n_bins)
 
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""

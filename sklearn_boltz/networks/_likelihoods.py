@@ -88,8 +88,8 @@ class Likelihoods(BaseBoltzmann):
         codes, z, _ = self._scored_rows(X)
         scored = np.flatnonzero(self._table.is_scored)
         codes[:, j], z[:, scored == j] = -1, np.nan
-        model, base = self._location_model()
-        p = model.category_probabilities(codes, z, base)
+        model, _ = self._location_model()
+        p = model.category_probabilities(codes, z)
         return p[:, model.network.places([j])]
 
     def _codes(self, X):

@@ -11,7 +11,7 @@ LEAST_SD, LEAST_STEPS = 0.03, 0.5
 # Numbers that a fit looks at, and that are kept for the way back, at most: quantiles.
 MOST_CELLS = 2048
 # Iterations of EM, and the gain per cell that ends it.
-MAX_ITER, TOL = 300, 1e-6
+MAX_ITER, TOL = 200, 1e-5
 # A value of so many rows that it is an atom of bins is a heap if it has less than this times the
 # cells of the two values on either side, on average.
 SPIKE = 10
@@ -83,8 +83,10 @@ def _em(t, mass, n_parts, least):
         sds = np.sqrt(((mass[:, None] * shares) * (t[:, None] - means) ** 2).sum(axis=0) / own)
         sds, log_weights = np.maximum(sds, least), np.log(own / own.sum())
         log_p = log_weights - np.log(sds) - ((t[:, None] - means) / sds) ** 2 / 2 - HALF_LOG_2PI
-        log_sum = np.logaddexp.reduce(log_p, axis=1)
-        shares, log_likelihood = np.exp(log_p - log_sum[:, None]), mass @ log_sum
+        peaks = log_p.max(axis=1)
+        shares = np.exp(log_p - peaks[:, None])
+        sums = shares.sum(axis=1)
+        shares, log_likelihood = shares / sums[:, None], mass @ (peaks + np.log(sums))
         if log_likelihood - last < TOL * n:
             break
         last = log_likelihood

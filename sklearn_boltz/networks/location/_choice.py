@@ -91,11 +91,13 @@ def _fit(z, weights, n_classes, strength):
         covariances = scatters / (n_each + strength)[:, None, None]
         roots = np.linalg.inv(np.linalg.cholesky(covariances))
         log_p = _log_densities(z, log_weights, means, roots)
-        log_sums = np.logaddexp.reduce(log_p, axis=1)
-        shares = np.exp(log_p - log_sums[:, None]) * weights[:, None]
-        if weights @ log_sums - last < TOL * n:
+        peaks = log_p.max(axis=1)
+        p = np.exp(log_p - peaks[:, None])
+        sums = p.sum(axis=1)
+        shares, value = p * (weights / sums)[:, None], weights @ (peaks + np.log(sums))
+        if value - last < TOL * n:
             break
-        last = weights @ log_sums
+        last = value
     return log_weights, means, roots
 
 

@@ -1,4 +1,8 @@
-"""All completions of the missing categories of rows, with the classes of their scores."""
+"""What rows may have been: completions of their categories, with the classes of their scores.
+
+Where these are many, draws take their place: from the network of the categories given the known
+scores by the class that suits the row best. They are weighted by what all classes say.
+"""
 
 from functools import cached_property
 
@@ -6,9 +10,13 @@ import numpy as np
 
 from sklearn_boltz.missing._completion import all_completions
 from sklearn_boltz.networks.location._gaussians import Scores
+from sklearn_boltz.networks.model._incomplete import SEED
+from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 
-# Completions of a row that are enumerated here at most, and those of all rows at once.
+# Completions of a row that are enumerated at most, and those of all rows at once.
 MOST_COMPLETIONS, CHUNK = 1024, 2**16
+# Draws that take their place, and the sweeps that lead to each.
+N_DRAWS, N_STEPS = 200, 50
 
 
 class Cloud:
@@ -17,85 +25,96 @@ class Cloud:
     Parameters
     ----------
     model : LocationModel
-    rows : ndarray of int
-    codes : ndarray of int of shape (n_rows, d)
-        Of these rows.
+    rows : ndarray of int of shape (n_rows,)
+    n_each : ndarray of int of shape (n_rows,)
+        How many completions each has.
+    states : ndarray of int64 of shape (n, d)
     z : ndarray of float64 of shape (n_rows, n_scores)
+    proposal : int, default=None
+        Of draws, the class that they are from; None for all completions.
 
     Attributes
     ----------
-    states : ndarray of int64 of shape (n, d)
     first : ndarray of int of shape (n_rows,)
         The first completion of each row.
-    log_sums : ndarray of float64 of shape (n_rows,)
-        ln of the summed weights of a row's completions.
     p : ndarray of float64 of shape (n, n_classes)
         The probabilities of completions and classes given what is observed.
+    log_sums : ndarray of float64 of shape (n_rows,)
+        ln of the summed weights of all completions of a row.
     """
 
-    def __init__(self, model, rows, codes, z):
-        states, order, n_each = all_completions(codes, codes < 0, model.network.n_values)
-        self.rows, self.states = rows[order], states.astype(np.int64)
+    def __init__(self, model, rows, n_each, states, z, proposal=None):
+        self.rows, self.states = rows, states
         self.first = np.cumsum(n_each) - n_each
-        self._owner = np.repeat(np.arange(len(order)), n_each)
-        x, gaussians = model.network.one_hot(self.states), model.gaussians
-        self._at, self._scores = x @ gaussians.slopes.T, Scores(z[order]).take(self._owner)
-        self._observed = [gaussians.observed(c, self._scores) for c in range(gaussians.n_classes)]
+        self._owner = np.repeat(np.arange(len(rows)), n_each)
+        gaussians, scores = model.gaussians, Scores(z).take(self._owner)
+        self._at = model.network.one_hot(states) @ gaussians.slopes.T
+        self._observed = [gaussians.observed(c, scores) for c in range(gaussians.n_classes)]
         log_p = np.column_stack([given.log_densities(self._at) for given in self._observed])
-        log_p += model.network.log_weight(self.states)[:, None]
+        log_weight = model.network.log_weight(states)[:, None]
+        self._log_joint = log_p + log_weight
+        log_p += log_weight if proposal is None else -log_p[:, [proposal]]
         peaks = np.maximum.reduceat(log_p.max(axis=1), self.first)
         p = np.exp(log_p - peaks[self._owner, None])
         sums = np.add.reduceat(p.sum(axis=1), self.first)
         self.p, self.log_sums = p / sums[self._owner, None], peaks + np.log(sums)
 
     @cached_property
-    def _of_states(self):
-        return self.p.sum(axis=1)
+    def _last(self):
+        return np.append(self.first[1:], len(self.states)) - 1
 
-    def category_probabilities(self, starts):
-        """p(x_j = a | what is observed) in the one-hot layout, (n_rows, Q)."""
-        found = np.zeros((len(self.rows), starts[-1]))
+    def add_categories(self, found, starts):
+        """Add p(x_j = a | what is observed) to lines of a table, one-hot."""
+        p, rows = self.p.sum(axis=1), self.rows[self._owner]
         for j, codes in enumerate(self.states.T):
-            np.add.at(found, (self._owner, starts[j] + codes), self._of_states)
-        return found
+            np.add.at(found, (rows, starts[j] + codes), p)
 
     def chosen(self, how, generator):
         """The most probable completion of each row and its class, or a draw of both."""
-        p, n_classes = self.p, self.p.shape[1]
-        if how == "sample":
-            up_to = np.cumsum(p.ravel())
-            starts = up_to[self.first * n_classes] - p[self.first, 0]
-            ends = up_to[np.append(self.first[1:], len(p)) * n_classes - 1]
-            level = starts + generator.random(len(starts)) * (ends - starts)
-            place = np.searchsorted(up_to, level, side="right")
-            last = np.append(self.first[1:], len(p)) * n_classes - 1
-            states, classes = np.divmod(np.clip(place, self.first * n_classes, last), n_classes)
-            return self.states[states], classes
-        order = np.lexsort((-self._of_states, self._owner))
-        states = order[self.first]
-        return self.states[states], p[states].argmax(axis=1)
+        if how != "sample":
+            log_p = np.logaddexp.reduce(self._log_joint, axis=1)
+            states = np.lexsort((-log_p, self._owner))[self.first]
+            return self.states[states], self._log_joint[states].argmax(axis=1)
+        n_classes, up_to = self.p.shape[1], np.cumsum(self.p.ravel())
+        first, last = self.first * n_classes, (self._last + 1) * n_classes - 1
+        start = up_to[first] - self.p[self.first, 0]
+        level = start + generator.random(len(first)) * (up_to[last] - start)
+        place = np.clip(np.searchsorted(up_to, level, side="right"), first, last)
+        states, classes = np.divmod(place, n_classes)
+        return self.states[states], classes
 
     def moments(self, c):
         """Means and variances of the scores given completions and a class."""
         return self._observed[c].means(self._at), self._observed[c].variances
 
 
-def clouds(model, codes, z):
-    """A generator of clouds, and the rows with too many completions.
+def are_large(n_values, codes):
+    """Which rows have too many completions to enumerate."""
+    sizes = np.where(codes < 0, n_values.astype(float), 1.0).prod(axis=1)
+    return sizes > MOST_COMPLETIONS
 
-    Parameters
-    ----------
-    model : LocationModel
-    codes : ndarray of int of shape (n, d)
-    z : ndarray of float64 of shape (n, n_scores)
 
-    Returns
-    -------
-    parts : iterator of Cloud
-    rest : ndarray of int
-    """
-    sizes = np.where(codes < 0, model.network.n_values.astype(float), 1.0).prod(axis=1)
-    few, rest = np.flatnonzero(sizes <= MOST_COMPLETIONS), np.flatnonzero(sizes > MOST_COMPLETIONS)
-    batch = np.floor(np.cumsum(sizes[few]) / CHUNK)
-    chunks = np.split(few, np.flatnonzero(np.diff(batch)) + 1) if len(few) else []
-    return (Cloud(model, rows, codes[rows], z[rows]) for rows in chunks), rest
+def enumerated(model, codes, z, which):
+    """Yield clouds of all completions of some rows, not too many at once."""
+    rows, n_values = np.flatnonzero(which), model.network.n_values
+    sizes = np.where(codes[rows] < 0, n_values, 1).prod(axis=1)
+    batch = (np.cumsum(sizes) - 1) // CHUNK
+    for some in np.split(rows, np.flatnonzero(np.diff(batch)) + 1) if len(rows) else ():
+        states, order, n_each = all_completions(codes[some], codes[some] < 0, n_values)
+        yield Cloud(model, some[order], n_each, states.astype(np.int64), z[some[order]])
+
+
+def drawn(model, row, codes, z):
+    """A cloud of draws for a single row, with random numbers that are the same for every row."""
+    z, generator = z[None], np.random.default_rng(SEED)
+    parts = [part for c in range(model.gaussians.n_classes) for part in model.given(c, z)]
+    # How well the scores suit a class, where each missing category is as likely as any other.
+    known = np.repeat(codes >= 0, model.network.n_values)
+    x = model.network.one_hot(codes[None]).toarray()[0] + ~known / np.repeat(
+        model.network.n_values, model.network.n_values
+    )
+    place = int(np.argmax([part.constant[0] + x @ part.fields[0] for part in parts]))
+    tiled = np.tile(codes, (N_DRAWS, 1))
+    chains = gibbs_complete(parts[place].of_row(0), tiled, N_STEPS, generator)
+    n_each = np.array([N_DRAWS])
+    return Cloud(model, np.array([row]), n_each, chains.codes.astype(np.int64), z, place)

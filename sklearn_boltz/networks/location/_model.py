@@ -5,8 +5,7 @@ With the known scores z_o of a row and r = z_o - a_o, each class adds to the log
     -½ (r - B_o x)ᵀ P (r - B_o x),  P = Σ_oo⁻¹,
 
 which is quadratic in x. So the categories given numbers are a network of pairs, too: its fields
-are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o. Where a row has few completions of its
-categories, they are enumerated all the same.
+are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o.
 """
 
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz.networks.location._clouds import clouds
+from sklearn_boltz.networks.location._clouds import are_large, drawn, enumerated
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._gauge import column_of_state
@@ -51,7 +50,7 @@ class LocationModel:
     """Categories and numbers of rows.
 
     Rows are codes, (n, d) integers with -1 for a missing category, and scores, (n, n_scores) with
-    NaN for one that is not known. `base` are the intercepts of independent columns.
+    NaN for one that is not known.
 
     Parameters
     ----------
@@ -82,20 +81,19 @@ class LocationModel:
             yield Part(rows, network, fields[rows], constant[rows])
 
     def log_sums(self, codes, z, base):
-        """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row."""
-        found, (parts, rest) = np.empty(len(codes)), clouds(self, codes, z)
-        for cloud in parts:
-            found[cloud.rows] = cloud.log_sums
-        if len(rest):
-            found[rest] = logsumexp(self._class_log_sums(codes[rest], z[rest], base), axis=1)
-        return found
+        """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row.
 
-    def _class_log_sums(self, codes, z, base):
-        """The same by each class, (n, n_classes), without enumeration of all states."""
-        found = np.empty((len(codes), self.gaussians.n_classes))
-        for c in range(found.shape[1]):
-            for part in self.given(c, z):
-                found[part.rows, c] = self._sums(part, codes[part.rows], base)
+        `base` are the intercepts of independent columns.
+        """
+        found, is_large = np.empty(len(codes)), are_large(self.network.n_values, codes)
+        for cloud in enumerated(self, codes, z, ~is_large):
+            found[cloud.rows] = cloud.log_sums
+        large = np.flatnonzero(is_large)
+        by_class = np.empty((len(large), self.gaussians.n_classes))
+        for c in range(by_class.shape[1]) if len(large) else ():
+            for part in self.given(c, z[large]):
+                by_class[part.rows, c] = self._sums(part, codes[large[part.rows]], base)
+        found[large] = logsumexp(by_class, axis=1)
         return found
 
     def _sums(self, part, codes, base):
@@ -112,61 +110,38 @@ class LocationModel:
                 result[rows] += part.network.joint(codes[rows], fields, group).log_partition()
         return result
 
-    def _class_shares(self, codes, z, base):
-        """The probabilities of the classes given what is observed, (n, n_classes)."""
-        if self.gaussians.n_classes == 1:
-            return np.ones((len(codes), 1))
-        log_sums = self._class_log_sums(codes, z, base)
-        return np.exp(log_sums - logsumexp(log_sums, axis=1, keepdims=True))
-
-    def class_counts(self, codes, z, base, n, generator):
+    def class_counts(self, codes, z, n, generator):
         """How many of n draws given a row, (1, d) and (1, n_scores), are of each class."""
         shares = np.exp(self.gaussians.log_weights)
         if not np.isnan(z).all():
-            shares = self._class_shares(codes, z, base)[0]
+            (cloud,) = self._clouds(codes, z)
+            shares = cloud.p.sum(axis=0)
         return generator.multinomial(n, shares / shares.sum())
 
     # Missing cells given the others.
 
-    def category_probabilities(self, codes, z, base):
+    def _clouds(self, codes, z):
+        """The completions of all rows; of those that have many, draws."""
+        is_large = are_large(self.network.n_values, codes)
+        yield from enumerated(self, codes, z, ~is_large)
+        for row in np.flatnonzero(is_large):
+            yield drawn(self, row, codes[row], z[row])
+
+    def category_probabilities(self, codes, z):
         """p(x_j = a | what is observed) of missing categories in the one-hot layout, (n, Q)."""
-        found, (parts, rest) = (
-            np.empty((len(codes), self.network.starts[-1])),
-            clouds(self, codes, z),
-        )
-        for cloud in parts:
-            found[cloud.rows] = cloud.category_probabilities(self.network.starts)
-        if len(rest):
-            codes, z, total = codes[rest], z[rest], 0.0
-            shares = self._class_shares(codes, z, base)
-            for c in range(self.gaussians.n_classes):
-                p = np.empty((len(codes), found.shape[1]))
-                for part in self.given(c, z):
-                    p[part.rows] = _marginals(part, codes[part.rows])
-                total = total + shares[:, [c]] * p
-            found[rest] = total
+        found = np.zeros((len(codes), self.network.starts[-1]))
+        for cloud in self._clouds(codes, z):
+            cloud.add_categories(found, self.network.starts)
         return found
 
-    def complete(self, codes, z, base, how, n_steps, generator):
+    def complete(self, codes, z, how, generator):
         """The missing categories and scores of rows: the most probable ones, or a draw.
 
         Of the scores, the former are the means given these categories and the most probable class.
         """
         codes, z, classes = codes.copy(), z.copy(), np.empty(len(codes), dtype=np.intp)
-        parts, rest = clouds(self, codes, z)
-        for cloud in parts:
+        for cloud in self._clouds(codes.copy(), z):
             codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
-        if len(rest):
-            shares = self._class_shares(codes[rest], z[rest], base)
-            classes[rest] = shares.argmax(axis=1)
-            if how == "sample":
-                uniform = generator.random(len(rest))
-                classes[rest] = (np.cumsum(shares, axis=1)[:, :-1] <= uniform[:, None]).sum(axis=1)
-            for c in np.unique(classes[rest]):
-                own = rest[classes[rest] == c]
-                for part in self.given(c, z[own]):
-                    rows = own[part.rows]
-                    codes[rows] = _filled(part, codes[rows], how, n_steps, generator)
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
             z[own] = self.complete_scores(c, codes[own], z[own], how, generator)
@@ -178,65 +153,14 @@ class LocationModel:
         given = self.gaussians.observed(c, Scores(z))
         return given.sample(at, generator) if how == "sample" else given.means(at)
 
-    def expectation(self, codes, z, base, figures, n_figures):
+    def expectation(self, codes, z, figures, n_figures):
         """Means of figures given what is observed, (n, n_figures).
 
-        `figures` has codes without gaps, and means and variances of the scores given these. Rows
-        with many completions have draws, with random numbers that are the same for every row.
+        `figures` has codes without gaps, and means and variances of the scores given these.
         """
-        found, (parts, rest) = np.zeros((len(codes), n_figures)), clouds(self, codes, z)
-        for cloud in parts:
+        found = np.zeros((len(codes), n_figures))
+        for cloud in self._clouds(codes, z):
             for c in range(self.gaussians.n_classes):
                 values = cloud.p[:, [c]] * figures(cloud.states, *cloud.moments(c))
                 found[cloud.rows] += np.add.reduceat(values, cloud.first)
-        shares = self._class_shares(codes[rest], z[rest], base) if len(rest) else []
-        for row, of_classes in zip(rest, shares, strict=True):
-            for c, share in enumerate(of_classes):
-                states, moments = self._draws(c, codes[[row]], z[[row]])
-                found[row] += share * figures(states, *moments).mean(axis=0)
         return found
-
-    def _draws(self, c, codes, z):
-        """Completions of a row by class c, and means and variances of the scores given these."""
-        generator = np.random.default_rng(_incomplete.SEED)
-        (part,) = self.given(c, z)
-        tiled, n_steps = np.tile(codes, (N_DRAWS, 1)), _incomplete.N_STEPS
-        states = _incomplete.impute(part.of_row(0), tiled, "sample", n_steps, generator)
-        states = states.astype(np.int64)
-        at = self.network.one_hot(states) @ self.gaussians.slopes.T
-        given = self.gaussians.observed(c, Scores(np.repeat(z, N_DRAWS, axis=0)))
-        return states, (given.means(at), given.variances)
-
-
-def _marginals(part, codes):
-    """p(x_j = a | the observed) in the one-hot layout, by one class."""
-    network, result = part.network, np.empty(part.fields.shape)
-    for rows, groups in _incomplete.parts(network, codes):
-        if groups is None:
-            for i in rows:
-                log_p = _incomplete.log_conditionals(part.of_row(i), codes[i : i + 1])
-                result[i] = np.exp(log_p[0])
-            continue
-        fields = network.value_fields(codes[rows]) + part.fields[rows]
-        for group in groups:
-            joint = network.joint(codes[rows], fields, group)
-            for place, j in enumerate(joint.columns):
-                fields[:, network.starts[j] : network.starts[j + 1]] = joint.log_marginal(place)
-        result[rows] = np.exp(network.log_softmax(fields))
-    return result
-
-
-def _filled(part, codes, how, n_steps, generator):
-    """Codes of rows without gaps."""
-    filled, network = codes.copy(), part.network
-    for rows, groups in _incomplete.parts(network, codes):
-        if groups is None:
-            for i in rows:
-                args = codes[i : i + 1], how, n_steps, generator
-                filled[i] = _incomplete.impute(part.of_row(i), *args)[0]
-            continue
-        fields = network.value_fields(codes[rows]) + part.fields[rows]
-        for group in groups:
-            joint = network.joint(codes[rows], fields, group)
-            filled[np.ix_(rows, group)] = joint.reduced(how, generator, np.arange(len(rows)))
-    return filled
