@@ -71,6 +71,7 @@ from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
+from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location._classes import fit_best, fit_classes
 from sklearn_boltz.networks.location._completed import completed

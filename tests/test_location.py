@@ -27,6 +27,7 @@ from private import (
     fit_best,
     fit_classes,
     fit_one,
+    location_clouds,
     location_fit,
 )
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -338,6 +339,29 @@ def test_rows_with_gaps_by_enumeration(n_classes):
             (best, _), (_, mean) = max(found.items(), key=lambda item: item[1][0])
             assert tuple(filled[i]) == best
             assert_allclose(scores[i], mean, atol=1e-9)
+
+
+def test_rows_with_many_completions_have_draws(monkeypatch):
+    """Here, those with more than one; 100 rows of 200 draws, whose mean error is near 0.
+
+    An error beyond 4.5 sd of the mean of 600 shares or more would be one in 100,000.
+    """
+    model = small_model(2)
+    codes, z = categories_and_scores(100, missing=0.5)
+    exact = model.category_probabilities(codes, z)
+    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    log_sums = model.log_sums(codes, z, np.zeros(6))
+    monkeypatch.setattr(location_clouds, "MOST_COMPLETIONS", 1)
+    found = model.category_probabilities(codes, z)
+    missing = np.repeat(codes < 0, 3, axis=1)
+    assert np.abs(found - exact)[missing].mean() < 0.04 and (found - exact)[~missing].max() < 1e-12
+    drawn = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    assert np.abs(drawn - means).mean() < 0.1
+    assert_allclose(model.log_sums(codes, z, np.zeros(6)), log_sums, rtol=1e-9)
+    again = model.category_probabilities(codes[50:], z[50:])
+    assert_array_equal(again, found[50:])
+    filled, scores = model.complete(codes, z, "mode", None)
+    assert (filled >= 0).all() and np.isfinite(scores).all()
 
 
 def test_draws_of_categories_given_scores():

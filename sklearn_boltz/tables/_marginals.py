@@ -15,6 +15,9 @@ MAX_ITER, TOL = 200, 1e-5
 # A value of so many rows that it is an atom of bins is a heap if it has less than this times the
 # cells of the two values on either side, on average.
 SPIKE = 10
+# It has no more than this share of all, which have so many different values at least: the scores of
+# heaps are those of their middles.
+MOST_OF_HEAP, LEAST_VALUES = 0.25, 16
 
 
 def scaled(x, shift):
@@ -32,8 +35,12 @@ def spikes(numbers, weights, bins):
     mass, atoms, heaps = np.bincount(where, weights), [], []
     for k in np.searchsorted(values, bins.atoms):
         around = [i for i in (k - 2, k - 1, k + 1, k + 2) if 0 <= i < len(values)]
-        if bins.is_whole or len(around) < 3 or mass[k] >= SPIKE * mass[around].mean():
+        is_spike = len(values) < LEAST_VALUES or len(around) < 3
+        is_spike |= mass[k] >= SPIKE * mass[around].mean() if len(around) else True
+        is_spike |= mass[k] > MOST_OF_HEAP * mass.sum()
+        if is_spike:
             atoms.append(values[k])
+        if is_spike or bins.is_whole:  # whole numbers are points anyway
             continue
         below = values[k - 1] if k else 2 * values[k] - values[k + 1]
         above = values[k + 1] if k + 1 < len(values) else 2 * values[k] - values[k - 1]
