@@ -134,7 +134,7 @@ class Table:
         -------
         log_density : ndarray of float64 of shape (n_samples,)
         """
-        total = np.zeros(X.shape[0])
+        total = np.zeros(len(X))
         for j, (column, (_, cells)) in enumerate(zip(self.columns, columns_of(X), strict=True)):
             if column.bins is None:
                 continue
