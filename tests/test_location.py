@@ -30,7 +30,7 @@ from private import (
     location_clouds,
     location_fit,
 )
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCORED = [
@@ -630,3 +630,59 @@ def test_dates():
     assert (drawn["seen"] > seen[25]).mean() > 0.6
     given = model.sample(5, random_state=0, given={"seen": seen[50]})
     assert (given["seen"] == seen[50]).all()
+
+
+def test_sparse_networks_have_scores_but_no_terms_with_them():
+    class Sparse(SparseFVBM):
+        _numbers = "location"
+
+    X = wages(100)
+    assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
+    with pytest.raises(ValueError, match="max_order at 2"):
+        Sparse(max_order=3).fit(X)
+
+
+def test_an_interrupted_fit_of_numbers_changes_nothing(monkeypatch):
+    X = wages(60)
+    model = Location().fit(X)
+    before = model.score_samples(X)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(location_fit, "_regress", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X.iloc[:40])
+    assert_array_equal(model.score_samples(X), before)
+
+
+def test_mixtures_of_bins_and_scores():
+    X = wages(150)
+    mixture = BoltzmannMixture(
+        [("bins", FVBMPseudoLikelihood()), ("scores", Location())], random_state=0
+    ).fit(X)
+    parts = np.column_stack([part.score_samples(X) for part in mixture.estimators_])
+    expected = logsumexp(parts, axis=1, b=mixture.weights_)
+    assert_allclose(mixture.score_samples(X), expected, rtol=1e-9)
+    assert_possible(mixture.impute(with_gaps(X), how="sample", random_state=0))
+
+
+def test_few_values_are_categories():
+    """As of bins: numbers that are all atoms have no scores."""
+    X = pd.DataFrame({"x": np.arange(60) % 5 / 2, "y": np.random.default_rng(0).normal(size=60)})
+    model = Location().fit(X)
+    assert model.n_values_.tolist() == [5, 1]
+
+
+def test_heaps_of_whole_numbers_sum_to_one_within_six_per_cent():
+    """Where they depend on another number, in coarse cells: the midpoint rule."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    years = np.floor(np.exp(1.5 + 0.8 * x + 0.5 * rng.normal(size=400)))
+    X = pd.DataFrame({"x": x, "years": years})
+    model = Location().fit(X)
+    for i in range(10):
+        row = X.iloc[[i]]
+        each = pd.concat([row] * 5000).assign(years=np.arange(-200.0, 4800))
+        total = logsumexp(model.score_samples(each))
+        assert abs(total - model.score_samples(row.assign(years=np.nan))[0]) < 0.06

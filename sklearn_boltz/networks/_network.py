@@ -101,6 +101,11 @@ class Network(Drawing, Likelihoods):
             batches = as_batches(X, sample_weight)
             rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
+            if rows.scores and getattr(self, "max_order", 2) > 2:
+                raise ValueError(
+                    f"{type(self).__name__}: terms of three columns are for tables without normal "
+                    "scores of numbers. Leave max_order at 2, or take numbers in bins."
+                )
             self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
             if rows.scores:
