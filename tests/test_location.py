@@ -268,7 +268,8 @@ def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
     codes, z = categories_and_scores()
     path = []
     monkeypatch.setattr(location_fit, "TOL", 1e-7)
-    fit_one(completed(small_network(), codes, z, np.ones(len(z))), 1.0, path)
+    (rows,) = completed(small_network(), codes, [z], np.ones(len(z)))
+    fit_one(rows, 1.0, path)
     assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()
 
 
@@ -287,7 +288,7 @@ def test_a_regression_on_categories_is_found():
 def test_more_columns_than_rows():
     z = some_scores(8, 30)
     z[3, 4] = np.nan
-    _, gaussians = fit_best([(without_categories(z), 0.0)])
+    _, gaussians = fit_best([without_categories(z)], [0.0])
     assert (np.linalg.eigvalsh(gaussians.covariances) > 0).all()
 
 

@@ -2,8 +2,9 @@
 
 Three quarters of the rows to learn, the others to score, `--seeds` partitions. Networks take
 numbers by bins, by normal scores with one Gaussian, or with as many as held-out rows ask for; the
-mixture is one of the first and the last. `GaussianMixture` has 1 to 10 components by BIC,
-`KernelDensity` the bandwidth of a cross-validation, both of standardised numbers. Columns with
+mixture is one of the first and the last. `GaussianMixture` has 1 to 10 components by BIC, and the
+one of three regularisations that is best on the held-out rows; `KernelDensity` the bandwidth of a
+cross-validation; both of standardised numbers. Columns with
 words or a few values are categories: their probabilities are those of a network of these columns,
 times the rivals' density of the numbers, given these with one-hot columns or independent of them:
 what is better on the held-out rows.
@@ -15,6 +16,7 @@ between this value and its neighbours, so that they too have a probability.
 
 from itertools import pairwise
 
+import _path  # noqa: F401
 import numpy as np
 from _common import make_parser, print_table, report, run_script, unconverged_is_fine
 from _data import MissingData, load_mixed, load_numbers
@@ -30,6 +32,8 @@ SETS = ("iris", "wine", "diabetes", "breast_cancer", "wage")
 # A column with fewer different values than this is one of categories, and a value with a greater
 # share of the rows an atom, as in `sklearn_boltz.tables`.
 FEW, ATOM = 9, 0.1
+# What `GaussianMixture` adds to variances.
+REGULARISATIONS = (1e-6, 1e-3, 1e-2)
 
 
 class Location(FVBMPseudoLikelihood):
@@ -84,24 +88,28 @@ def of_rivals(train, test):
 
 def densities(A, B, k):
     """Scores of the first k columns of the rows B given the others, by models of the rows A."""
-    d, reg = A.shape[1], 1e-6 if A.shape[1] == k else 1e-3
-    mixture = min(
-        (GaussianMixture(n, reg_covar=reg, random_state=0).fit(A) for n in range(1, 11)),
-        key=lambda mixture: mixture.bic(A),
-    )
     search = GridSearchCV(KernelDensity(), {"bandwidth": np.logspace(-1.5, 0.5, 25)}, cv=5)
     kernels = search.fit(A).best_estimator_
-    found = {"GaussianMixture": mixture.score_samples(B), "KernelDensity": kernels.score_samples(B)}
-    if d > k:  # less the density of the categories alone
-        rest = GaussianMixture(mixture.n_components)
-        rest.weights_, rest.means_ = mixture.weights_, mixture.means_[:, k:]
-        rest.precisions_cholesky_ = np.array([
-            np.linalg.inv(np.linalg.cholesky(c[k:, k:])).T for c in mixture.covariances_
-        ])  # fmt: skip
-        found["GaussianMixture"] -= rest.score_samples(B[:, k:])
+    of_kernels = kernels.score_samples(B)
+    if A.shape[1] > k:  # less the density of the categories alone
         rest = KernelDensity(bandwidth=kernels.bandwidth_).fit(A[:, k:])
-        found["KernelDensity"] -= rest.score_samples(B[:, k:])
-    return found
+        of_kernels = of_kernels - rest.score_samples(B[:, k:])
+    mixtures = [of_gaussians(A, B, k, reg) for reg in REGULARISATIONS]
+    return {"GaussianMixture": max(mixtures, key=np.mean), "KernelDensity": of_kernels}
+
+
+def of_gaussians(A, B, k, reg):
+    """The same by a mixture of Gaussians whose number BIC chooses."""
+    mixtures = (GaussianMixture(n, reg_covar=reg, random_state=0).fit(A) for n in range(1, 11))
+    mixture = min(mixtures, key=lambda mixture: mixture.bic(A))
+    if A.shape[1] == k:
+        return mixture.score_samples(B)
+    rest = GaussianMixture(mixture.n_components)
+    rest.weights_, rest.means_ = mixture.weights_, mixture.means_[:, k:]
+    rest.precisions_cholesky_ = np.array([
+        np.linalg.inv(np.linalg.cholesky(c[k:, k:])).T for c in mixture.covariances_
+    ])  # fmt: skip
+    return mixture.score_samples(B) - rest.score_samples(B[:, k:])
 
 
 def log_width(train, test):

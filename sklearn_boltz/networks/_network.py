@@ -224,11 +224,9 @@ class Network(Drawing, Likelihoods):
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
         network = self._model().potts()
-        candidates = [
-            (completed(network, rows.codes, scores.z, rows.weights), scores.log_slope)
-            for scores in rows.scores
-        ]
-        place, self._gaussians = fit_best(candidates)
+        z, log_slopes = [s.z for s in rows.scores], [s.log_slope for s in rows.scores]
+        candidates = completed(network, rows.codes, z, rows.weights)
+        place, self._gaussians = fit_best(candidates, log_slopes)
         self._table = rows.scores[place].table
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):

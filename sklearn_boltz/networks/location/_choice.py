@@ -29,7 +29,7 @@ class Choice(NamedTuple):
 
 def filled_residuals(rows, one):
     """z - B x of the most probable completion of each row, unknown scores drawn; and weights."""
-    shares, _ = rows.shares(one)
+    shares, _ = rows.shares(one.of_classes(rows.z), rows.x @ one.slopes.T)
     order = np.lexsort((-shares[:, 0], rows.owner))
     best = order[np.diff(rows.owner[order], prepend=-1) != 0]
     at, z = rows.x[best] @ one.slopes.T, Scores(rows.z.values[best])

@@ -16,6 +16,8 @@ from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 MAX_ROUNDS, TUNED_ROUNDS, TOL = 200, 10, 1e-4
 # λ at most, per row: with this, no category matters.
 MOST_RIDGE = 1e6
+# Entries of a part of a matrix that is not sparse.
+CHUNK = 2**22
 
 
 class Rows(NamedTuple):
@@ -46,9 +48,13 @@ class Rows(NamedTuple):
         """Rows without unknown categories."""
         return cls(x, Scores(z), weights, np.arange(len(z)), np.zeros(len(z)))
 
-    def shares(self, gaussians):
-        """How much each completion counts by each class, and the log-likelihood of all rows."""
-        log_p = gaussians.log_densities(self.x, self.z) + self.log_prior[:, None]
+    def shares(self, observed, at):
+        """How much each completion counts by each class, and the log-likelihood of all rows.
+
+        `observed` are the known scores by each class, and `at` is B x.
+        """
+        log_p = np.column_stack([given.log_densities(at) for given in observed])
+        log_p += self.log_prior[:, None]
         own = logsumexp(log_p, axis=1)
         first = np.flatnonzero(np.diff(self.owner, prepend=-1))
         peaks = np.maximum.reduceat(own, first)
@@ -112,7 +118,8 @@ def fit_one(rows, strength, path=None):
     )
     prior, last = Prior(1.0, strength, np.diag(scale)), -np.inf
     for n_rounds in range(MAX_ROUNDS):
-        shares, log_likelihood = rows.shares(current)
+        given, at = current.observed(0, rows.z), rows.x @ current.slopes.T
+        shares, log_likelihood = rows.shares([given], at)
         is_tuned = n_rounds >= TUNED_ROUNDS
         value = log_likelihood + prior.log_density(current)
         if is_tuned and path is not None:
@@ -120,17 +127,16 @@ def fit_one(rows, strength, path=None):
         if is_tuned and value - last < TOL * shares.sum():
             break
         last = value if is_tuned else -np.inf
-        current, prior = _regress(rows, shares[:, 0], current, prior, is_tuned)
+        completed = given.means(at), given.mean_spread(shares[:, 0])
+        current, prior = _regress(rows.x, *completed, shares[:, 0], current, prior, is_tuned)
     return current
 
 
-def _regress(rows, shares, current, prior, is_tuned):
+def _regress(x, z, spread, shares, current, prior, is_tuned):
     """One round: a regression of the completed scores, and λ from the last one."""
-    given = current.observed(0, rows.z)
-    z = given.means(rows.x @ current.slopes.T)
-    n, x = shares.sum(), rows.x
+    n = shares.sum()
     mean_x, mean_z = x.T @ shares / n, shares @ z / n
-    moment = (x.T @ (x * shares[:, None])).toarray() - n * np.outer(mean_x, mean_x)
+    moment = _second_moments(x, shares) - n * np.outer(mean_x, mean_x)
     cross = x.T @ (shares[:, None] * (z - mean_z))
     eigenvalues, vectors = np.linalg.eigh(moment)
     eigenvalues = np.maximum(eigenvalues, 0)
@@ -139,13 +145,22 @@ def _regress(rows, shares, current, prior, is_tuned):
         ridge = _evidence(eigenvalues, current, ridge, n)
     slopes = ((vectors / (eigenvalues + ridge)) @ (vectors.T @ cross)).T
     residuals = z - mean_z - x @ slopes.T + slopes @ mean_x
-    scatter = (residuals * shares[:, None]).T @ residuals + given.mean_spread(shares)
+    scatter = (residuals * shares[:, None]).T @ residuals + spread
     scatter += ridge * slopes @ slopes.T + prior.strength * prior.target
     covariance = symmetric(scatter / (n + prior.strength))
     intercept = mean_z - slopes @ mean_x
     return Gaussians(np.zeros(1), intercept[None], slopes, covariance[None]), prior._replace(
         ridge=ridge
     )
+
+
+def _second_moments(x, weights):
+    """xᵀ w x, some rows at a time: matrices of numbers are faster than sparse ones."""
+    total, step = np.zeros((x.shape[1],) * 2), max(1, CHUNK // max(x.shape[1], 1))
+    for start in range(0, x.shape[0], step):
+        part = x[start : start + step].toarray()
+        total += (part * weights[start : start + step, None]).T @ part
+    return total
 
 
 def _evidence(eigenvalues, current, ridge, n):

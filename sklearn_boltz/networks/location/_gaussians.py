@@ -10,8 +10,6 @@ from functools import cached_property
 import numpy as np
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-# Entries of matrices of many rows that are in memory at once.
-CHUNK = 2**22
 
 
 class Gaussians:
@@ -52,8 +50,11 @@ class Gaussians:
         z : Scores of n rows
         """
         at = x @ self.slopes.T
-        classes = range(self.n_classes)
-        return np.column_stack([self.observed(c, z).log_densities(at) for c in classes])
+        return np.column_stack([given.log_densities(at) for given in self.of_classes(z)])
+
+    def of_classes(self, z):
+        """`observed` of each class."""
+        return [self.observed(c, z) for c in range(self.n_classes)]
 
     def observed(self, c, z):
         """What the known scores of rows say by one of the Gaussians."""
@@ -88,9 +89,16 @@ class Scores:
     def __len__(self):
         return len(self.values)
 
+    @cached_property
+    def by_pattern(self):
+        """The rows in the order of their patterns, and where each pattern ends."""
+        order = np.argsort(self.which, kind="stable")
+        return order, np.cumsum(np.bincount(self.which, minlength=len(self.patterns)))
+
     def take(self, rows):
         """Those of some rows, perhaps more than once."""
         other = copy(self)
+        vars(other).pop("by_pattern", None)
         other.values, other.known = self.values[rows], self.known[rows]
         other.which = self.which[rows]
         return other
@@ -134,11 +142,12 @@ class Observed:
         """P r of each row."""
         if len(self.precisions) == 1:
             return residuals @ self.precisions[0]
-        found, step = np.empty_like(residuals), max(1, CHUNK // self.covariance.size)
-        for start in range(0, len(found), step):
-            part = slice(start, start + step)
-            matrices = self.precisions[self.which[part]]
-            found[part] = (matrices @ residuals[part, :, None])[:, :, 0]
+        order, ends = self.z.by_pattern
+        ordered, found, start = residuals[order], np.empty_like(residuals), 0
+        for precision, end in zip(self.precisions, ends, strict=True):
+            ordered[start:end] = ordered[start:end] @ precision
+            start = end
+        found[order] = ordered
         return found
 
     def log_densities(self, at):
