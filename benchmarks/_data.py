@@ -5,6 +5,7 @@ address for it. What is in neither place raises `MissingData`.
 """
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -180,3 +181,18 @@ def load_classes(name, folder):
         return data.data, data.target.to_numpy().astype(str)
     table = load_table(name, folder)
     return table.drop(columns=source), table[source].to_numpy().astype(str)
+
+
+def load_numbers(name):
+    """A table of numbers of scikit-learn, as a data frame, without its target."""
+    from sklearn import datasets
+
+    return getattr(datasets, f"load_{name}")(as_frame=True).data
+
+
+def load_mixed(name, folder):
+    """A table of words and numbers, from a file of values separated by commas."""
+    path = Path(folder or "") / "mixed" / f"{name}.csv.gz"
+    if not path.exists():
+        raise MissingData(f"there is no {path}; give its folder by --data")
+    return pd.read_csv(path)

@@ -285,6 +285,8 @@ class BaseBoltzmann(
     _takes_signs = False
     # Whether numbers that are no codes are put into bins.
     _bins_numbers = False
+    # The kinds of numbers that have normal scores beside the codes instead.
+    _scored_kinds = ()
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
@@ -386,7 +388,8 @@ class BaseBoltzmann(
         if not binned.any():
             return table
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        return table.with_bins(X, binned, weights, self._most_bins(table, binned))
+        scored = binned & np.isin(names, self._scored_kinds)
+        return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
 
     def _are_listed(self, kinds):
         """Whether the values of a column are listed; of no other kind may batches be.
@@ -530,7 +533,7 @@ class BaseBoltzmann(
         are names of the bins.
         """
         check_is_fitted(self)
-        return [column.categories for column in self._table.columns]
+        return [column.values for column in self._table.columns]
 
     def _labels(self, j, values):
         """The values of a column as the training table has them; for numbers, those given.
@@ -575,11 +578,10 @@ class BaseBoltzmann(
         is_code = table.header is not None or table.dtype is None
         if not is_code and not table.is_word.any():
             return np.full(len(table.columns), -1)
-        numbers = n_values if is_code else -1
-        # There is a bin for every number, and a list of values is complete.
-        numbers = np.where(table.is_binned | table.is_listed, -1, numbers)
-        found = table.is_word & ~table.is_binned & ~table.is_listed
-        return np.where(found, table.n_categories, numbers)
+        # There is a code for every number, and a list of values is complete.
+        is_known = table.is_binned | table.is_scored | table.is_listed
+        numbers = np.where(is_known, -1, n_values if is_code else -1)
+        return np.where(table.is_word & ~is_known, table.n_categories, numbers)
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.
@@ -616,9 +618,10 @@ class BaseBoltzmann(
         return log_probability + added
 
     def _given_numbers(self, given):
-        """The given values of columns of numbers in bins, by the numbers of the columns."""
+        """The given values of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        return {j: value for j, value in found.items() if self._table.is_binned[j]}
+        is_number = self._table.is_binned | self._table.is_scored
+        return {j: value for j, value in found.items() if is_number[j]}
 
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
@@ -639,9 +642,9 @@ class BaseBoltzmann(
         places = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            bins, legal = self._table.columns[j].bins, self._labels(j, values(j))
+            legal = self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            if bins is not None:
+            if self._table.is_binned[j] or self._table.is_scored[j]:
                 place = self._table.columns[j].bin_of(value)
             if j in places or not len(place):
                 problem = (

@@ -71,6 +71,14 @@ from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
+from sklearn_boltz.networks.location import _clouds as location_clouds
+from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location._classes import fit_best, fit_classes
+from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import Rows as LocationRows
+from sklearn_boltz.networks.location._fit import fit_one
+from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
@@ -307,6 +315,7 @@ from sklearn_boltz.tables._batches import (
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._headers import Header
+from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, has_numbers_only, learn_table
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli

@@ -34,6 +34,7 @@ FLOORS = {
     "networks": [
         "sampling",
         "model",
+        "location",
         "training",
         "higher_order",
         "categorical",

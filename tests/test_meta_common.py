@@ -28,8 +28,8 @@ from sklearn_boltz import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="number")
-SELECTED = SparseFVBM(alpha=0.1, columns="number")
+NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="binned")
+SELECTED = SparseFVBM(alpha=0.1, columns="binned")
 # scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
 OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"
 
@@ -44,7 +44,7 @@ def not_promised(estimator):
 @parametrize_with_checks([
     BoltzmannClassifier(),
     BoltzmannClassifier(NETWORK),
-    BoltzmannImputer(SDCPRBM(3, max_iter=2, columns="number")),
+    BoltzmannImputer(SDCPRBM(3, max_iter=2, columns="binned")),
     BoltzmannImputer(NETWORK, how="mean"),
     BoltzmannMixture([("selected", SELECTED), ("pairs", NETWORK)]),
     BoltzmannOutlierDetector(),

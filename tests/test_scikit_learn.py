@@ -45,9 +45,9 @@ class MaximumEntropy(sklearn_boltz.MaximumEntropy):
 
 
 # Any number goes into a bin. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
-OF_NUMBERS = [clone(e).set_params(columns="number") for e in DENSITIES[:-1]]
+OF_NUMBERS = [clone(e).set_params(columns="binned") for e in DENSITIES[:-1]]
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
-SOLVERS = [FSLLDensity(solver="greedy", columns="number")]
+SOLVERS = [FSLLDensity(solver="greedy", columns="binned")]
 # A parameter with a good and a bad value, for the searches.
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
@@ -102,27 +102,27 @@ MACHINE = {
     "unseen": ["smooth", "error", "missing"], "track_likelihood": [False, True],
 }  # fmt: skip
 UNITS = {
-    "columns": ["number", "gaussian"],
+    "columns": ["binned", "gaussian"],
     "hidden": ["bernoulli", ("categorical", 3)],
     "n_components": [1, 4],
     "transform_temperature": [0.5, 1.0],
 }
 FIELDS = {"order": [1, 2], "damping": [0.0, 0.5], "tap_max_iter": [3, 10], "penalty": [None, "l2"]}
-SHORT = {"max_iter": 3, "columns": "number", "random_state": 0}
+SHORT = {"max_iter": 3, "columns": "binned", "random_state": 0}
 
 
 def parts():
     return [
-        FSLLDensity(columns="number"),
-        FVBMPseudoLikelihood(alpha=0.1, columns="number"),
-        SDCPRBM(3, max_iter=2, columns="number", random_state=0),
+        FSLLDensity(columns="binned"),
+        FVBMPseudoLikelihood(alpha=0.1, columns="binned"),
+        SDCPRBM(3, max_iter=2, columns="binned", random_state=0),
     ]
 
 
 # Of each class, an estimator and what is drawn.
 DRAWN = [
-    (FSLLDensity(columns="number"), TERMS),
-    (FVBMPseudoLikelihood(columns="number"), PAIRS),
+    (FSLLDensity(columns="binned"), TERMS),
+    (FVBMPseudoLikelihood(columns="binned"), PAIRS),
     (
         SDCPRBM(4, **SHORT),
         {**MACHINE, **UNITS, "sampler": ["gibbs", "tempered"], "n_inner": [1, 3],
@@ -134,13 +134,13 @@ DRAWN = [
         {**MACHINE, **FIELDS, "output_layer": ["all", 0, -1]},
     ),
     (
-        InfiniteRBM(max_components=2, n_model_samples=20, columns="number", random_state=0),
+        InfiniteRBM(max_components=2, n_model_samples=20, columns="binned", random_state=0),
         {"mode": ["plain", "safeguarded", "corrective"], "early_stopping": [False, True],
          "unseen": ["smooth", "error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
     ),
     (
         RBMClassifier(4, early_stopping=False, **SHORT),
-        {"n_components": [1, 6], "alpha": [0.0, 0.1], "columns": ["number", "gaussian"],
+        {"n_components": [1, 6], "alpha": [0.0, 0.1], "columns": ["binned", "gaussian"],
          "optimizer": ["adam", "sgd"], "batch_size": [5, 100],
          "unseen": ["smooth", "error", "missing"]},
     ),

@@ -56,9 +56,9 @@ class FSLLDensity(BaseBoltzmann):
     ----------
     columns : str, list or dict, default="auto"
         The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
-        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
-        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
-        or number, and a list has an entry for each. ``"auto"`` looks at the table.
+        ``"number"``, ``"binned"`` or the list of its values; see :ref:`kinds`. A string is the kind
+        of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
+        name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
     alpha : float, default=1.0
         Factor of the description length of the terms. 1 is the cost of the paper; smaller values

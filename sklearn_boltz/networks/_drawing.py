@@ -106,12 +106,30 @@ class Drawing:
         check_is_fitted(self)
         check_drawn(self, n_samples)
         columns, places = self._given(given, self._coding.values)
+        generator, steps = make_generator(random_state), (n_steps, n_temperatures)
+        if self._gaussians is None:
+            model, base = self._tempered(temperature, columns, places)
+            codes = self._drawn(n_samples, model, base, columns, places, steps, generator)
+            numbers = {}
+        elif temperature != 1:
+            raise ValueError(
+                f"{type(self).__name__}.sample: temperature={temperature:g} is for tables without "
+                "numbers that have normal scores. Leave it at 1."
+            )
+        else:
+            drawn = self._drawn_numbers(n_samples, given, columns, places, steps, generator)
+            codes, numbers = drawn
+        if not len(columns) and temperature == 1:
+            self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
+        numbers |= self._given_numbers(given)
+        return self._table.decode(self._coding.decode(codes), generator, numbers)
+
+    def _drawn(self, n_samples, model, base, columns, places, steps, generator):
+        """Codes, of which some columns are given, and the others from the model of these."""
+        n_steps, n_temperatures = steps
         codes = np.empty((n_samples, self.n_features_in_), dtype=np.int64)
         codes[:, columns] = places
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
-        # Given some columns, the others are a model of the same kind.
-        model, base = self._tempered(temperature, columns, places)
-        generator = make_generator(random_state)
         if model.is_enumerable():
             codes[:, free] = model.sample(n_samples, generator, n_steps)
         elif n_temperatures == 1:
@@ -119,10 +137,28 @@ class Drawing:
         else:
             path = Path.from_model(model, base, generator)
             codes[:, free] = tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
-        if not len(columns) and temperature == 1:
-            self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        codes, numbers = self._coding.decode(codes), self._given_numbers(given)
-        return self._table.decode(codes, generator, numbers)
+        return codes
+
+    def _drawn_numbers(self, n_samples, given, columns, places, steps, generator):
+        """Codes and numbers, each class as often as it is drawn."""
+        model, base = self._location_model()
+        row = np.full((1, self.n_features_in_), -1)
+        row[:, columns] = places
+        z = self._table.scores_of(self._given_numbers(given))
+        n_each = model.class_counts(row, z, n_samples, generator)
+        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
+        base, codes, scores = base[model.network.places(free)], [], []
+        for c in np.flatnonzero(n_each):
+            n = int(n_each[c])
+            (part,) = model.given(c, z)
+            network = part.of_row(0).given(columns, places)
+            drawn = self._drawn(n, network, base, columns, places, steps, generator)
+            codes.append(drawn)
+            known = np.repeat(z, n, axis=0)
+            scores.append(model.complete_scores(c, drawn, known, "sample", generator))
+        order = generator.permutation(n_samples)
+        codes = np.concatenate(codes)[order]
+        return codes, self._table.numbers(codes, np.concatenate(scores)[order])
 
     @validate_arguments(
         {
@@ -157,6 +193,8 @@ class Drawing:
             A copy with the missing values filled; observed values are unchanged.
         """
         check_is_fitted(self)
+        if self._gaussians is not None:
+            return self._impute_numbers(X, how, make_generator(random_state))
         cells = self._known_cells(X)
         missing, generator = np.isnan(cells), make_generator(random_state)
         rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
@@ -170,8 +208,48 @@ class Drawing:
 
         return self._fill(X, missing, how, impute, generator)
 
+    def _impute_numbers(self, X, how, generator):
+        """Impute rows of which some numbers have normal scores."""
+        missing = np.isnan(self._known_cells(X))
+        codes, z, _ = self._scored_rows(X)
+        (model, _), rows = self._location_model(), missing.any(axis=1)
+        args = codes[rows], z[rows]
+        codes[rows], z[rows] = model.complete(*args, how, generator)
+        numbers, filled = self._table.numbers(codes, z), codes.astype(np.float64)
+        if how == "mean" and rows.any():
+            self._set_means(X, model, args, missing, numbers, filled)
+        generator = generator if how == "sample" else None
+        return self._table.fill(X, self._coding.decode(filled), missing, generator, numbers)
+
+    def _set_means(self, X, model, args, missing, numbers, filled):
+        """Means of numbers, and of the codes that stand for themselves, in rows with gaps."""
+        rows, scored = missing.any(axis=1), np.flatnonzero(self._table.is_scored)
+        for j in np.flatnonzero(self._table.is_binned & missing.any(axis=0)):
+            numbers[j] = self._mean_numbers(X, missing[:, j], j)
+        for j, found in zip(scored, self._mean_scored(model, args).T, strict=True):
+            numbers[j][rows] = found
+        plain = np.flatnonzero(~self._table.is_word & missing.any(axis=0))
+        p = model.category_probabilities(*args) if len(plain) else None
+        for j in plain:
+            filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
+
+    def _mean_scored(self, model, args):
+        """Means of all numbers with normal scores, given what is observed in rows."""
+        scored = np.flatnonzero(self._table.is_scored)
+
+        def means(codes, z, variances):
+            return np.column_stack([
+                self._table.columns[j].scores.mean(codes[:, j], z[:, k], variances[:, k])
+                for k, j in enumerate(scored)
+            ])  # fmt: skip
+
+        return model.expectation(*args, means, len(scored))
+
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
         """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
+        if self._gaussians is not None:
+            codes, z, _ = self._scored_rows(X)
+            return self._location_model()[0].category_probabilities(codes, z)
         cells = self._known_cells(X)
         codes, generator = self._coding.codes(self, cells), make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
@@ -198,10 +276,29 @@ class Drawing:
             probabilities in any table, and in each call.
         """
         check_is_fitted(self)
+        if self._gaussians is not None:
+            j = self._variable(column)
+            X = self._ignoring(X, j)
+            if self._table.is_scored[j]:
+                return self._bin_probabilities(X, j)
+            return self._of_categories(self._given_others(X, j), j)
         codes, j = self._codes_but(X, column)
         with Workers() as workers:
             found = _incomplete.column_probabilities(self._model(), codes, j, workers)
         return self._of_categories(found, j)
+
+    def _bin_probabilities(self, X, j):
+        """Of the bins of a number with normal scores, given the rest of each row."""
+        codes, z, _ = self._scored_rows(X)
+        k = np.flatnonzero(self._table.is_scored).tolist().index(j)
+        scores = self._table.columns[j].scores
+        codes[:, j], z[:, k] = -1 if self._coding.n_values[j] > 1 else 0, np.nan
+        model, _ = self._location_model()
+
+        def shares(codes, z, variances):
+            return scores.bin_probabilities(codes[:, j], z[:, k], variances[:, k])
+
+        return model.expectation(codes, z, shares, scores.bins.n_bins)
 
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""

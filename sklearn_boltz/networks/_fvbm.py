@@ -36,9 +36,9 @@ class FVBMPseudoLikelihood(Network):
     ----------
     columns : str, list or dict, default="auto"
         The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
-        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
-        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
-        or number, and a list has an entry for each. ``"auto"`` looks at the table.
+        ``"number"``, ``"binned"`` or the list of its values; see :ref:`kinds`. A string is the kind
+        of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
+        name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
         In ``"ordinal"`` columns and for bins of numbers, the penalty prefers similar parameters for
         neighbouring values. For two such columns, a block that is a trend, linear in the positions

@@ -15,6 +15,7 @@ from sklearn_boltz._estimator import (
     validate_arguments,
 )
 from sklearn_boltz.networks.fitting._columns import value_names
+from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, Terms
@@ -67,6 +68,30 @@ class Likelihoods(BaseBoltzmann):
             return SpinModel(self.coupling_, self.intercept_)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
 
+    # Of the normal scores of numbers, given the categories; None where all numbers are codes.
+    _gaussians = None
+
+    def _location_model(self):
+        """The distribution of codes and normal scores, and intercepts of independent columns."""
+        model = self._model()
+        base = model.like(0 * model.coupling, self._base).potts().intercept
+        return LocationModel(model.potts(), self._gaussians), base
+
+    def _scored_rows(self, X):
+        """Codes, normal scores z = T(x), and ln T'."""
+        codes, _ = self._codes(X)
+        codes[:, self._coding.n_values == 1] = 0  # which are known, also where the number is not
+        return codes, *self._table.scores(X)
+
+    def _given_others(self, X, j):
+        """p(x_j = a | the other cells) of each row, for all codes of column j."""
+        codes, z, _ = self._scored_rows(X)
+        scored = np.flatnonzero(self._table.is_scored)
+        codes[:, j], z[:, scored == j] = -1, np.nan
+        model, _ = self._location_model()
+        p = model.category_probabilities(codes, z)
+        return p[:, model.network.places([j])]
+
     def _codes(self, X):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
@@ -111,9 +136,13 @@ class Likelihoods(BaseBoltzmann):
             float32 for float32 data, and otherwise float64.
         """
         codes, dtype = self._codes(X)
-        expectation = self._model().expectation(codes)
-        if self._coding.is_binary and self._coding.low == 0:
-            expectation = (1 + expectation) / 2
+        if self._gaussians is None:
+            expectation = self._model().expectation(codes)
+            if self._coding.is_binary and self._coding.low == 0:
+                expectation = (1 + expectation) / 2
+        else:
+            p = [self._given_others(X, j) for j in range(self.n_features_in_)]
+            expectation = np.hstack([own[:, 1:] for own in p] if self._coding.is_binary else p)
         return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
 
     def log_pseudo_likelihood(self, X):
@@ -131,8 +160,25 @@ class Likelihoods(BaseBoltzmann):
             Missing cells are summed out. This is exact if the connected ones have no more than
             2**20 joint states; otherwise Gibbs sampling with a fixed seed estimates it.
         """
+        if self._gaussians is not None:
+            return self._log_conditionals(X).sum(axis=1)
         codes, _ = self._codes(X)
         return self._model().log_pseudo_likelihood(codes)
+
+    def _log_conditionals(self, X):
+        """ln p of each observed cell given the others, 0 for a missing one."""
+        codes, z, log_slope = self._scored_rows(X)
+        model, base = self._location_model()
+        scored = np.flatnonzero(self._table.is_scored)
+        rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
+        for j in range(codes.shape[1]):
+            others, other_z = codes.copy(), z.copy()
+            if self._coding.n_values[j] > 1:
+                others[:, j] = -1
+            other_z[:, scored == j] = np.nan
+            found[:, j] = rows - model.log_sums(others, other_z, base)
+        found[:, scored] += log_slope
+        return found
 
     def score_samples(self, X):
         """Return the log-probability of the observed cells of each row.
@@ -169,7 +215,7 @@ class Likelihoods(BaseBoltzmann):
             for K variables that are 1.
         """
         codes = self._complete_codes(X)
-        return -self._model().log_weight(codes)
+        return self.free_energy(X) if self._gaussians else -self._model().log_weight(codes)
 
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
@@ -203,6 +249,10 @@ class Likelihoods(BaseBoltzmann):
             have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. With more than
             2**20 joint states of connected missing cells it is an estimate, as in `score_samples`.
         """
+        if self._gaussians is not None:
+            codes, z, log_slope = self._scored_rows(X)
+            model, base = self._location_model()
+            return -model.log_sums(codes, z, base) - log_slope.sum(axis=1)
         codes, _ = self._codes(X)
         return -self._model().log_sums(codes, self._base)
 

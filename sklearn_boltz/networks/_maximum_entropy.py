@@ -18,6 +18,7 @@ from sklearn_boltz.networks.fitting._plan import (
 from sklearn_boltz.networks.higher_order._likelihood import LikelihoodTask
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
 from sklearn_boltz.tables._cells import listed
+from sklearn_boltz.tables._kinds import OF_LEVELS
 
 
 class MaximumEntropy(Network):
@@ -182,6 +183,7 @@ class MaximumEntropy(Network):
     """
 
     _bins_numbers = False  # it is for columns of two values
+    _names_of_kinds = ("auto", *OF_LEVELS)
     _objective = "likelihood"
     _further = "terms_", "term_weights_", "count_potential_"
 

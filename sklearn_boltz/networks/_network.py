@@ -15,6 +15,8 @@ from sklearn_boltz._estimator import find_stack_level, fingerprint, unchanged_on
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks.location._classes import fit_best
+from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
@@ -41,6 +43,7 @@ class Network(Drawing, Likelihoods):
     """
 
     _takes_codes = _takes_signs = _bins_numbers = True
+    _scored_kinds = ("number",)
     # What the fit maximises.
     _objective = "pseudo-likelihood"
     # The fitted attributes of what is in the model besides pairs, of these three in their order:
@@ -98,7 +101,15 @@ class Network(Drawing, Likelihoods):
             batches = as_batches(X, sample_weight)
             rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
+            if rows.scores and getattr(self, "max_order", 2) > 2:
+                raise ValueError(
+                    f"{type(self).__name__}: terms of three columns are for tables without normal "
+                    "scores of numbers. Leave max_order at 2, or take numbers in bins."
+                )
+            self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
+            if rows.scores:
+                self._fit_numbers(rows)
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -140,6 +151,11 @@ class Network(Drawing, Likelihoods):
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
             rows = read(self, X, sample_weight, None if first else self._coding)
+            if rows.scores:
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
+                    "rows at once. Call `fit` with all of them, or set columns='binned'."
+                )
             initial = (None, None) if first else (self.coupling_, self.intercept_)
             if not first:
                 rows = self._with_rows_before(rows)
@@ -204,6 +220,14 @@ class Network(Drawing, Likelihoods):
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
+
+    def _fit_numbers(self, rows):
+        """Fit the normal scores of numbers, given the categories."""
+        network = self._model().potts()
+        z, log_slopes = [s.z for s in rows.scores], [s.log_slope for s in rows.scores]
+        candidates = completed(network, rows.codes, z, rows.weights)
+        place, self._gaussians = fit_best(candidates, log_slopes)
+        self._table = rows.scores[place].table
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""

@@ -109,9 +109,9 @@ class SparseFVBM(Network):
 
     columns : str, list or dict, default="auto"
         The kind of each column: ``"binary"``, ``"nominal"``, ``"ordinal"``, ``"count"``,
-        ``"number"`` or the list of its values; see :ref:`kinds`. A string is the kind of all
-        columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by name
-        or number, and a list has an entry for each. ``"auto"`` looks at the table.
+        ``"number"``, ``"binned"`` or the list of its values; see :ref:`kinds`. A string is the kind
+        of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
+        name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
         In ``"ordinal"`` columns and for bins of numbers (5 or a few more), neighbouring values
         share strength: the norm of a block is smaller, the closer it is to a trend, linear in the

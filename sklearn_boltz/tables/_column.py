@@ -23,6 +23,7 @@ from sklearn_boltz.tables._cells import (
     missing_code,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
+from sklearn_boltz.tables._scores import NormalScores
 
 # Categories in a message.
 N_SHOWN = 5
@@ -66,6 +67,9 @@ class Column(NamedTuple):
         Of a column of dates: as numbers they are days or microseconds since 1970.
     kind : Kind
         What the user says of the column.
+    scores : NormalScores or None
+        Of a column of numbers that have scores: the codes are those of its atoms, and a last one
+        is that of all other numbers.
     """
 
     title: str
@@ -73,9 +77,13 @@ class Column(NamedTuple):
     bins: Bins | None = None
     unit: str | None = None
     kind: Kind = Kind()
+    scores: NormalScores | None = None
 
-    def with_bins(self, cells, sample_weight, most):
-        """The column with bins for its numbers; see `Bins.learn`."""
+    def with_bins(self, cells, sample_weight, most, scored=False):
+        """The column with bins for its numbers, or `scored`; see `Bins.learn`.
+
+        Numbers that are all atoms have no scores, but bins.
+        """
         numbers = self.finite(cells)
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
@@ -87,6 +95,10 @@ class Column(NamedTuple):
             _check_counts(numbers, self.title)
             n_atoms = MOST_LEVELS
         bins = Bins.learn(numbers, sample_weight, most, n_atoms)
+        scores = NormalScores.learn(numbers, sample_weight, bins) if scored else None
+        if scores is not None:
+            names = _as_column(scores.level_names(self.unit))
+            return self._replace(categories=names, scores=scores)
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
 
     def with_signs(self, cells):
@@ -143,6 +155,8 @@ class Column(NamedTuple):
             return self.numbers(cells)
         if self.bins is not None:
             return self.bins.encode(self.finite(cells))
+        if self.scores is not None:
+            return self.scores.encode(self.finite(cells))
         codes = _places(self.categories, cells)
         cells = cells.tolist()
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
@@ -173,6 +187,8 @@ class Column(NamedTuple):
             return self.back(codes)
         if self.bins is not None:
             return self.back(self._number_in(codes, generator))
+        if self.scores is not None:
+            return self.back(self.scores.decode(codes))
         if not len(self.categories):  # no cell of the training had a value
             return np.full(len(codes), None, dtype=object)
         places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
@@ -194,13 +210,18 @@ class Column(NamedTuple):
         return values
 
     def bin_of(self, value):
-        """The bin of a number or date that a user gives, in a list; an empty one if it is none."""
+        """The bin or level of a given number or date, in a list; an empty one if it is none."""
         try:
-            cells = np.array([value], dtype=object if self.unit else np.float64)
-            number = self.numbers(cells).astype(np.float64)
+            number = np.array([self.number_of(value)])
         except (TypeError, ValueError):
             return []
-        return self.bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+        bins = self.scores if self.bins is None else self.bins
+        return bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+
+    def number_of(self, value):
+        """A number or date that a user gives, as a number."""
+        cells = np.array([value], dtype=object if self.unit else np.float64)
+        return float(self.numbers(cells)[0])
 
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""
@@ -210,6 +231,13 @@ class Column(NamedTuple):
         dates = np.full(len(numbers), "NaT", f"datetime64[{self.unit}]")
         dates[known] = np.rint(numbers[known]).astype(np.int64).astype(dates.dtype)
         return dates
+
+    @property
+    def values(self):
+        """The values whose probabilities can be asked for; None for numbers themselves."""
+        if self.scores is None:
+            return self.categories
+        return _as_column(self.scores.bins.labels(self.unit))
 
     def shown(self):
         """The categories in a message."""

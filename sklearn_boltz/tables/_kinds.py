@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-# Of columns that are codes in every model, and of numbers that are put into bins.
+# Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
-OF_NUMBERS = ("number", "count")
+OF_NUMBERS = ("number", "binned", "count")
 NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
 
 

@@ -55,6 +55,8 @@ class Table:
         Which of them have none, as no cell of the training had a value.
     is_binned : ndarray of bool of shape (n_columns,)
         Which columns hold numbers in bins.
+    is_scored : ndarray of bool of shape (n_columns,)
+        Which columns hold numbers with normal scores.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -65,6 +67,7 @@ class Table:
         self.is_word = np.array([v is not None for v in values], dtype=bool)
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
+        self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -102,8 +105,8 @@ class Table:
         ]
         return Table(columns, self.header, self.dtype)
 
-    def with_bins(self, X, binned, sample_weight=None, most=MOST):
-        """The table where some columns of numbers have bins.
+    def with_bins(self, X, binned, sample_weight=None, most=MOST, scored=None):
+        """The table where some columns of numbers have bins, or normal scores.
 
         Parameters
         ----------
@@ -114,11 +117,14 @@ class Table:
         sample_weight : ndarray of float64 of shape (n_samples,) or None
         most : int
             Bins of a column at most.
+        scored : ndarray of bool of shape (n_columns,), default=None
+            Which of these columns have normal scores.
         """
-        columns = []
-        for column, is_number, (_, cells) in zip(self.columns, binned, columns_of(X), strict=True):
+        scored = np.zeros(len(binned), dtype=bool) if scored is None else scored
+        columns, kinds = [], zip(self.columns, binned, scored, columns_of(X), strict=True)
+        for column, is_number, is_scored, (_, cells) in kinds:
             if is_number:
-                column = column.with_bins(cells, sample_weight, most)
+                column = column.with_bins(cells, sample_weight, most, is_scored)
             elif column.categories is None:
                 column = column.with_signs(cells)
             columns.append(column)
@@ -138,7 +144,7 @@ class Table:
         -------
         log_density : ndarray of float64 of shape (n_samples,)
         """
-        total = np.zeros(X.shape[0])
+        total = np.zeros(len(X))
         for j, (column, (_, cells)) in enumerate(zip(self.columns, columns_of(X), strict=True)):
             if column.bins is None:
                 continue
@@ -151,6 +157,53 @@ class Table:
                 found[np.isnan(codes[:, j])] = 0
             total += found
         return total
+
+    def scores(self, X):
+        """Normal scores z = T(x) of numbers, and ln T'.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        scores : ndarray of float64 of shape (n_samples, n_scored)
+            NaN for a missing cell and for an atom.
+        log_slope : ndarray of float64 of the same shape
+            ln T', 0 where there is no score.
+        """
+        found = [
+            column.scores.of_cells(column.finite(cells))
+            for column, (_, cells) in zip(self.columns, columns_of(X), strict=True)
+            if column.scores is not None
+        ]
+        return tuple(map(np.column_stack, zip(*found, strict=True)))
+
+    def with_plain_scores(self):
+        """The table with the simplest normal scores of each column."""
+        columns = [
+            column
+            if column.scores is None or column.scores.plain is None
+            else column._replace(scores=column.scores.plain)
+            for column in self.columns
+        ]
+        return Table(columns, self.header, self.dtype)
+
+    def scores_of(self, numbers):
+        """Normal scores of a row with some numbers, (1, n_scored), from a dict of these."""
+        found = []
+        for j in np.flatnonzero(self.is_scored):
+            cell = np.array([self.columns[j].number_of(numbers[j]) if j in numbers else np.nan])
+            found.append(self.columns[j].scores.of_cells(cell)[0])
+        return np.column_stack(found)
+
+    def numbers(self, codes, scores):
+        """The numbers of codes and normal scores: a dict from columns to arrays."""
+        places = np.flatnonzero(self.is_scored)
+        return {
+            j: self.columns[j].scores.decode(codes[:, j], z)
+            for j, z in zip(places, scores.T, strict=True)
+        }
 
     def encode(self, X, unseen="error"):
         """The rows of a table in the same columns as an array of numbers.
@@ -202,7 +255,7 @@ class Table:
         generator : Generator or None
             Draws numbers from their bins.
         given : dict
-            From columns of numbers in bins to the value that all rows have.
+            From columns of numbers to the values of rows, or that of all.
         """
         values = [column.decode(codes[:, j], generator) for j, column in enumerate(self.columns)]
         for j, value in dict(given).items():
@@ -225,7 +278,7 @@ class Table:
         generator : Generator or None
             Draws numbers from their bins.
         numbers : dict
-            From columns of numbers in bins to the numbers themselves, where they are known.
+            From columns of numbers to the numbers themselves, where they are known.
 
         Returns
         -------
@@ -423,7 +476,7 @@ def amounts(table, X):
 def ordered_numbers(table):
     """Which columns hold numbers or dates, also those that are levels; an array of bool."""
     return np.array([
-        column.categories is None or column.bins is not None
+        column.categories is None or column.bins is not None or column.scores is not None
         or column.categories.dtype.kind in "iuf"
         for column in table.columns
     ])  # fmt: skip

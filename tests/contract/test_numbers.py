@@ -143,7 +143,9 @@ def test_frames_of_polars_and_arrays(estimator):
     assert model.sample(3, random_state=0).schema == frame.schema
     numbers = X.drop(columns="city").to_numpy()
     model = clone(estimator).fit(numbers)
-    assert np.isfinite(model.score_samples(numbers)).all()
+    scores = model.score_samples(numbers)
+    assert np.isfinite(scores).all()
+    assert_array_equal(model.score_samples(numbers.tolist()), scores)
     assert model.sample(3, random_state=0).dtype == numbers.dtype
 
 

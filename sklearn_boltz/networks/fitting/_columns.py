@@ -163,7 +163,9 @@ def find_coding(estimator, X):
             "1, subtract 1, or fit a data frame.",
             stacklevel=find_stack_level(),
         )
-    return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
+    # Numbers without an atom have one value in the network.
+    least = np.where(estimator._table.is_scored, 1, 2)
+    return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), least))
 
 
 def order_of_levels(estimator, coding):

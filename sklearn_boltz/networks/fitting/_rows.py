@@ -1,5 +1,6 @@
 """The rows of a fit: read from a table or from batches, checked, and as codes."""
 
+from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ class Rows(NamedTuple):
         Of batches of complete rows of bits, the sums over all rows.
     in_order : bool
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
+    scores : list of TableScores
+        Normal scores of numbers, of which one is to be chosen; empty if there are no such numbers.
     """
 
     coding: Coding
@@ -44,6 +47,7 @@ class Rows(NamedTuple):
     weights: np.ndarray | None
     sums: Sums | None = None
     in_order: bool = False
+    scores: Sequence = ()
 
     @property
     def is_complete(self):
@@ -58,14 +62,54 @@ class Rows(NamedTuple):
 
 def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
-    is_first = coding is None
+    is_first, cells = coding is None, X
     X = estimator._validate(X, reset=is_first, allow_nan=True, sample_weight=sample_weight)
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=is_first)
-    codes, weights = informative(codes, checked_weights(sample_weight, X))
-    return Rows(coding, X.dtype, _without_gaps(estimator, codes), weights, in_order=True)
+    weights = checked_weights(sample_weight, X)
+    counted = (weights > 0) & (codes >= 0).any(axis=1)
+    scores = scores_of(estimator._table, cells, counted, weights)
+    codes, weights = informative(codes, weights)
+    codes = _without_gaps(estimator, codes)
+    codes[:, coding.n_values == 1] = 0
+    return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
+
+
+class TableScores(NamedTuple):
+    """Normal scores of the numbers in a table.
+
+    Attributes
+    ----------
+    table : Table
+        That has them.
+    z : ndarray of float64 of shape (n, n_scored)
+        NaN where there is none.
+    log_slope : float
+        What the transforms add to the log-likelihood of a row, the number of their parameters
+        subtracted: sums over columns of means of ln T'.
+    """
+
+    table: object
+    z: np.ndarray
+    log_slope: float
+
+
+def scores_of(table, cells, counted, weights):
+    """Normal scores of the rows that count: those of a table, and simpler ones."""
+    if not table.is_scored.any():
+        return []
+    found, weights = [], weights[counted]
+    columns = [column.scores for column in table.columns if column.scores is not None]
+    is_plain = all(scores.plain is None for scores in columns)
+    for one in [table] if is_plain else [table, table.with_plain_scores()]:
+        z, log_slope = (part[counted] for part in one.scores(cells))
+        known = ~np.isnan(z) * weights[:, None]
+        means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
+        n_parameters = sum(c.scores.n_parameters for c in one.columns if c.scores is not None)
+        found.append(TableScores(one, z, means.sum() - n_parameters / weights.sum()))
+    return found
 
 
 def _without_gaps(estimator, codes):

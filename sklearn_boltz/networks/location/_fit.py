@@ -1,0 +1,178 @@
+"""Fit one Gaussian: a ridge regression of scores on categories.
+
+Unknown scores and categories are completed by EM. Priors are conjugate: N(0, Σ/λ) for each column
+of B, and ν cells with a covariance T for Σ. So each round raises the log-likelihood less the
+penalties. λ follows from the rows, as the one that makes them most probable.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+
+# Rounds of EM at most, those in which λ is estimated, and the gain per row that ends them.
+MAX_ROUNDS, TUNED_ROUNDS, TOL = 200, 10, 1e-4
+# λ at most, per row: with this, no category matters.
+MOST_RIDGE = 1e6
+# Entries of a part of a matrix that is not sparse.
+CHUNK = 2**22
+
+
+class Rows(NamedTuple):
+    """Completed rows: all that an incomplete row may be, each with its own weight.
+
+    Attributes
+    ----------
+    x : csr_array of shape (n, Q)
+        One-hot categories.
+    z : Scores
+        Not known are those that are missing, or do not exist.
+    weights : ndarray of float64 of shape (n,)
+        How often the row of the table counts.
+    owner : ndarray of int of shape (n,)
+        Which row of the table it is; equal ones stand one after another.
+    log_prior : ndarray of float64 of shape (n,)
+        ln p of the completion given the categories of its row.
+    """
+
+    x: object
+    z: Scores
+    weights: np.ndarray
+    owner: np.ndarray
+    log_prior: np.ndarray
+
+    @classmethod
+    def complete(cls, x, z, weights):
+        """Rows without unknown categories."""
+        return cls(x, Scores(z), weights, np.arange(len(z)), np.zeros(len(z)))
+
+    def shares(self, observed, at):
+        """How much each completion counts by each class, and the log-likelihood of all rows.
+
+        `observed` are the known scores by each class, and `at` is B x.
+        """
+        log_p = np.column_stack([given.log_densities(at) for given in observed])
+        log_p += self.log_prior[:, None]
+        own = logsumexp(log_p, axis=1)
+        first = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        peaks = np.maximum.reduceat(own, first)
+        n_each = np.diff(np.append(first, len(own)))
+        sums = np.add.reduceat(np.exp(own - np.repeat(peaks, n_each)), first)
+        of_row = peaks + np.log(sums)
+        shares = np.exp(log_p - np.repeat(of_row, n_each)[:, None]) * self.weights[:, None]
+        return shares, float(self.weights[first] @ of_row)
+
+
+class Prior(NamedTuple):
+    """Strengths of the penalties.
+
+    Attributes
+    ----------
+    ridge : float
+        λ.
+    strength : float
+        ν.
+    target : ndarray of float64 of shape (n_scores, n_scores)
+        T.
+    """
+
+    ridge: float
+    strength: float
+    target: np.ndarray
+
+    def log_density(self, gaussians):
+        """What the penalties add to the log-likelihood."""
+        total = 0.0
+        for covariance in gaussians.covariances:
+            _, log_det = np.linalg.slogdet(covariance)
+            trace = np.trace(np.linalg.solve(covariance, self.target))
+            total -= 0.5 * self.strength * (log_det + trace)
+        if gaussians.n_classes == 1 and self.ridge > 0:
+            slopes, covariance = gaussians.slopes, gaussians.covariances[0]
+            _, log_det = np.linalg.slogdet(covariance)
+            total -= 0.5 * self.ridge * (slopes * np.linalg.solve(covariance, slopes)).sum()
+        return total
+
+
+def _variances(rows):
+    """Variances of the known scores, 1 where there is but one."""
+    known, w = rows.z.known, rows.weights[:, None]
+    n = (known * w).sum(axis=0)
+    z = np.where(known, rows.z.values, 0.0)
+    mean = (z * w).sum(axis=0) / np.maximum(n, 1e-300)
+    variance = (known * w * (z - mean) ** 2).sum(axis=0) / np.maximum(n, 1e-300)
+    return np.where(variance > 1e-8, variance, 1.0)
+
+
+def fit_one(rows, strength, path=None):
+    """One Gaussian by EM, with ν cells of independent scores.
+
+    `path` gets the penalised log-likelihood of each round, after λ is known.
+    """
+    scale = _variances(rows)
+    d, n_columns = rows.z.known.shape[1], rows.x.shape[1]
+    current = Gaussians(
+        np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), np.diag(scale)[None]
+    )
+    prior, last = Prior(1.0, strength, np.diag(scale)), -np.inf
+    for n_rounds in range(MAX_ROUNDS):
+        given, at = current.observed(0, rows.z), rows.x @ current.slopes.T
+        shares, log_likelihood = rows.shares([given], at)
+        is_tuned = n_rounds >= TUNED_ROUNDS
+        value = log_likelihood + prior.log_density(current)
+        if is_tuned and path is not None:
+            path.append(value)
+        if is_tuned and value - last < TOL * shares.sum():
+            break
+        last = value if is_tuned else -np.inf
+        completed = given.means(at), given.mean_spread(shares[:, 0])
+        current, prior = _regress(rows.x, *completed, shares[:, 0], current, prior, is_tuned)
+    return current
+
+
+def _regress(x, z, spread, shares, current, prior, is_tuned):
+    """One round: a regression of the completed scores, and λ from the last one."""
+    n = shares.sum()
+    mean_x, mean_z = x.T @ shares / n, shares @ z / n
+    moment = _second_moments(x, shares) - n * np.outer(mean_x, mean_x)
+    cross = x.T @ (shares[:, None] * (z - mean_z))
+    eigenvalues, vectors = np.linalg.eigh(moment)
+    eigenvalues = np.maximum(eigenvalues, 0)
+    ridge = prior.ridge
+    if not is_tuned:
+        ridge = _evidence(eigenvalues, current, ridge, n)
+    slopes = ((vectors / (eigenvalues + ridge)) @ (vectors.T @ cross)).T
+    residuals = z - mean_z - x @ slopes.T + slopes @ mean_x
+    scatter = (residuals * shares[:, None]).T @ residuals + spread
+    scatter += ridge * slopes @ slopes.T + prior.strength * prior.target
+    covariance = symmetric(scatter / (n + prior.strength))
+    intercept = mean_z - slopes @ mean_x
+    return Gaussians(np.zeros(1), intercept[None], slopes, covariance[None]), prior._replace(
+        ridge=ridge
+    )
+
+
+def _second_moments(x, weights):
+    """xᵀ w x, some rows at a time: matrices of numbers are faster than sparse ones."""
+    total, step = np.zeros((x.shape[1],) * 2), max(1, CHUNK // max(x.shape[1], 1))
+    for start in range(0, x.shape[0], step):
+        part = x[start : start + step].toarray()
+        total += (part * weights[start : start + step, None]).T @ part
+    return total
+
+
+def _evidence(eigenvalues, current, ridge, n):
+    """λ that explains the slopes, with their errors; as it was where there are none yet."""
+    slopes = current.slopes
+    size = (slopes * np.linalg.solve(current.covariances[0], slopes)).sum()
+    if size == 0:
+        return ridge
+    n_determined = (eigenvalues / (eigenvalues + ridge)).sum()
+    return float(np.clip(len(slopes) * n_determined / size, 1e-3, MOST_RIDGE * n))
+
+
+def symmetric(matrix):
+    """The same to the bit as its transpose."""
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,185 @@
+"""Normal scores given categories: a mixture of Gaussians whose means are linear in these.
+
+Some scores of a row may be unknown, or not exist. The Gaussians of a row are the marginals of the
+others: of a covariance Σ, rows need the inverse P of the observed block, with 0 elsewhere.
+"""
+
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+
+
+class Gaussians:
+    """p(z | x) = Σ_c π_c N(z; a_c + B x, Σ_c), with one-hot categories x.
+
+    Parameters
+    ----------
+    log_weights : ndarray of float64 of shape (n_classes,)
+        The ln π_c.
+    intercepts : ndarray of float64 of shape (n_classes, n_scores)
+        The a_c.
+    slopes : ndarray of float64 of shape (n_scores, Q)
+        B.
+    covariances : ndarray of float64 of shape (n_classes, n_scores, n_scores)
+        The Σ_c, positive definite.
+    """
+
+    def __init__(self, log_weights, intercepts, slopes, covariances):
+        self.log_weights, self.intercepts = log_weights, intercepts
+        self.slopes, self.covariances = slopes, covariances
+
+    @property
+    def n_classes(self):
+        """Number of Gaussians."""
+        return len(self.log_weights)
+
+    @property
+    def arrays(self):
+        """The parameters."""
+        return [self.log_weights, self.intercepts, self.slopes, self.covariances]
+
+    def log_densities(self, x, z):
+        """ln π_c N(z_o; a_c + B x, Σ_c) of rows, (n, n_classes); NaN is a score that is not known.
+
+        Parameters
+        ----------
+        x : sparse array of shape (n, Q)
+        z : Scores of n rows
+        """
+        at = x @ self.slopes.T
+        return np.column_stack([given.log_densities(at) for given in self.of_classes(z)])
+
+    def of_classes(self, z):
+        """`observed` of each class."""
+        return [self.observed(c, z) for c in range(self.n_classes)]
+
+    def observed(self, c, z):
+        """What the known scores of rows say by one of the Gaussians."""
+        return Observed(self.log_weights[c], self.intercepts[c], self.covariances[c], z)
+
+
+class Scores:
+    """Scores of rows, and which of them are known.
+
+    Parameters
+    ----------
+    values : ndarray of float64 of shape (n, n_scores)
+        NaN where a score is not known.
+
+    Attributes
+    ----------
+    known : ndarray of bool of shape (n, n_scores)
+    patterns : ndarray of bool of shape (n_patterns, n_scores)
+        The different rows of `known`.
+    which : ndarray of int of shape (n,)
+        The pattern of each row.
+    """
+
+    def __init__(self, values):
+        self.values, self.known = values, ~np.isnan(values)
+        self.patterns = np.ones((1, values.shape[1]), dtype=bool)
+        self.which = np.zeros(len(values), dtype=np.intp)
+        if not self.known.all():
+            self.patterns, which = np.unique(self.known, axis=0, return_inverse=True)
+            self.which = which.ravel()
+
+    def __len__(self):
+        return len(self.values)
+
+    @cached_property
+    def by_pattern(self):
+        """The rows in the order of their patterns, and where each pattern ends."""
+        order = np.argsort(self.which, kind="stable")
+        return order, np.cumsum(np.bincount(self.which, minlength=len(self.patterns)))
+
+    def take(self, rows):
+        """Those of some rows, perhaps more than once."""
+        other = copy(self)
+        vars(other).pop("by_pattern", None)
+        other.values, other.known = self.values[rows], self.known[rows]
+        other.which = self.which[rows]
+        return other
+
+
+class Observed:
+    """The known scores of rows, and one Gaussian.
+
+    Parameters
+    ----------
+    log_weight : float
+    intercept : ndarray of float64 of shape (n_scores,)
+    covariance : ndarray of float64 of shape (n_scores, n_scores)
+    z : Scores
+
+    Attributes
+    ----------
+    precisions : ndarray of float64 of shape (n_patterns, n_scores, n_scores)
+        P of each pattern.
+    log_constant : ndarray of float64 of shape (n,)
+        ln π N at the mean.
+    """
+
+    def __init__(self, log_weight, intercept, covariance, z):
+        self.intercept, self.covariance, self.z = intercept, covariance, z
+        patterns, self.which = z.patterns, z.which
+        both = patterns[:, :, None] & patterns[:, None, :]
+        blocks = np.where(both, covariance, np.eye(len(covariance)))
+        self.precisions = np.where(both, np.linalg.inv(blocks), 0.0)
+        # Equal to its transpose to the bit, so that couplings are.
+        self.precisions = (self.precisions + self.precisions.transpose(0, 2, 1)) / 2
+        _, log_det = np.linalg.slogdet(blocks)
+        of_pattern = log_weight - 0.5 * log_det - HALF_LOG_2PI * patterns.sum(axis=1)
+        self.log_constant = of_pattern[self.which]
+
+    def residuals(self, at):
+        """z - a - B x where z is known, else 0; `at` is B x, or 0."""
+        return np.where(self.z.known, self.z.values - self.intercept - at, 0.0)
+
+    def weighed(self, residuals):
+        """P r of each row."""
+        if len(self.precisions) == 1:
+            return residuals @ self.precisions[0]
+        order, ends = self.z.by_pattern
+        ordered, found, start = residuals[order], np.empty_like(residuals), 0
+        for precision, end in zip(self.precisions, ends, strict=True):
+            ordered[start:end] = ordered[start:end] @ precision
+            start = end
+        found[order] = ordered
+        return found
+
+    def log_densities(self, at):
+        """ln π N(z_o; a_o + B_o x, Σ_oo) of each row."""
+        residuals = self.residuals(at)
+        return self.log_constant - 0.5 * (residuals * self.weighed(residuals)).sum(axis=1)
+
+    def means(self, at):
+        """E[z | z_o, x] of each row, which is z where that is known."""
+        found = self.intercept + at + self.weighed(self.residuals(at)) @ self.covariance
+        return np.where(self.z.known, self.z.values, found)
+
+    @cached_property
+    def spreads(self):
+        """cov[z | z_o, x] of each pattern, 0 where z is known."""
+        explained = self.covariance @ self.precisions @ self.covariance
+        return self.covariance - (explained + explained.transpose(0, 2, 1)) / 2
+
+    @property
+    def variances(self):
+        """var[z_j | z_o, x] of each row."""
+        return np.diagonal(self.spreads, axis1=1, axis2=2)[self.which]
+
+    def mean_spread(self, weights):
+        """Σ_i w_i cov[z | z_o, x] over the rows."""
+        of_pattern = np.bincount(self.which, weights, len(self.precisions))
+        return np.tensordot(of_pattern, self.spreads, axes=1)
+
+    def sample(self, at, generator):
+        """Draws of z from its distribution given z_o and x."""
+        noise, drawn = generator.normal(size=self.z.values.shape), self.means(at)
+        for pattern in np.flatnonzero(~self.z.patterns.all(axis=1)):
+            rows, (variances, axes) = self.which == pattern, np.linalg.eigh(self.spreads[pattern])
+            drawn[rows] += noise[rows] @ (axes * np.sqrt(np.maximum(variances, 0))).T
+        return np.where(self.z.known, self.z.values, drawn)

@@ -1,0 +1,166 @@
+"""The location model: p(x, z) = p(x) Σ_c π_c N(z; a_c + B x, Σ_c), with p(x) a network of pairs.
+
+With the known scores z_o of a row and r = z_o - a_o, each class adds to the log-weight of x
+
+    -½ (r - B_o x)ᵀ P (r - B_o x),  P = Σ_oo⁻¹,
+
+which is quadratic in x. So the categories given numbers are a network of pairs, too: its fields
+are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_boltz.networks.location._clouds import are_large, drawn, enumerated
+from sklearn_boltz.networks.location._gaussians import Scores
+from sklearn_boltz.networks.model import _incomplete
+from sklearn_boltz.networks.model._gauge import column_of_state
+
+# Draws of the categories of a row that has too many completions.
+N_DRAWS = 100
+
+
+class Part(NamedTuple):
+    """Rows in which the same scores are known.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+    network : PottsModel
+        Of the categories given these scores, but for the fields of each row.
+    fields : ndarray of float64 of shape (n_rows, Q)
+        What the scores add to the fields.
+    constant : ndarray of float64 of shape (n_rows,)
+        What they add to the log-weights of all states.
+    """
+
+    rows: np.ndarray
+    network: object
+    fields: np.ndarray
+    constant: np.ndarray
+
+    def of_row(self, i):
+        """The network of a single row."""
+        return self.network.like(self.network.coupling, self.network.intercept + self.fields[i])
+
+
+class LocationModel:
+    """Categories and numbers of rows.
+
+    Rows are codes, (n, d) integers with -1 for a missing category, and scores, (n, n_scores) with
+    NaN for one that is not known.
+
+    Parameters
+    ----------
+    network : PottsModel
+    gaussians : Gaussians
+    """
+
+    def __init__(self, network, gaussians):
+        self.network, self.gaussians = network, gaussians
+        column = column_of_state(network.n_values)
+        self._apart = column[:, None] != column
+
+    def given(self, c, z):
+        """Yield the parts of rows with scores z (NaN: not known), given class c."""
+        z = Scores(z)
+        observed = self.gaussians.observed(c, z)
+        residuals, slopes = observed.residuals(0.0), self.gaussians.slopes
+        weighed = observed.weighed(residuals)
+        constant = observed.log_constant - 0.5 * (residuals * weighed).sum(axis=1)
+        fields = weighed @ slopes
+        for pattern, precision in enumerate(observed.precisions):
+            rows = np.flatnonzero(z.which == pattern)
+            quadratic = slopes.T @ precision @ slopes
+            network = self.network.like(
+                self.network.coupling - np.where(self._apart, quadratic, 0.0),
+                self.network.intercept - 0.5 * quadratic.diagonal(),
+            )
+            yield Part(rows, network, fields[rows], constant[rows])
+
+    def log_sums(self, codes, z, base):
+        """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row.
+
+        `base` are the intercepts of independent columns.
+        """
+        found, is_large = np.empty(len(codes)), are_large(self.network.n_values, codes)
+        for cloud in enumerated(self, codes, z, ~is_large):
+            found[cloud.rows] = cloud.log_sums
+        large = np.flatnonzero(is_large)
+        by_class = np.empty((len(large), self.gaussians.n_classes))
+        for c in range(by_class.shape[1]) if len(large) else ():
+            for part in self.given(c, z[large]):
+                by_class[part.rows, c] = self._sums(part, codes[large[part.rows]], base)
+        found[large] = logsumexp(by_class, axis=1)
+        return found
+
+    def _sums(self, part, codes, base):
+        result = part.constant + part.network.log_weight(codes)
+        result += (part.network.one_hot(codes) * part.fields).sum(axis=1)
+        for rows, groups in _incomplete.parts(part.network, codes):
+            if groups is None:
+                for i in rows:
+                    found = _incomplete.log_sums(part.of_row(i), codes[i : i + 1], base)
+                    result[i] = part.constant[i] + found[0]
+                continue
+            fields = part.network.value_fields(codes[rows]) + part.fields[rows]
+            for group in groups:
+                result[rows] += part.network.joint(codes[rows], fields, group).log_partition()
+        return result
+
+    def class_counts(self, codes, z, n, generator):
+        """How many of n draws given a row, (1, d) and (1, n_scores), are of each class."""
+        shares = np.exp(self.gaussians.log_weights)
+        if not np.isnan(z).all():
+            (cloud,) = self._clouds(codes, z)
+            shares = cloud.p.sum(axis=0)
+        return generator.multinomial(n, shares / shares.sum())
+
+    # Missing cells given the others.
+
+    def _clouds(self, codes, z):
+        """The completions of all rows; of those that have many, draws."""
+        is_large = are_large(self.network.n_values, codes)
+        yield from enumerated(self, codes, z, ~is_large)
+        for row in np.flatnonzero(is_large):
+            yield drawn(self, row, codes[row], z[row])
+
+    def category_probabilities(self, codes, z):
+        """p(x_j = a | what is observed) of missing categories in the one-hot layout, (n, Q)."""
+        found = np.zeros((len(codes), self.network.starts[-1]))
+        for cloud in self._clouds(codes, z):
+            cloud.add_categories(found, self.network.starts)
+        return found
+
+    def complete(self, codes, z, how, generator):
+        """The missing categories and scores of rows: the most probable ones, or a draw.
+
+        Of the scores, the former are the means given these categories and the most probable class.
+        """
+        codes, z, classes = codes.copy(), z.copy(), np.empty(len(codes), dtype=np.intp)
+        for cloud in self._clouds(codes.copy(), z):
+            codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
+        for c in np.unique(classes):
+            own = np.flatnonzero(classes == c)
+            z[own] = self.complete_scores(c, codes[own], z[own], how, generator)
+        return codes, z
+
+    def complete_scores(self, c, codes, z, how, generator):
+        """The unknown scores of rows without missing categories, by class c: means, or draws."""
+        at = self.network.one_hot(codes) @ self.gaussians.slopes.T
+        given = self.gaussians.observed(c, Scores(z))
+        return given.sample(at, generator) if how == "sample" else given.means(at)
+
+    def expectation(self, codes, z, figures, n_figures):
+        """Means of figures given what is observed, (n, n_figures).
+
+        `figures` has codes without gaps, and means and variances of the scores given these.
+        """
+        found = np.zeros((len(codes), n_figures))
+        for cloud in self._clouds(codes, z):
+            for c in range(self.gaussians.n_classes):
+                values = cloud.p[:, [c]] * figures(cloud.states, *cloud.moments(c))
+                found[cloud.rows] += np.add.reduceat(values, cloud.first)
+        return found

@@ -1,0 +1,263 @@
+"""Numbers as normal scores: z = T(x) = Φ⁻¹(F(x)), with a smooth distribution function F.
+
+F is a mixture of a few Gaussians, of x or of ln x, and of a broad part with the weight of one cell
+and tails of Lomax, so that a typing error of 1e9 does not outweigh all other rows. Its density is
+f(x) = φ(z) T'(x). Of whole numbers, f is the probability of a point, and its score is that of its
+middle. A value that many rows have is an atom, which has no score; or where its neighbours have
+many, too, as rounded numbers, a heap: a point with the probability of all that is nearer to it
+than to its neighbours.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri_exp
+
+from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._marginals import (
+    HALF_LOG_2PI,
+    MOST_GAUSSIANS,
+    fewer,
+    fit_mixture,
+    scaled,
+    spikes,
+)
+
+# Nodes of the quadrature for means of numbers whose scores are Gaussian.
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+
+
+class NormalScores(NamedTuple):
+    """Normal scores of a column of numbers.
+
+    Attributes
+    ----------
+    bins : Bins
+        Of the same cells: for the probabilities of intervals.
+    atoms : ndarray of float64 of shape (n_atoms,)
+    heaps : ndarray of float64 of shape (n_heaps, 3)
+        Each with the ends of what counts as the same.
+    shift : float
+        The Gaussians are of ln(x + shift); NaN if they are of x.
+    log_weights, means, sds : ndarray of float64 of shape (n_gaussians,)
+    broad : ndarray of float64 of shape (3,)
+        Of the broad part: ln of its weight, its middle, and its scale.
+    log_rest : float
+        ln of the share of F that is not at atoms, of whole numbers.
+    values, levels : ndarray of float64 of shape (n_kept,)
+        Training numbers that are no atoms, in order, and the share up to each of them.
+    plain : NormalScores or None
+        Those with a single Gaussian; None if these are so.
+    """
+
+    bins: Bins
+    atoms: np.ndarray
+    heaps: np.ndarray
+    shift: float
+    log_weights: np.ndarray
+    means: np.ndarray
+    sds: np.ndarray
+    broad: np.ndarray
+    log_rest: float
+    values: np.ndarray
+    levels: np.ndarray
+    plain: object = None
+
+    @classmethod
+    def learn(cls, numbers, weights, bins, most=MOST_GAUSSIANS):
+        """Fit F to the numbers that are no atoms.
+
+        Parameters
+        ----------
+        numbers : ndarray of float64 of shape (n_samples,)
+            NaN is a missing cell.
+        weights : ndarray of float64 of shape (n_samples,) or None
+            How often each counts.
+        bins : Bins
+            Of the same cells.
+        most : int
+            Gaussians at most.
+
+        Returns
+        -------
+        scores : NormalScores or None
+            None if all numbers are atoms.
+        """
+        weights = np.ones(len(numbers)) if weights is None else weights
+        known = ~np.isnan(numbers) & (weights > 0)
+        atoms, heaps = spikes(numbers[known], weights[known], bins)
+        known &= ~np.isin(numbers, atoms)
+        if not known.any():
+            return None
+        x, where = np.unique(numbers[known], return_inverse=True)
+        x, mass = fewer(x, np.bincount(where, weights[known]))
+        n, half = mass.sum(), 0.5 if bins.is_whole else 0.0
+        step = 1.0 if bins.is_whole else np.diff(x).min(initial=np.inf) if bins.is_rounded else 0.0
+        found = [fit_mixture(x, mass, np.nan, step, most)]
+        if x[0] + half > 0:
+            found.append(fit_mixture(x, mass, half, step, most))
+        bic, shift, *gaussians = min(found, key=lambda candidate: candidate[0])
+        gaussians[0] = gaussians[0] + np.log(n / (n + 1))
+        middle = x[np.searchsorted(np.cumsum(mass), n / 2)]
+        scale = 2 * np.average(np.abs(x / 2 - middle / 2), weights=mass / n)
+        broad = np.array([-np.log(n + 1), middle, scale or max(abs(middle), 1.0)])
+        up_to = np.cumsum(mass) / n
+        levels = up_to if bins.is_rounded else up_to - mass / n / 2
+        plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
+        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, levels, plain)
+        if not (bins.is_whole and len(atoms)):
+            return scores
+        z, log_slope = scores.transform(atoms)
+        at_atoms = np.exp(log_slope - z**2 / 2 - HALF_LOG_2PI).sum()
+        return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
+
+    @property
+    def n_parameters(self):
+        """Numbers that were fitted."""
+        return 3 * len(self.means) - 1
+
+    @property
+    def n_levels(self):
+        """The atoms, and one level for all other numbers, which is the last."""
+        return len(self.atoms) + 1
+
+    def level_names(self, unit=None):
+        """What messages call these; `unit` is that of dates."""
+        names = self.bins.labels(unit)
+        atoms = [names[int(k)] for k in self.bins.encode(self.atoms)]
+        return [*atoms, "other numbers" if atoms else "numbers"]
+
+    def encode(self, numbers):
+        """The level of each number, NaN for NaN."""
+        x = np.rint(numbers) if self.bins.is_whole else numbers
+        codes = np.full(len(x), self.n_levels - 1.0)
+        for code, atom in enumerate(self.atoms):
+            codes[x == atom] = code
+        return np.where(np.isnan(numbers), np.nan, codes)
+
+    def decode(self, codes, z=None):
+        """Numbers of levels and scores, NaN for NaN; without scores, typical numbers."""
+        z = np.zeros(len(codes)) if z is None else z
+        found = self.inverse(np.nan_to_num(z))
+        for code, atom in enumerate(self.atoms):
+            found[codes == code] = atom
+        return np.where(np.isnan(codes), np.nan, found)
+
+    def of_cells(self, numbers):
+        """As `transform`, of cells of which some are atoms: NaN and 0."""
+        z, log_slope = self.transform(numbers)
+        is_score = self.encode(numbers) == self.n_levels - 1
+        return np.where(is_score, z, np.nan), np.where(is_score, log_slope, 0.0)
+
+    def transform(self, numbers):
+        """Scores z = T(x) of numbers, and ln T'(x); NaN and 0 for NaN.
+
+        Of a whole number, T' is its probability by F divided by φ(z).
+        """
+        missing = np.isnan(numbers)
+        x = np.where(missing, self.broad[1], numbers)
+        x = np.rint(x) if self.bins.is_whole else x
+        with np.errstate(over="ignore"):
+            log_f = self._log_density(x)
+            below, above = self._log_tails(x)
+            if self.bins.is_whole:
+                below, above, log_f = self._cells(x, x - 0.5, x + 0.5, log_f)
+            for value, low, high in self.heaps:
+                # What is not the value itself has as much as one cell of all.
+                log_f = log_f + self.broad[0] * ((low < x) & (x < high))
+                own = x == value
+                below[own], above[own], log_f[own] = self._cells(x[own], low, high, log_f[own])
+                log_f[own] += np.log1p(-np.exp(self.broad[0]))
+        is_low = below < above
+        z = ndtri_exp(np.minimum(np.where(is_low, below, above), -np.log(2)))
+        z = np.where(is_low, z, -z)
+        log_slope = log_f + z**2 / 2 + HALF_LOG_2PI - self.log_rest
+        return np.where(missing, np.nan, z), np.where(missing, 0.0, log_slope)
+
+    def _cells(self, x, start, end, log_f):
+        """Of cells, ln F and ln(1 - F) in the middle of their probability, and ln of that.
+
+        `log_f` takes the place of the mass where its digits are lost.
+        """
+        (low, low_above), (high, high_above) = (self._log_tails(at + 0 * x) for at in (start, end))
+        is_low = high < low_above
+        one, other = np.where(is_low, high, low_above), np.where(is_low, low, high_above)
+        lost = (one - other) < 1e-7
+        with np.errstate(divide="ignore"):
+            mass = one + np.log(-np.expm1(np.where(lost, -1.0, other - one)))
+        below, above = (
+            np.logaddexp(*ends) - np.log(2) for ends in ((low, high), (low_above, high_above))
+        )
+        return below, above, np.where(lost, log_f, mass)
+
+    def _log_density(self, x):
+        """ln f."""
+        log_weight, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        parts = [log_weight + 2 * np.log(scale) - 3 * log_far]
+        y, log_dy = scaled(x, self.shift)
+        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
+            t = y / sd - mean / sd
+            parts.append(
+                own_weight
+                - np.minimum(np.abs(t), 1e150) ** 2 / 2
+                - HALF_LOG_2PI
+                - np.log(sd)
+                + log_dy
+            )
+        return np.logaddexp.reduce(parts, axis=0)
+
+    def _log_tails(self, x):
+        """ln F and ln(1 - F)."""
+        log_weight, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        log_tail = 2 * np.log(scale) - 2 * log_far - np.log(2)
+        log_head = np.log1p(-np.exp(log_tail))
+        below = [log_weight + np.where(x < middle, log_tail, log_head)]
+        above = [log_weight + np.where(x < middle, log_head, log_tail)]
+        y, _ = scaled(x, self.shift)
+        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
+            t = np.clip(y / sd - mean / sd, -1e150, 1e150)
+            below.append(own_weight + log_ndtr(t))
+            above.append(own_weight + log_ndtr(-t))
+        return np.logaddexp.reduce(below, axis=0), np.logaddexp.reduce(above, axis=0)
+
+    def inverse(self, z):
+        """Numbers that the training had, or between two of them, from scores."""
+        level = ndtr(z)
+        if not self.bins.is_rounded:
+            return np.interp(level, self.levels, self.values)
+        return self.values[np.minimum(np.searchsorted(self.levels, level), len(self.values) - 1)]
+
+    def mean(self, codes, z, variances):
+        """Means of numbers of some levels whose scores are Gaussian, with means z."""
+        at = z[:, None] + np.sqrt(np.maximum(variances, 0))[:, None] * NODES
+        found = self.inverse(at.ravel()).reshape(at.shape) @ NODE_WEIGHTS
+        for code, atom in enumerate(self.atoms):
+            found[codes == code] = atom
+        return found
+
+    def bin_probabilities(self, codes, z, variances):
+        """Of the bins, for numbers of some levels whose scores are Gaussian.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n,)
+        z, variances : ndarray of float64 of shape (n,)
+
+        Returns
+        -------
+        p : ndarray of float64 of shape (n, n_bins)
+        """
+        ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
+        for value, low, _ in self.heaps:
+            ends = np.where(ends == value, low, ends)
+        below, above = self._log_tails(ends)
+        cuts = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+        sd = np.sqrt(np.maximum(variances, 1e-300))
+        up_to = ndtr((cuts - z[:, None]) / sd[:, None])
+        p = np.diff(up_to, axis=1, prepend=0.0, append=1.0)
+        for code, own in enumerate(self.bins.encode(self.atoms).astype(np.intp)):
+            p[codes == code] = np.arange(p.shape[1]) == own
+        return p

@@ -1,0 +1,689 @@
+"""The location model: normal scores of numbers, Gaussian given categories."""
+
+import pickle
+from itertools import pairwise, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from contract.test_numbers import assert_possible, wages, with_gaps
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+from scipy.stats import kstest, multivariate_normal
+from sklearn.mixture import GaussianMixture
+from test_bins import NUMBERS
+
+from private import (
+    Bins,
+    Gaussians,
+    LocationModel,
+    LocationRows,
+    NormalScores,
+    PottsModel,
+    Scores,
+    completed,
+    fit_best,
+    fit_classes,
+    fit_one,
+    location_clouds,
+    location_fit,
+)
+from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SCORED = [
+    name for name, x in NUMBERS.items() if NormalScores.learn(x, None, Bins.learn(x)) is not None
+]
+
+
+class Location(FVBMPseudoLikelihood):
+    """A network whose numbers have normal scores."""
+
+    _scored_kinds = ("number", "auto")
+
+
+def learnt(name):
+    return NormalScores.learn(NUMBERS[name], None, Bins.learn(NUMBERS[name]))
+
+
+def log_density(scores, x):
+    """ln f of a column by itself."""
+    z, log_slope = scores.transform(np.asarray(x, dtype=float))
+    return log_slope - z**2 / 2 - np.log(2 * np.pi) / 2
+
+
+def without_categories(z, weights=None):
+    weights = np.ones(len(z)) if weights is None else weights
+    return LocationRows.complete(csr_array((len(z), 0)), z, weights)
+
+
+# Normal scores.
+
+
+@pytest.mark.parametrize("name", ["normal", "skewed", "many zeros"])
+def test_the_density_integrates_to_one(name):
+    scores, x = learnt(name), NUMBERS[name]
+
+    def density(x):
+        return np.exp(log_density(scores, [x]))[0]
+
+    cuts = np.unique([*scores.means, scores.broad[1], 0, *np.quantile(x, np.linspace(0, 1, 9))])
+    cuts = np.unique([*cuts, *(10.0**k * sign for k in (0, 1, 2) for sign in (-1, 1))])
+    total = sum(quad(density, *ends, epsabs=1e-12)[0] for ends in pairwise(cuts))
+    total += quad(density, -np.inf, cuts[0])[0] + quad(density, cuts[-1], np.inf)[0]
+    assert_allclose(total, 1, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["ages", "a heap", "temperatures"])
+def test_the_probabilities_of_whole_numbers_sum_to_one(name):
+    scores = learnt(name)
+    whole = np.arange(-300_000.0, 300_000)
+    whole = whole[~np.isin(whole, scores.atoms)]
+    assert_allclose(np.exp(log_density(scores, whole)).sum(), 1, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["normal", "skewed", "many zeros"])
+def test_the_slope_is_the_derivative(name):
+    scores = learnt(name)
+    x = np.quantile(NUMBERS[name][~np.isin(NUMBERS[name], scores.atoms)], [0.02, 0.3, 0.7, 0.98])
+    step = 1e-6 * np.abs(x)
+    (above, _), (below, _) = scores.transform(x + step), scores.transform(x - step)
+    assert_allclose(np.exp(scores.transform(x)[1]), (above - below) / (2 * step), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_scores_rise_and_are_near_normal(name):
+    scores, x = learnt(name), np.sort(NUMBERS[name])
+    x = x[~np.isin(x, scores.atoms)]
+    z, log_slope = scores.transform(x)
+    assert (np.diff(z) >= 0).all() and np.isfinite(z).all() and np.isfinite(log_slope).all()
+    # Of F itself, the mean is 0 and the variance 1; it is fitted to these numbers.
+    assert abs(z.mean()) < 0.1 and 0.8 < z.std() < 1.1
+    assert np.isin(scores.inverse(z), x).all() or not scores.bins.is_rounded
+    assert ((scores.inverse(z) >= x[0]) & (scores.inverse(z) <= x[-1])).all()
+
+
+@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.parametrize("strange", [-1e308, -5.5, 0.0, 1 / 3, 1e12, 1e308])
+def test_every_number_has_a_density(name, strange):
+    z, log_slope = learnt(name).transform(np.array([strange]))
+    assert np.isfinite(z).all() and np.isfinite(log_slope).all()
+
+
+def test_a_heap_of_rounded_numbers_has_a_score():
+    """And the probability of what is nearer to it than to others; all sum to 1."""
+    x = np.round(np.random.default_rng(0).normal(size=300), 1)
+    x = np.append(x, np.full(60, 0.2))
+    scores = NormalScores.learn(x, None, Bins.learn(x))
+    assert len(scores.bins.atoms) and not len(scores.atoms)
+    assert_allclose(scores.heaps, [[0.2, 0.15, 0.25]])
+
+    def density(x):
+        return np.exp(log_density(scores, [x]))[0]
+
+    cuts = [
+        -100,
+        -10,
+        -3,
+        -1,
+        0,
+        scores.broad[1],
+        0.15,
+        0.2 - 1e-12,
+        0.2 + 1e-12,
+        0.25,
+        1,
+        3,
+        10,
+        100,
+    ]
+    cuts = np.unique(cuts)
+    total = sum(quad(density, *ends, epsabs=1e-12)[0] for ends in pairwise(cuts))
+    total += quad(density, -np.inf, -100)[0] + quad(density, 100, np.inf)[0] + density(0.2)
+    assert_allclose(total, 1, atol=1e-8)
+
+
+def test_one_typing_error_leaves_the_others_as_they_were():
+    """A cell of 1e9 is a tail, and what the others gain by its absence is little."""
+    x = np.append(NUMBERS["skewed"], 1e9)
+    scores = NormalScores.learn(x, None, Bins.learn(x))
+    lost = log_density(learnt("skewed"), x[:-1]) - log_density(scores, x[:-1])
+    assert lost.mean() < 0.3
+
+
+def test_atoms_have_no_score():
+    scores = learnt("a heap")
+    x = np.array([40.0, 39.0, np.nan])
+    assert_array_equal(scores.encode(x), [0, 1, np.nan])
+    z, log_slope = scores.of_cells(x)
+    assert np.isnan(z[[0, 2]]).all() and np.isfinite(z[1]) and not log_slope[[0, 2]].any()
+    assert_array_equal(scores.decode(np.array([0.0, 1.0, np.nan]), z), [40, 39, np.nan])
+
+
+def test_held_out_density_is_near_the_truth():
+    """Of numbers whose logarithms are normal: within .02 nats at 800 numbers."""
+    x = np.exp(np.random.default_rng(5).normal(size=20_000))
+    truth = -np.log(x) - np.log(x) ** 2 / 2 - np.log(2 * np.pi) / 2
+    assert abs((log_density(learnt("skewed"), x) - truth).mean()) < 0.02
+
+
+# Gaussians.
+
+
+def some_scores(n=200, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=d)
+
+
+def test_without_categories_and_shrinkage_it_is_a_gaussian_mixture_of_one():
+    z = some_scores()
+    found = fit_one(without_categories(z), 0.0)
+    expected = GaussianMixture(1, reg_covar=0).fit(z)
+    assert_allclose(found.intercepts, expected.means_, rtol=1e-10)
+    assert_allclose(found.covariances, expected.covariances_, rtol=1e-10)
+    log_p = found.log_densities(csr_array((200, 0)), Scores(z))[:, 0]
+    assert_allclose(log_p, expected.score_samples(z), rtol=1e-10)
+
+
+def test_two_classes_are_a_gaussian_mixture_of_two():
+    """With the same start and no penalty but the weights' one cell, whose effect is small."""
+    z = np.concatenate([some_scores(400, 2), some_scores(600, 2, seed=3) + 8])
+    rows = without_categories(z)
+    one = fit_one(rows, 0.0)
+    found = fit_classes(rows, one, np.eye(2)[np.r_[np.zeros(400, int), np.ones(600, int)]], 0.0)
+    expected = GaussianMixture(2, reg_covar=0, random_state=0, tol=1e-8).fit(z)
+    score = logsumexp(found.log_densities(rows.x, rows.z), axis=1).mean()
+    assert_allclose(score, expected.score(z), atol=1e-4)
+
+
+def test_known_scores_by_brute_force():
+    rng, z = np.random.default_rng(1), some_scores(40)
+    x = np.eye(3)[rng.integers(3, size=40)]
+    z[rng.random(z.shape) < 0.4] = np.nan
+    covariance = np.cov(some_scores(50, 3, 4).T)
+    a, slopes = rng.normal(size=3), rng.normal(size=(3, 3))
+    gaussians = Gaussians(np.zeros(1), a[None], slopes, covariance[None])
+    log_p, given = (
+        gaussians.log_densities(csr_array(x), Scores(z)),
+        gaussians.observed(0, Scores(z)),
+    )
+    means = given.means(x @ slopes.T)
+    for i in range(40):
+        o, mean = ~np.isnan(z[i]), a + slopes @ x[i]
+        known = multivariate_normal(mean[o], covariance[np.ix_(o, o)]) if o.any() else None
+        assert_allclose(log_p[i, 0], 0 if known is None else known.logpdf(z[i, o]), atol=1e-9)
+        gain = covariance[:, o] @ np.linalg.inv(covariance[np.ix_(o, o)])
+        assert_allclose(means[i], mean + gain @ (z[i, o] - mean[o]), rtol=1e-9)
+        spread = covariance - gain @ covariance[o]
+        assert_allclose(given.spreads[given.which[i]], spread, atol=1e-9)
+
+
+def test_draws_have_the_conditional_moments():
+    """Means and covariances of 20,000 draws; false alarms: 9 entries beyond 4.5 sd, 1 in 10,000."""
+    z = np.tile([0.7, np.nan, np.nan], (20_000, 1))
+    covariance = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 2.0]])
+    gaussians = Gaussians(np.zeros(1), np.ones((1, 3)), np.zeros((3, 0)), covariance[None])
+    given = gaussians.observed(0, Scores(z))
+    drawn = given.sample(np.zeros((len(z), 3)), np.random.default_rng(0))
+    assert (drawn[:, 0] == 0.7).all()
+    error = (drawn.mean(axis=0) - given.means(np.zeros((1, 3)))[0])[1:]
+    assert (np.abs(error) < 4.5 * drawn[:, 1:].std(axis=0) / np.sqrt(20_000)).all()
+    assert_allclose(np.cov(drawn.T)[1:, 1:], given.spreads[0][1:, 1:], atol=4.5 * 2 * 2**0.5 / 141)
+
+
+def categories_and_scores(n=150, seed=0, missing=0.25):
+    """A network of two columns, and two scores that depend on them, some unknown."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(3, size=(n, 2))
+    codes[:, 1] = np.where(rng.random(n) < 0.6, codes[:, 0], codes[:, 1])
+    z = np.eye(3)[codes[:, 0]] @ [[1, 0], [-1, 2], [0, -1]] + rng.normal(size=(n, 2)) @ [
+        [1, 0.5],
+        [0, 0.8],
+    ]
+    z[rng.random(z.shape) < missing] = np.nan
+    codes[rng.random(codes.shape) < missing] = -1
+    return codes, z
+
+
+def small_network(seed=0):
+    rng = np.random.default_rng(seed)
+    coupling = np.zeros((6, 6))
+    coupling[:3, 3:] = rng.normal(size=(3, 3))
+    return PottsModel(coupling + coupling.T, rng.normal(size=6), np.array([3, 3]))
+
+
+def small_model(n_classes=1, seed=0):
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(n_classes, 2, 4))
+    gaussians = Gaussians(
+        np.log(rng.dirichlet(np.ones(n_classes))), rng.normal(size=(n_classes, 2)),
+        rng.normal(size=(2, 6)), roots @ roots.transpose(0, 2, 1) / 4,
+    )  # fmt: skip
+    return LocationModel(small_network(seed), gaussians)
+
+
+def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
+    codes, z = categories_and_scores()
+    path = []
+    monkeypatch.setattr(location_fit, "TOL", 1e-7)
+    (rows,) = completed(small_network(), codes, [z], np.ones(len(z)))
+    fit_one(rows, 1.0, path)
+    assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()
+
+
+def test_a_regression_on_categories_is_found():
+    """4,000 rows: the means of each category within 4.5 standard errors, 1 in 10,000."""
+    codes, z = categories_and_scores(4000, missing=0.0)
+    rows = LocationRows.complete(small_network().one_hot(codes), z, np.ones(len(z)))
+    found = fit_one(rows, 1.0)
+    for k, mean in enumerate([[1, 0], [-1, 2], [0, -1]]):
+        own = codes[:, 0] == k
+        at = found.intercepts[0] + rows.x[own] @ found.slopes.T
+        error = np.abs(at.mean(axis=0) - mean)
+        assert (error < 4.5 * np.sqrt([1.0, 0.89]) / np.sqrt(own.sum()) + 0.01).all()
+
+
+def test_more_columns_than_rows():
+    z = some_scores(8, 30)
+    z[3, 4] = np.nan
+    _, gaussians = fit_best([without_categories(z)], [0.0])
+    assert (np.linalg.eigvalsh(gaussians.covariances) > 0).all()
+
+
+# The model, by brute force.
+
+
+def enumerated(model, row, z):
+    """ln of the weights of all joint states of a row with gaps, in each class."""
+    network, gaussians = model.network, model.gaussians
+    found = {}
+    for state in product(*(range(3) if value < 0 else [value] for value in row)):
+        codes = np.array([state])
+        for c in range(gaussians.n_classes):
+            o = ~np.isnan(z)
+            mean = gaussians.intercepts[c] + gaussians.slopes @ network.one_hot(codes).toarray()[0]
+            log_p = gaussians.log_weights[c] + network.log_weight(codes)[0]
+            if o.any():
+                covariance = gaussians.covariances[c][np.ix_(o, o)]
+                log_p += multivariate_normal(mean[o], covariance).logpdf(z[o])
+            gain = gaussians.covariances[c][:, o] @ np.linalg.inv(
+                gaussians.covariances[c][np.ix_(o, o)]
+            )
+            found[state, c] = log_p, mean + gain @ (z[o] - mean[o])
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_rows_with_gaps_by_enumeration(n_classes):
+    model = small_model(n_classes)
+    codes, z = categories_and_scores(60, missing=0.5)
+    base = np.zeros(6)
+    log_sums = model.log_sums(codes, z, base)
+    probabilities = model.category_probabilities(codes, z)
+    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    filled, scores = model.complete(codes, z, "mode", None)
+    for i, row in enumerate(codes):
+        found = enumerated(model, row, z[i])
+        log_p = np.array([value for value, _ in found.values()])
+        assert_allclose(log_sums[i], logsumexp(log_p), rtol=1e-9)
+        p = np.exp(log_p - logsumexp(log_p))
+        for j in np.flatnonzero(row < 0):
+            own = [
+                sum(q for q, (s, _) in zip(p, found, strict=True) if s[j] == a) for a in range(3)
+            ]
+            assert_allclose(probabilities[i, 3 * j : 3 * j + 3], own, atol=1e-9)
+        expected = p @ np.array([mean for _, mean in found.values()])
+        assert_allclose(means[i], expected, atol=1e-9)
+        if n_classes == 1:
+            (best, _), (_, mean) = max(found.items(), key=lambda item: item[1][0])
+            assert tuple(filled[i]) == best
+            assert_allclose(scores[i], mean, atol=1e-9)
+
+
+def test_rows_with_many_completions_have_draws(monkeypatch):
+    """Here, those with more than one; 100 rows of 200 draws, whose mean error is near 0.
+
+    An error beyond 4.5 sd of the mean of 600 shares or more would be one in 100,000.
+    """
+    model = small_model(2)
+    codes, z = categories_and_scores(100, missing=0.5)
+    exact = model.category_probabilities(codes, z)
+    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    log_sums = model.log_sums(codes, z, np.zeros(6))
+    monkeypatch.setattr(location_clouds, "MOST_COMPLETIONS", 1)
+    found = model.category_probabilities(codes, z)
+    missing = np.repeat(codes < 0, 3, axis=1)
+    assert np.abs(found - exact)[missing].mean() < 0.04 and (found - exact)[~missing].max() < 1e-12
+    drawn = model.expectation(codes, z, lambda states, means, variances: means, 2)
+    assert np.abs(drawn - means).mean() < 0.1
+    assert_allclose(model.log_sums(codes, z, np.zeros(6)), log_sums, rtol=1e-9)
+    again = model.category_probabilities(codes[50:], z[50:])
+    assert_array_equal(again, found[50:])
+    filled, scores = model.complete(codes, z, "mode", None)
+    assert (filled >= 0).all() and np.isfinite(scores).all()
+
+
+def test_draws_of_categories_given_scores():
+    """Shares of 40,000 completions of a row; 18 within 4.5 sd, false alarms 1 in 8,000."""
+    model = small_model(2)
+    z = np.tile([0.4, np.nan], (40_000, 1))
+    codes, drawn = model.complete(np.full((40_000, 2), -1), z, "sample", np.random.default_rng(0))
+    found = enumerated(model, [-1, -1], z[0])
+    total = logsumexp([log_p for log_p, _ in found.values()])
+    for state in product(range(3), range(3)):
+        p = np.exp(logsumexp([found[state, c][0] for c in range(2)]) - total)
+        share = (codes == state).all(axis=1).mean()
+        assert abs(share - p) < 4.5 * np.sqrt(p * (1 - p) / 40_000)
+    assert np.isfinite(drawn).all()
+
+
+# The estimator.
+
+
+def numbers_and_words(n=120, seed=0):
+    """Two real numbers and a word of three."""
+    rng = np.random.default_rng(seed)
+    word = rng.choice(["a", "b", "c"], n)
+    x = rng.normal(size=n) + 2 * (word == "a")
+    return pd.DataFrame({"x": x, "word": word, "y": np.exp(0.5 * x + rng.normal(size=n))})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Location().fit(numbers_and_words())
+
+
+def grid(scores):
+    """Nodes and weights of a quadrature of a column, out to the tails of Lomax.
+
+    Of pieces that meet where the density has a bend: in the middle of the broad part.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    _, middle, scale = scores.broad
+    reach = 10.0 ** np.arange(0.5, 8.5, 0.5)
+    cuts = middle + scale * np.unique([*-reach, *np.linspace(-3, 3, 25), *reach])
+    width = np.diff(cuts)[:, None] / 2
+    at = ((cuts[1:] + cuts[:-1]) / 2)[:, None] + width * nodes
+    return at.ravel(), (width * weights).ravel()
+
+
+def test_probabilities_of_all_rows_integrate_to_one():
+    """A sum over words of integrals over two numbers."""
+    rng = np.random.default_rng(3)
+    X = numbers_and_words(60).assign(y=lambda X: rng.normal(size=60) + X["x"])
+    model = Location().fit(X)
+    (x, of_x), (y, of_y) = (grid(model._table.columns[j].scores) for j in (0, 2))
+    total = 0.0
+    for word in "abc":
+        rows = pd.DataFrame({"x": np.repeat(x, len(y)), "word": word, "y": np.tile(y, len(x))})
+        total += of_x @ np.exp(model.score_samples(rows)).reshape(len(x), -1) @ of_y
+    unseen = model.score_samples(pd.DataFrame({"x": [None], "word": ["d"], "y": [None]}))
+    assert_allclose(total + np.exp(unseen[0]), 1, atol=1e-8)
+
+
+def test_a_missing_number_is_integrated_out(model):
+    rows = numbers_and_words(6, seed=1)
+    x, weights = grid(model._table.columns[0].scores)
+    for _, row in rows.iterrows():
+        all_x = pd.DataFrame({"x": x, "word": row["word"], "y": row["y"]})
+        gap = pd.DataFrame({"x": [np.nan], "word": [row["word"]], "y": [row["y"]]})
+        expected = np.log(weights @ np.exp(model.score_samples(all_x)))
+        assert_allclose(model.score_samples(gap), expected, rtol=1e-7)
+
+
+def test_a_missing_word_is_summed_out_and_has_probabilities(model):
+    rows = numbers_and_words(20, seed=1)
+    log_p = np.column_stack([model.score_samples(rows.assign(word=word)) for word in "abc"])
+    gaps = rows.assign(word=None)
+    # Of seen words, less what the cell itself has for unseen ones.
+    share = np.log(
+        1 - np.exp(model.score_samples(pd.DataFrame({"x": [None], "word": ["d"], "y": [None]})))
+    )
+    assert_allclose(model.score_samples(gaps), logsumexp(log_p, axis=1) - share, rtol=1e-9)
+    p = model.predict_column_proba(rows, "word")
+    assert_allclose(p, np.exp(log_p - logsumexp(log_p, axis=1)[:, None]), atol=1e-9)
+    filled = model.impute(gaps, how="mode")["word"]
+    assert_array_equal(filled, np.array(list("abc"))[p.argmax(axis=1)])
+    of_words = model.transform(rows)[
+        :, [name.startswith("word=") for name in model.get_feature_names_out()]
+    ]
+    assert_allclose(of_words, p, atol=1e-12)
+
+
+def test_probabilities_of_intervals_are_integrals(model):
+    rows = numbers_and_words(4, seed=1)
+    p = model.predict_column_proba(rows, "x")
+    scores = model._table.columns[0].scores
+    x, weights = grid(scores)
+    bins = scores.bins.encode(x).astype(int)
+    for i, (_, row) in enumerate(rows.iterrows()):
+        density = np.exp(
+            model.score_samples(pd.DataFrame({"x": x, "word": row["word"], "y": row["y"]}))
+        )
+        own = np.bincount(bins, weights * density)
+        # Nodes near the border of a bin belong to one of the two.
+        assert_allclose(p[i], own / own.sum(), atol=0.01)
+
+
+def test_the_mean_of_a_missing_number():
+    """Of normal numbers, it is that of a regression; within .05, where F and the numbers differ."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    X = np.column_stack([x, 0.8 * x + 0.6 * rng.normal(size=2000)])
+    model = Location().fit(X)
+    rows = np.column_stack([np.linspace(-1.5, 1.5, 7), np.full(7, np.nan)])
+    for how in ("mean", "mode"):
+        assert_allclose(model.impute(rows, how=how)[:, 1], 0.8 * rows[:, 0], atol=0.1)
+
+
+def test_samples_are_of_the_model(model):
+    """Each column by a test of Kolmogorov and Smirnov, and a correlation; 1 in 10,000 fails."""
+    X, drawn = numbers_and_words(4000, seed=2), model.sample(4000, random_state=0)
+    train = numbers_and_words()
+    for name in ("x", "y"):
+        assert (
+            kstest(
+                model._table.columns[0 if name == "x" else 2].scores.transform(drawn[name])[0],
+                "norm",
+            ).statistic
+            < 0.08
+        )
+        assert drawn[name].between(train[name].min(), train[name].max()).all()
+    share = (train["word"] == "a").mean()
+    assert (
+        abs((drawn["word"] == "a").mean() - share) < 4 * np.sqrt(share * (1 - share) / 4000) + 0.01
+    )
+    found, expected = (np.corrcoef(rows["x"], np.log(rows["y"]))[0, 1] for rows in (drawn, train))
+    assert abs(found - expected) < 0.08
+    assert X.shape == drawn.shape
+
+
+def test_given_a_number_and_a_word(model):
+    """The words of 20,000 draws given a number; 3 shares within 4.5 sd."""
+    drawn = model.sample(20_000, random_state=0, given={"x": 2.0})
+    assert (drawn["x"] == 2).all()
+    row = pd.DataFrame({"x": [2.0], "word": [None], "y": [np.nan]})
+    p = model.predict_column_proba(row, "word")[0]
+    for k, word in enumerate("abc"):
+        assert abs((drawn["word"] == word).mean() - p[k]) < 4.5 * np.sqrt(
+            p[k] * (1 - p[k]) / 20_000
+        )
+    both = model.sample(4000, random_state=0, given={"x": 2.0, "word": "b"})
+    assert (both["word"] == "b").all()
+    row = row.assign(word="b")
+    mean = model.impute(row, how="mean")["y"][0]
+    assert abs(both["y"].mean() - mean) < 4.5 * both["y"].std() / np.sqrt(4000)
+    with pytest.raises(ValueError, match="temperature=2"):
+        model.sample(3, temperature=2.0)
+
+
+def test_words_numbers_atoms_and_gaps_end_to_end():
+    X = with_gaps(wages())
+    model = Location().fit(X)
+    assert model.n_values_.tolist() == [1, 3, 1, 1, 2]
+    assert model.categories_[2].tolist() == Bins.learn(X["wage"].to_numpy()).labels()
+    far = wages().head(3).assign(wage=[1e6, -5.0, 0.0], age=[0, 200, 44], hours=[99, 1, 0])
+    assert np.isfinite(model.score_samples(X)).all() and np.isfinite(model.score_samples(far)).all()
+    drawn = model.sample(200, random_state=0)
+    assert (drawn.dtypes == X.dtypes).all()
+    assert_possible(drawn)
+    known = X.notna()
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(X, how=how, random_state=0)
+        assert not filled.isna().any(axis=None) and filled.where(known).equals(X.where(known))
+        if how != "mean":
+            assert_possible(filled)
+    for name in X:
+        assert_allclose(model.predict_column_proba(X, name).sum(axis=1), 1)
+    assert model.transform(X).shape == (150, len(model.get_feature_names_out()))
+
+
+def test_the_pseudo_likelihood_is_that_of_cells_given_the_others(model):
+    rows = numbers_and_words(5, seed=1)
+    scores = model.score_samples(rows)
+    expected = sum(scores - model.score_samples(rows.assign(**{name: None})) for name in rows)
+    # Unseen words have no part in it.
+    share = np.log(
+        1 - np.exp(model.score_samples(pd.DataFrame({"x": [None], "word": ["d"], "y": [None]})))
+    )
+    assert_allclose(model.log_pseudo_likelihood(rows), expected - share, rtol=1e-9)
+    assert_allclose(model.energy(rows), -scores - model.log_partition_ + share, rtol=1e-9)
+    with pytest.raises(ValueError, match="no value"):
+        model.energy(rows.assign(x=np.nan))
+
+
+def test_equal_rows_have_equal_bits_in_any_table():
+    X = with_gaps(wages(), share=0.4)
+    model = Location().fit(X)
+    scores = model.score_samples(X)
+    few = model.score_samples(X.iloc[10:13])
+    assert_allclose(few, scores[10:13], rtol=1e-12)
+    assert_array_equal(scores, model.score_samples(X))
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+def test_weights_are_repetitions(missing):
+    X = with_gaps(wages(80))
+    weights = 1 + np.arange(80) % 3
+    one = Location(missing=missing).fit(X, sample_weight=weights)
+    other = Location(missing=missing).fit(X.loc[X.index.repeat(weights)])
+    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=1e-5)
+
+
+def test_pickles(model):
+    rows = numbers_and_words(5, seed=1)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.score_samples(rows), model.score_samples(rows))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_patterns_of_gaps(seed):
+    """Also rows without an observed cell, columns with hardly any, and unseen words."""
+    rng = np.random.default_rng(seed)
+    X = wages(60, seed).astype(object).where(rng.random((60, 5)) < [0.9, 0.5, 0.3, 0.1, 0.7], None)
+    X = X.astype({"age": float, "wage": float, "share": float, "hours": float})
+    model = Location().fit(X)
+    X.loc[0, "city"] = "Lima"
+    assert np.isfinite(model.score_samples(X)).all()
+    assert not model.impute(X, how="sample", random_state=0).isna().any(axis=None)
+
+
+def test_columns_that_are_constant_or_empty():
+    X = wages(50).assign(one=2.5, none=np.nan)
+    with pytest.warns(UserWarning, match="none"):
+        model = Location().fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert (model.sample(5, random_state=0)["one"] == 2.5).all()
+
+
+def test_fewer_rows_than_numbers():
+    X = some_scores(12, 30)
+    model = Location().fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.isfinite(model.score_samples(X + 1)).all()
+
+
+def test_whole_numbers_have_probabilities():
+    """All ages of a row sum to what it has without the age, but for the midpoint rule: 1e-3."""
+    X = wages(200)
+    model = Location().fit(X)
+    row = X.iloc[:1]
+    ages = pd.concat([row] * 5000).assign(age=np.arange(-1000, 4000))
+    total = logsumexp(model.score_samples(ages))
+    without = model.score_samples(row.assign(age=np.nan))[0]
+    assert abs(total - without) < 1e-3
+
+
+def test_rows_cannot_be_added(model):
+    with pytest.raises(ValueError, match="partial_fit"):
+        Location().partial_fit(numbers_and_words())
+
+
+def test_dates():
+    seen = pd.date_range("2024-01-01", periods=60)
+    X = pd.DataFrame({"seen": seen, "word": np.array(["a", "b"])[np.arange(60) // 30]})
+    model = Location().fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    drawn = model.sample(20, random_state=0, given={"word": "b"})
+    assert (drawn["seen"] >= seen[0]).all() and drawn["seen"].dtype == X["seen"].dtype
+    assert (drawn["seen"] > seen[25]).mean() > 0.6
+    given = model.sample(5, random_state=0, given={"seen": seen[50]})
+    assert (given["seen"] == seen[50]).all()
+
+
+def test_sparse_networks_have_scores_but_no_terms_with_them():
+    class Sparse(SparseFVBM):
+        _scored_kinds = ("number", "auto")
+
+    X = wages(100)
+    assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
+    with pytest.raises(ValueError, match="max_order at 2"):
+        Sparse(max_order=3).fit(X)
+
+
+def test_an_interrupted_fit_of_numbers_changes_nothing(monkeypatch):
+    X = wages(60)
+    model = Location().fit(X)
+    before = model.score_samples(X)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(location_fit, "_regress", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X.iloc[:40])
+    assert_array_equal(model.score_samples(X), before)
+
+
+def test_mixtures_of_bins_and_scores():
+    X = wages(150)
+    mixture = BoltzmannMixture(
+        [("bins", FVBMPseudoLikelihood()), ("scores", Location())], random_state=0
+    ).fit(X)
+    parts = np.column_stack([part.score_samples(X) for part in mixture.estimators_])
+    expected = logsumexp(parts, axis=1, b=mixture.weights_)
+    assert_allclose(mixture.score_samples(X), expected, rtol=1e-9)
+    assert_possible(mixture.impute(with_gaps(X), how="sample", random_state=0))
+
+
+def test_few_values_are_categories():
+    """As of bins: numbers that are all atoms have no scores."""
+    X = pd.DataFrame({"x": np.arange(60) % 5 / 2, "y": np.random.default_rng(0).normal(size=60)})
+    model = Location().fit(X)
+    assert model.n_values_.tolist() == [5, 1]
+
+
+def test_heaps_of_whole_numbers_sum_to_one_within_six_per_cent():
+    """Where they depend on another number, in coarse cells: the midpoint rule."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    years = np.floor(np.exp(1.5 + 0.8 * x + 0.5 * rng.normal(size=400)))
+    X = pd.DataFrame({"x": x, "years": years})
+    model = Location().fit(X)
+    for i in range(10):
+        row = X.iloc[[i]]
+        each = pd.concat([row] * 5000).assign(years=np.arange(-200.0, 4800))
+        total = logsumexp(model.score_samples(each))
+        assert abs(total - model.score_samples(row.assign(years=np.nan))[0]) < 0.06
