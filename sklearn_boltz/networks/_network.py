@@ -150,12 +150,12 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
-            if self._numbers == "location":
+            rows = read(self, X, sample_weight, None if first else self._coding)
+            if rows.scores:
                 raise ValueError(
                     f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
                     "rows at once. Call `fit` with all of them."
                 )
-            rows = read(self, X, sample_weight, None if first else self._coding)
             initial = (None, None) if first else (self.coupling_, self.intercept_)
             if not first:
                 rows = self._with_rows_before(rows)
