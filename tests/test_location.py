@@ -687,3 +687,15 @@ def test_heaps_of_whole_numbers_sum_to_one_within_six_per_cent():
         each = pd.concat([row] * 5000).assign(years=np.arange(-200.0, 4800))
         total = logsumexp(model.score_samples(each))
         assert abs(total - model.score_samples(row.assign(years=np.nan))[0]) < 0.06
+
+
+def test_figures_of_unseen_values_follow_the_numbers():
+    """A second fit with the same words and other numbers is as a first one."""
+    X = numbers_and_words(60)
+    # A word is all but impossible beside a typical number.
+    other = X.assign(x=X["x"] + X["word"].map({"a": -50, "b": 0, "c": 50}))
+    model = Location().fit(X)
+    rows = other.head(5).assign(word=["a", "d", "b", "d", "c"])
+    model.score_samples(rows)
+    again = model.fit(other).score_samples(rows)
+    assert_array_equal(again, Location().fit(other).score_samples(rows))

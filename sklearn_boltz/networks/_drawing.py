@@ -74,7 +74,8 @@ class Drawing:
             Values of some columns, by name or number, in the coding of the returned rows. The other
             columns are drawn from their distribution given these.
         temperature : float, default=1.0
-            T > 0: rows are drawn with probabilities proportional to P(x)^(1/T).
+            T > 0: rows are drawn with probabilities proportional to P(x)^(1/T). It must be 1 where
+            numbers have normal scores.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) for each sample, at all temperatures together. It
             is used if connected variables that are not given have more than 2**26 joint states.
@@ -180,7 +181,8 @@ class Drawing:
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
             20 binary ones have. Columns with an entry in `categories_`, such as words and truth
-            values, have no mean: they get the mode.
+            values, have no mean: they get the mode. Where numbers have normal scores, rows with
+            more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
             states. As many follow, from which the mean is taken, or the most probable state.

@@ -228,6 +228,7 @@ class Network(Drawing, Likelihoods):
         candidates = completed(network, rows.codes, z, rows.weights)
         place, self._gaussians = fit_best(candidates, log_slopes)
         self._table = rows.scores[place].table
+        vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
