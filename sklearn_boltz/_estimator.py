@@ -368,7 +368,7 @@ class BaseBoltzmann(
     def _learned(self, X, numbers, sample_weight):
         """The columns of the training table, of which `numbers` are the same if it has no words."""
         told = self._kinds(X)
-        names = np.array([kind.name for kind in told or [Kind()] * X.shape[1]])
+        names = np.array([kind.name for kind in told or [Kind()] * self.n_features_in_])
         # Numbers in an array stand for themselves.
         if told and numbers is not None and not is_frame(X) and np.isin(names, _OPEN).all():
             told = None
@@ -579,7 +579,7 @@ class BaseBoltzmann(
         if not is_code and not table.is_word.any():
             return np.full(len(table.columns), -1)
         # There is a code for every number, and a list of values is complete.
-        is_known = table.is_binned | table.is_scored | table.is_listed
+        is_known = table.is_number | table.is_listed
         numbers = np.where(is_known, -1, n_values if is_code else -1)
         return np.where(table.is_word & ~is_known, table.n_categories, numbers)
 
@@ -620,8 +620,7 @@ class BaseBoltzmann(
     def _given_numbers(self, given):
         """The given values of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        is_number = self._table.is_binned | self._table.is_scored
-        return {j: value for j, value in found.items() if is_number[j]}
+        return {j: value for j, value in found.items() if self._table.is_number[j]}
 
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
@@ -644,7 +643,7 @@ class BaseBoltzmann(
             j = self._variable(feature)
             legal = self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            if self._table.is_binned[j] or self._table.is_scored[j]:
+            if self._table.is_number[j]:
                 place = self._table.columns[j].bin_of(value)
             if j in places or not len(place):
                 problem = (

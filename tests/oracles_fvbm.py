@@ -68,7 +68,7 @@ def estimator_of(model, low=0):
         kind = MaximumEntropy if isinstance(model, InteractionModel) else FVBMPseudoLikelihood
         found = kind(alpha=1.0).fit(np.where(codes, 1, low))
     else:
-        found = FVBMPseudoLikelihood(alpha=1.0, columns=list(map(range, model.n_values))).fit(codes)
+        found = FVBMPseudoLikelihood(alpha=1.0).fit(codes)
     found.coupling_, found.intercept_ = model.coupling, model.intercept
     if isinstance(model, InteractionModel):
         found.terms_, found.term_weights_ = model.terms, model.weights

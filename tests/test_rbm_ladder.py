@@ -638,15 +638,15 @@ def test_log_partition_by_the_ladder_of_a_training(followed, factor, n_chains):
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "tempered"])
-@pytest.mark.parametrize("visible", ["gaussian", "categorical", "truncated_gaussian"])
-def test_log_partition_of_trained_units(visible, sampler):
+@pytest.mark.parametrize("columns", ["gaussian", "nominal", "truncated_gaussian"])
+def test_log_partition_of_trained_units(columns, sampler):
     rng = np.random.default_rng(0)
     X = rng.random((200, 3)) + rng.integers(2, size=(200, 1))
-    if visible == "categorical":
+    if columns == "nominal":
         X = (rng.integers(3, size=(200, 1)) + (rng.random((200, 8)) < 0.2)) % 3
-    if visible == "truncated_gaussian":
+    if columns == "truncated_gaussian":
         X = X / 2
-    model = sdcp(columns=visible, sampler=sampler, learning_rate=0.02).fit(X)
+    model = sdcp(columns=columns, sampler=sampler, learning_rate=0.02).fit(X)
     tracked = model.history_["log_likelihood"]
     assert np.isfinite(tracked).all()
     if sampler == "gibbs":

@@ -31,6 +31,7 @@ from sklearn_boltz import (
     FVBMPseudoLikelihood,
     InfiniteRBM,
     RBMClassifier,
+    SparseFVBM,
 )
 
 N_DRAWN = 66
@@ -45,7 +46,8 @@ class MaximumEntropy(sklearn_boltz.MaximumEntropy):
 
 
 # Any number goes into a bin. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
-OF_NUMBERS = [clone(e).set_params(columns="binned") for e in DENSITIES[:-1]]
+OF_NUMBERS = [clone(e).set_params(columns="binned") for e in DENSITIES[:-2]]
+OF_NUMBERS.append(SparseFVBM(alpha=1.0, columns="binned"))  # which selects few of many pairs
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
 SOLVERS = [FSLLDensity(solver="greedy", columns="binned")]
 # A parameter with a good and a bad value, for the searches.

@@ -458,8 +458,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             for part in self.estimators_
         ]
         parts = [part for part in self.estimators_ if hasattr(part, "_table")]
-        names = [part.categories_[place] for part in parts if not part._table.is_word[place] or
-                 part._table.is_binned[place] or part._table.is_scored[place]]
+        names = [part.categories_[place] for part in parts if part._table.is_number[place]]
         if any(not np.array_equal(one, names[0]) for one in names):
             raise ValueError(
                 f"BoltzmannMixture.predict_column_proba: {self._table.columns[place].title} has "
@@ -670,10 +669,10 @@ def _values_of(part):
     else:
         return None
     # Densities of numbers may be mixed, whatever the bins.
-    in_bins = part._table.is_binned | part._table.is_scored
+    are_numbers = part._table.is_number
     return [
-        f"{max(int(count), 2)} values" if np.isfinite(count) and not is_binned else "real numbers"
-        for count, is_binned in zip(counts, in_bins, strict=True)
+        f"{max(int(count), 2)} values" if np.isfinite(count) and not is_number else "real numbers"
+        for count, is_number in zip(counts, are_numbers, strict=True)
     ]
 
 

@@ -22,6 +22,7 @@ from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
+from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
     LEAST_DIVIDED,
@@ -170,6 +171,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
                 if status != "interrupted":
+                    check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)
         if status == "interrupted":
             raise KeyboardInterrupt

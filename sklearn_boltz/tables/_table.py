@@ -88,6 +88,11 @@ class Table:
         return None if self.header is None else self.header.empty_frame()
 
     @property
+    def is_number(self):
+        """Which columns hold numbers in bins, or with normal scores; an array of bool."""
+        return self.is_binned | self.is_scored
+
+    @property
     def is_ordinal(self):
         """Which columns the user declares as ordinal; an array of bool."""
         return np.array([column.kind.name == "ordinal" for column in self.columns], dtype=bool)
