@@ -206,7 +206,7 @@ def test_errors_on_workers_name_the_batch(client, X):
     bad = X.copy()
     bad[100, 2] = 7
     for model in (FVBMPseudoLikelihood(columns=range(2)), SDCPRBM(2)):
-        with pytest.raises(ValueError, match="In batch 1: .* column 2 .* row 10"):
+        with pytest.raises(ValueError, match="In batch 1: .*column 2.*row 10"):
             model.fit(in_blocks(bad))
 
 
