@@ -77,6 +77,17 @@ class Likelihoods(BaseBoltzmann):
         base = model.like(0 * model.coupling, self._base).potts().intercept
         return LocationModel(model.potts(), self._gaussians), base
 
+    def _warn_of_scores(self):
+        """Warn that numbers with normal scores have no couplings."""
+        scored = np.flatnonzero(self._table.is_scored)
+        if len(scored):
+            warnings.warn(
+                f"{type(self).__name__}: {self._have(scored)} normal scores and no couplings, so "
+                "that this is about the other columns. Set columns='binned' for couplings of "
+                "numbers.",
+                stacklevel=find_stack_level(),
+            )
+
     def _scored_rows(self, X):
         """Codes, normal scores z = T(x), and ln T'."""
         codes, _ = self._codes(X)
@@ -633,8 +644,14 @@ class Likelihoods(BaseBoltzmann):
         ------
         ValueError
             If `ignore` is a value of no column.
+
+        Warns
+        -----
+        UserWarning
+            If numbers have normal scores, which have no couplings.
         """
         check_is_fitted(self)
+        self._warn_of_scores()
         ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
         model = self._model().pairs.potts()
         scores = frobenius_scores(model.coupling, model.n_values, ignore)

@@ -27,6 +27,7 @@ def of_network(constraints, *, fitted=True):
                 )
             if fitted:
                 check_is_fitted(network)
+                network._warn_of_scores()
             return checked(network, *args, **kwargs)
 
         return with_network

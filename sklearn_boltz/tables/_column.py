@@ -358,7 +358,10 @@ def categories_of(cells, title, kind, order, codes):
         return None if stay else _levels(numbers, codes, title)
     if stay:
         raise UnfitColumn(
-            "declared", f"{title} is declared to hold numbers, but has the value {texts[0]!r}."
+            "declared",
+            f"{title} is declared to hold numbers, but has the value {texts[0]!r} in row "
+            f"{cells.index(texts[0])}. Leave it at 'auto', as in columns={{'age': 'number'}} for "
+            "another column.",
         )
     n_numbers = len(values) - len(texts)
     if texts and n_numbers > MOST_LEVELS and not are_levels:

@@ -50,6 +50,18 @@ CASES = {
     ),
     "texts among numbers": lambda: FSLLDensity().fit(among_numbers()),
     "texts after numbers": after_numbers,
+    "words declared as numbers": lambda: FVBMPseudoLikelihood(columns="number").fit(
+        columns(np.array(list("pq") * 20), "ab")
+    ),
+    "three values declared as binary": lambda: SDCPRBM(2, columns="binary").fit(
+        columns(list("pqr") * 13 + ["p"], "ab")
+    ),
+    "fractions declared as counts": lambda: FSLLDensity(columns={"a": "count", "b": "count"}).fit(
+        columns(np.arange(40) / 4, "ab")
+    ),
+    "dates declared as nominal": lambda: FVBMPseudoLikelihood(columns={"a": "nominal"}).fit(
+        columns(pd.date_range("2026-01-01", periods=40), "ab")
+    ),
     "unseen words": unseen_words,
     "codes of missing values": lambda: FVBMPseudoLikelihood(alpha=1).fit(codes([1, 2])),
     "more categories than units": lambda: SDCPRBM(2, columns=Categorical([2, 2, 2])).fit(
