@@ -51,7 +51,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
     without_objects,
 )
-from sklearn_boltz.tables._kinds import NAMES, OF_NUMBERS, Kind, kind_of, per_column
+from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
     amounts,
@@ -523,6 +523,29 @@ class BaseBoltzmann(
         means = np.full(len(rows), np.nan)
         means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
         return means
+
+    @property
+    def columns_(self):
+        """The kind of each column, by name or number, as `columns` calls it: declared or found."""
+        check_is_fitted(self)
+        keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return {key: self._kind_of(j) for j, key in enumerate(keys)}
+
+    def _kind_of(self, j):
+        column = self._table.columns[j]
+        if column.scores is not None:
+            return "number"
+        if column.bins is not None:
+            return "count" if column.kind.name == "count" else "binned"
+        if column.kind.name in OF_LEVELS:
+            return column.kind.name
+        if column.categories is None:
+            return self._kind_of_codes(j)
+        return "binary" if len(column.categories) <= 2 else "nominal"
+
+    def _kind_of_codes(self, j):
+        """The kind of a column of numbers that stand for themselves."""
+        return "binary" if self.n_values_[j] <= 2 else "nominal"
 
     @property
     def categories_(self):

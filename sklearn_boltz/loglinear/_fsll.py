@@ -143,6 +143,9 @@ class FSLLDensity(BaseBoltzmann):
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
 
+    columns_ : dict
+        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
         a column of numbers.

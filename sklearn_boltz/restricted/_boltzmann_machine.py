@@ -88,6 +88,7 @@ from sklearn_boltz.tables._kinds import NAMES, Kind
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._unit import UnitType
 
@@ -533,6 +534,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if kinds is None:
             return [plain] * self.n_features_in_
         return [plain if kind.name == "auto" else kind for kind in kinds]
+
+    def _kind_of_codes(self, j):
+        units = self._layout_now().kinds[j]
+        names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
+        return names[units] if isinstance(units, type) and units in names else units
 
     def _unit_options(self):
         """The range of truncated visible units, if it is not the default."""

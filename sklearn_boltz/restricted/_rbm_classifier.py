@@ -263,6 +263,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     n_iter_ : int
         Number of completed epochs.
 
+    columns_ : dict
+        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
         a column of numbers.

@@ -292,6 +292,9 @@ class TAPDBM(BaseTAP):
         Names of the columns of ``components_[0]``. A column of three or more categories has one for
         each category, such as ``city=Rome``; any other column has one.
 
+    columns_ : dict
+        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
         a column of numbers.

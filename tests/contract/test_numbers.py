@@ -237,3 +237,17 @@ def test_dates_come_back(kind):
     assert set(given["day"]) == {list(X["day"])[7]}
     with pytest.raises(ValueError, match="has cells that are no dates"):
         model.score_samples(type(X)({"day": [True], "vote": ["no"]}))
+
+
+@each(OF_ANY_TABLE)
+def test_kinds_of_columns_are_told_and_taken(estimator):
+    """Those that were found are as good as what the user says."""
+    X = wages(120)
+    model = clone(estimator).fit(X)
+    kinds = model.columns_
+    assert list(kinds) == list(X.columns)
+    assert {"binned", "nominal"} <= set(kinds.values()) <= {"binned", "nominal", "binary"}
+    again = clone(estimator).set_params(columns=kinds).fit(X)
+    assert again.columns_ == kinds
+    counted = clone(estimator).set_params(columns={"age": "count"}).fit(X)
+    assert counted.columns_ == kinds | {"age": "count"}
