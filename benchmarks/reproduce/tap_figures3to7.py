@@ -39,7 +39,7 @@ from sklearn_boltz import TAPRBM
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
 
 NAMES = {"binary": "binary MNIST", "real": "grey MNIST", "cbcl": "CBCL faces"}
-LAWS = {"binary": "bernoulli", "real": "truncated_gauss_bernoulli", "cbcl": "truncated_gaussian"}
+LAWS = {"binary": "probability", "real": "truncated_gauss_bernoulli", "cbcl": "truncated_gaussian"}
 # The machine of each kind whose fields and solutions are drawn.
 SHOWN = {"binary": 100, "real": 100, "cbcl": 256}
 # Where the solutions are looked at, as parts of the training.
