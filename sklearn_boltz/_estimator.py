@@ -69,6 +69,12 @@ COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 COMPLETE_IF_SPARSE = (
     "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
 )
+# What to do about numbers that are no codes, and about codes beyond those of `fit`.
+DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
+LIST_VALUES = (
+    "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
+    "NaN."
+)
 # Kinds of columns whose cells may be used as they are.
 _OPEN = ("auto", "plain")
 # What other libraries call a parameter, and what it is called here: the first that there is.

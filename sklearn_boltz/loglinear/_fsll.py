@@ -17,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._estimator import (
+    DECLARE,
+    LIST_VALUES,
     BaseBoltzmann,
     checked_weights,
     find_stack_level,
@@ -436,7 +438,7 @@ class FSLLDensity(BaseBoltzmann):
             X,
             np.isnan(X) | is_whole(X),
             lambda j: "the integers 0, 1, 2, ...",
-            "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers.",
+            DECLARE,
         )
         return X
 
@@ -452,17 +454,12 @@ class FSLLDensity(BaseBoltzmann):
                 stacklevel=find_stack_level(),
             )
 
-    def _check_range(self, X, n_values, *, coded=True):
-        """Check that values are 0 .. n_values - 1 or NaN; `coded` as of `_check_domain`."""
-        legal = np.isnan(X) | (X < n_values)
-        if not coded:  # in `fit`, `_whole_numbers` has looked at this
-            legal &= np.isnan(X) | is_whole(X)
+    def _check_range(self, X, n_values):
+        """Check that values are 0 .. n_values - 1 or NaN, after the fit."""
+        legal = np.isnan(X) | (X < n_values) & is_whole(X)
         if legal.all():
             return
-        remedy = (
-            "List all values of the column in `columns` and fit again, or correct the cell, or "
-            "write it as NaN."
-        )
+        remedy, coded = LIST_VALUES, False
         if not is_whole(X[~legal]).all():
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
             # Signs in place of bits are recognised after the fit, too.
@@ -475,7 +472,7 @@ class FSLLDensity(BaseBoltzmann):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
         if self._table.is_empty.any():
             X = np.where(self._table.is_empty, 0, X)
-        self._check_range(X, self.n_values_, coded=False)
+        self._check_range(X, self.n_values_)
         return X
 
     def _check_sizes(self, n_values, groups):

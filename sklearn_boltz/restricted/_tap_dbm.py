@@ -61,9 +61,8 @@ class LayerRBM(TAPRBM):
         return [Kind("plain")] * X.shape[1]
 
     def _learned_layout(self, X, weights):
-        units = Bernoulli if isinstance(self.columns, str) else self.columns
-        if isinstance(self.columns, str) and units_of(self.columns) != "auto":
-            units = units_of(self.columns)
+        units = units_of(self.columns) if isinstance(self.columns, str) else self.columns
+        units = Bernoulli if units == "auto" else units
         return Layout.of_numbers(X.shape[1], units, self._unit_options())
 
 

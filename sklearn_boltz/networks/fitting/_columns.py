@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import find_stack_level
+from sklearn_boltz._estimator import DECLARE, LIST_VALUES, find_stack_level
 from sklearn_boltz.tables._cells import IF_A_VALUE, first_of, is_whole, shown
 
 # A column of an array with more values than this is taken for amounts.
 MOST_VALUES = 64
-REMEDY = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
 
 
 class Coding(NamedTuple):
@@ -92,10 +91,7 @@ class Coding(NamedTuple):
     def _about_value(self, estimator, X, legal, coded):
         """What an error says of the first value that is not legal, and how to mend it."""
         i, j = np.unravel_index(np.argmin(legal), legal.shape)
-        remedy = (
-            "List all values of the column in `columns` and fit again, or correct the cell, or "
-            "write it as NaN."
-        )
+        remedy = LIST_VALUES
         if set(np.unique(X[~np.isnan(X[:, j]), j]).tolist()) == {-1, 1}:
             remedy = "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
         elif X[i, j] < 0:
@@ -107,7 +103,7 @@ class Coding(NamedTuple):
             remedy += f" {IF_A_VALUE}" if coded else " If not, correct the cell."
         elif X[i, j] != np.floor(X[i, j]):
             remedy = (
-                REMEDY
+                DECLARE
                 if coded
                 else "In the training data this column has values from 0 to "
                 f"{self.n_values[j] - 1} only. Correct the cell, or write it as NaN."
@@ -144,7 +140,7 @@ def find_coding(estimator, X):
     known = is_whole(X) | np.isnan(X) | (X == -1)
     if not known.all():
         if (X[known] > 1).any():
-            estimator._check_domain(X, known, lambda j: "whole numbers from 0 on", REMEDY)
+            estimator._check_domain(X, known, lambda j: "whole numbers from 0 on", DECLARE)
         return two
     with np.errstate(invalid="ignore"):
         top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
@@ -153,7 +149,7 @@ def find_coding(estimator, X):
             X,
             ~(X >= MOST_VALUES),
             lambda j: f"at most {MOST_VALUES} values, from 0 on,",
-            REMEDY,
+            DECLARE,
         )
     estimator._warn_of_missing_codes(X)
     if top.max(initial=0) > 1 and not (X == 0).any():

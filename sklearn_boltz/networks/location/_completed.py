@@ -1,10 +1,9 @@
 """Rows with all that their missing categories may be, for the fit of the Gaussians."""
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_boltz.missing._completion import all_completions
-from sklearn_boltz.networks.location._fit import Rows
+from sklearn_boltz.networks.location._fit import Rows, log_sums
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 
@@ -46,7 +45,9 @@ def _completions(network, codes):
     states, owner, n_each = all_completions(codes[few], missing[few], network.n_values)
     owner = np.repeat(few[owner], n_each)
     log_prior = network.log_weight(states)
-    log_prior = log_prior - np.repeat(_sums(log_prior, n_each), n_each)
+    if len(few):
+        of_row = log_sums(log_prior, np.cumsum(n_each) - n_each, n_each)
+        log_prior = log_prior - np.repeat(of_row, n_each)
     if len(many):
         repeated = np.repeat(many, N_DRAWS)
         generator = np.random.default_rng(SEED)
@@ -63,13 +64,3 @@ def _distinct(codes, z, weights):
     rows = np.hstack([np.nan_to_num(z, nan=np.inf), codes])
     _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, np.bincount(which.ravel(), weights)
-
-
-def _sums(log_weight, n_each):
-    """ln Σ exp of each row's completions."""
-    if not len(n_each):
-        return np.zeros(0)
-    ends = np.cumsum(n_each)
-    return np.array([
-        logsumexp(log_weight[end - n : end]) for end, n in zip(ends, n_each, strict=True)
-    ])  # fmt: skip

@@ -57,10 +57,8 @@ class Rows(NamedTuple):
         log_p += self.log_prior[:, None]
         own = logsumexp(log_p, axis=1)
         first = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        peaks = np.maximum.reduceat(own, first)
         n_each = np.diff(np.append(first, len(own)))
-        sums = np.add.reduceat(np.exp(own - np.repeat(peaks, n_each)), first)
-        of_row = peaks + np.log(sums)
+        of_row = log_sums(own, first, n_each)
         shares = np.exp(log_p - np.repeat(of_row, n_each)[:, None]) * self.weights[:, None]
         return shares, float(self.weights[first] @ of_row)
 
@@ -94,6 +92,12 @@ class Prior(NamedTuple):
             _, log_det = np.linalg.slogdet(covariance)
             total -= 0.5 * self.ridge * (slopes * np.linalg.solve(covariance, slopes)).sum()
         return total
+
+
+def log_sums(log_p, first, n_each):
+    """ln Σ exp of numbers that stand in groups, one after another."""
+    peaks = np.maximum.reduceat(log_p, first)
+    return peaks + np.log(np.add.reduceat(np.exp(log_p - np.repeat(peaks, n_each)), first))
 
 
 def _variances(rows):

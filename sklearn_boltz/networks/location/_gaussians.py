@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+from sklearn_boltz.tables._marginals import HALF_LOG_2PI
 
 
 class Gaussians:
@@ -40,17 +40,6 @@ class Gaussians:
     def arrays(self):
         """The parameters."""
         return [self.log_weights, self.intercepts, self.slopes, self.covariances]
-
-    def log_densities(self, x, z):
-        """ln π_c N(z_o; a_c + B x, Σ_c) of rows, (n, n_classes); NaN is a score that is not known.
-
-        Parameters
-        ----------
-        x : sparse array of shape (n, Q)
-        z : Scores of n rows
-        """
-        at = x @ self.slopes.T
-        return np.column_stack([given.log_densities(at) for given in self.of_classes(z)])
 
     def of_classes(self, z):
         """`observed` of each class."""

@@ -18,9 +18,6 @@ from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._gauge import column_of_state
 
-# Draws of the categories of a row that has too many completions.
-N_DRAWS = 100
-
 
 class Part(NamedTuple):
     """Rows in which the same scores are known.
