@@ -27,6 +27,11 @@ def cases(n):
     return n * int(TIMES or 1)
 
 
+def pytest_runtest_setup():
+    """Estimators without a `random_state` draw the same numbers each time."""
+    np.random.seed(0)
+
+
 @pytest.fixture(scope="session")
 def animals():
     """300 rows of three classes: words, booleans, levels, numbers; the same with gaps; classes."""

@@ -297,6 +297,82 @@ def test_score_test_finds_what_completions_hide(monkeypatch):
     assert model.cost_ < without.cost_ - 0.01
 
 
+def test_information_of_the_score_test_is_that_of_observed_cells(monkeypatch):
+    """The covariance of E[Φ | observed cells] over the rows, as often as each occurs."""
+    n_values, given = [2, 3, 2, 2], []
+    X = random_table(n_values, 300, seed=9)
+    choose, choose_terms = _incomplete.choose, _incomplete.IncompleteSearch._choose
+
+    def spy(residual, variance, of_active, with_active, *rest):
+        given[-1] += variance, of_active, with_active
+        return choose(residual, variance, of_active, with_active, *rest)
+
+    def spy_terms(search, codes, *rest):
+        decode = search._space.decode
+        given.append([decode(search._state.codes), search._state.theta.copy(), decode(codes)])
+        return choose_terms(search, codes, *rest)
+
+    monkeypatch.setattr(_incomplete, "choose", spy)
+    monkeypatch.setattr(_incomplete.IncompleteSearch, "_choose", spy_terms)
+    FSLLDensity(columns=list(map(range, n_values)), alpha=0.3).fit(X)
+    active, theta, others, variance, of_active, with_active = given[0]
+    p = oracles.log_linear_probabilities(n_values, active, theta)
+    terms = np.ravel_multi_index(np.vstack([active, others]).T, n_values)
+    basis = oracles.basis_matrix(n_values)[terms].T
+    scores = []
+    for row in X[~np.isnan(X).all(axis=1)]:
+        rows = np.ravel_multi_index(completions(row, n_values).T, n_values)
+        scores.append(p[rows] @ basis[rows] / p[rows].sum() - p @ basis)
+    information, n = np.mean([np.outer(score, score) for score in scores], axis=0), len(active)
+    assert n and len(others)
+    assert_allclose(of_active, information[:n, :n], atol=1e-12)
+    assert_allclose(with_active, information[:n, n:], atol=1e-12)
+    assert_allclose(variance, np.diag(information)[n:], atol=1e-12)
+
+
+def test_terms_that_gain_too_little_are_taken_back(monkeypatch):
+    X = random_table([2, 3, 2, 2], 300, seed=9)
+    search = _incomplete.IncompleteSearch
+    monkeypatch.setattr(search, "_widen", lambda self: False)
+    without = FSLLDensity(tol=0.02).fit(X)
+    monkeypatch.undo()
+    tried = []
+
+    def first_two(search, codes, *rest):
+        tried.append(codes)
+        assert len(tried) < 9  # or it never ends
+        return [0, 1]
+
+    monkeypatch.setattr(search, "_choose", first_two)
+    model = FSLLDensity(tol=0.02).fit(X)
+    assert tried and len(without.theta_)
+    assert_array_equal(model.basis_, without.basis_)
+    assert_array_equal(model.theta_, without.theta_)
+    assert model.cost_ == without.cost_
+
+
+def test_first_cost_is_that_of_rows_completed_by_their_columns():
+    """Over the cost without terms, by the divergence of these completions from even ones."""
+    n_values = [2, 3, 2]
+    X = random_table(n_values, 60, seed=3)
+    density = FSLLDensity(columns=list(map(range, n_values)))
+    model, empty = density.fit(X), clone(density).set_params(tol=10.0).fit(X)
+    X = X[~np.isnan(X).all(axis=1)]
+    assert len(model.theta_) and not len(empty.theta_)
+    shares = [
+        (np.bincount(column[~np.isnan(column)].astype(int), minlength=m) + 1 / m)
+        / ((~np.isnan(column)).sum() + 1)
+        for column, m in zip(X.T, n_values, strict=True)
+    ]
+    excess = sum(
+        np.log(len(shares[j])) + shares[j] @ np.log(shares[j])
+        for row in X
+        for j in np.flatnonzero(np.isnan(row))
+    )
+    expected = observed_cost(empty, X) + excess / (len(X) + 1)
+    assert model.cost_path_[0] == pytest.approx(expected, abs=1e-12)
+
+
 def test_weights_of_terms_are_those_of_the_maximum():
     """Newton's method on the observed cost, by finite differences, has nowhere to go."""
     n_values = [2, 3, 2]

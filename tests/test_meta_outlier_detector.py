@@ -47,15 +47,18 @@ def test_scores_are_log_probabilities_less_their_mean():
     assert_allclose(detector.score_samples(X).mean(), 0, atol=1e-9)
     assert_allclose(detector.decision_function(new), expected - detector.offset_, atol=1e-9)
     assert_array_equal(detector.predict(new), np.where(expected < detector.offset_, -1, 1))
-    # Rows with gaps: the expectation over all completions; a false alarm in 1 of 10,000 runs.
+    # Rows with gaps: the expectation over all completions, of which each detector draws ten. The
+    # mean of 150 draws is within four standard errors in all but 1 of 1,000 runs.
     gap = np.array([[0, 0, np.nan, 1, 1]])
     completions = np.where(np.isnan(gap), np.arange(3)[:, None], gap)
     scores = by_hand.score_samples(completions)
     p = np.exp(scores - scores.max())
     p /= p.sum()
     expected = p @ scores - by_hand.score(X)
-    error = np.sqrt(p @ (scores - p @ scores) ** 2 / 10)
-    assert abs(detector.score_samples(gap)[0] - expected) < 4 * error
+    error = np.sqrt(p @ (scores - p @ scores) ** 2 / 150)
+    found = [clone(detector).set_params(random_state=k).fit(X) for k in range(15)]
+    mean = np.mean([one.score_samples(gap)[0] for one in found])
+    assert abs(mean - expected) < 4 * error
 
 
 @pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1)])
@@ -166,11 +169,13 @@ def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
 
 
 def test_contamination_is_the_share_of_outliers():
+    """But for rows with the score of the fence, which are equal to the last digits."""
     X = np.random.default_rng(0).normal(size=(200, 3))
     for share in (0.05, 0.1, 0.5):
         detector = BoltzmannOutlierDetector(contamination=share)
         found = detector.fit_predict(X) == -1
-        assert found.mean() == share
+        on_the_fence = np.isclose(detector.held_out_scores_, detector.offset_, rtol=0, atol=1e-6)
+        assert 0 <= share - found.mean() <= on_the_fence.mean()
         assert_array_equal(found, detector.held_out_scores_ < detector.offset_)
 
 
