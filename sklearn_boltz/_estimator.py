@@ -141,8 +141,25 @@ def _hint(name, known):
     return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
 
 
+class Documented:
+    """Of an estimator whose HTML representation links to its page."""
+
+    _doc_link_module = "sklearn_boltz"
+    _doc_link_template = (
+        "https://sklearn-boltz.readthedocs.io/en/stable/api/generated/"
+        "{estimator_module}.{estimator_name}.html"
+    )
+
+    def _doc_link_url_param_generator(self):
+        return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
+
+
 class BaseBoltzmann(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    CallbackSupportMixin,
+    Documented,
+    BaseEstimator,
 ):
     """A density model of discrete data that is also a transformer.
 
@@ -175,16 +192,6 @@ class BaseBoltzmann(
                     f"{type(self).__name__} has no parameter {name!r}. {_hint(name, known)}"
                 )
         return super().set_params(**params)
-
-    # Where the HTML representation links to.
-    _doc_link_module = "sklearn_boltz"
-    _doc_link_template = (
-        "https://sklearn-boltz.readthedocs.io/en/stable/api/generated/"
-        "{estimator_module}.{estimator_name}.html"
-    )
-
-    def _doc_link_url_param_generator(self):
-        return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

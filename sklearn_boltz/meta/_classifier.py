@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -33,7 +33,7 @@ from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
 
 
-class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
+class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
     """Classify rows with a density model of each class and Bayes' rule.
 
     With densities p(x | y) and prior probabilities π(y) of the classes,

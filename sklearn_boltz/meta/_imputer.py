@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import (
@@ -43,7 +43,7 @@ MAX_STATES, N_STEPS = 2**12, 200
 BLOCK_ROWS = 500
 
 
-class BoltzmannImputer(TransformerMixin, BaseEstimator):
+class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
     """Fill missing cells using their distribution given the observed cells of the row.
 
     A density model is fitted to all observed cells of the table, which may contain words and

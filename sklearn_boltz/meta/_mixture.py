@@ -18,7 +18,12 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error, validate_arguments
+from sklearn_boltz._estimator import (
+    Documented,
+    checked_weights,
+    unchanged_on_error,
+    validate_arguments,
+)
 from sklearn_boltz.meta._default import checked_table, joined, named, tell, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
@@ -30,7 +35,7 @@ from sklearn_boltz.tables._table import learn_table, without_column
 TOL = 1e-5
 
 
-class BoltzmannMixture(DensityMixin, _BaseComposition):
+class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
     """Mix several densities of the same rows by the weights that suit held-out rows best.
 
     With densities p_k(x) and weights w_k ≥ 0, whose sum is 1,

@@ -8,7 +8,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
@@ -38,7 +38,7 @@ ROUNDING = 1e-9
 N_FOLDS, MAX_FOLDS, N_FOLDED = 3, 10, 3000
 
 
-class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
+class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
     """Detect outliers: rows that are improbable under a density model of the data.
 
     Columns may contain words, levels and numbers, and cells may be missing. An outlier is a row

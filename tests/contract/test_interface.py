@@ -44,10 +44,10 @@ def test_parameters_are_documented_and_constrained(estimator):
         assert f"\n{name} : " in doc, name
 
 
-@each(MODELS)
+@each(ALL)
 def test_html_representation_links_to_the_documentation(estimator):
-    name = name_of(estimator)
-    assert f"sklearn_boltz.{name}" in getattr(sklearn_boltz, name)()._repr_html_()
+    page = f"sklearn_boltz.{name_of(estimator)}.html"
+    assert page in as_public(estimator)._repr_html_()
 
 
 @each(MODELS)
