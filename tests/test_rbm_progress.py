@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2_contingency
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from private import LastStage, Mean, Plan, Stages, _auto, end_stage, latest, same_parameters
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -26,9 +28,8 @@ def bits(n_rows, n_columns=6, seed=0):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Trainings of at most 40 epochs and a last stage of 30."""
+    """Trainings of at most 40 epochs."""
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
-    monkeypatch.setattr("sklearn_boltz.restricted._sdcp_rbm.MOST_LAST", 30)
 
 
 # What "auto" stands for.
@@ -51,6 +52,70 @@ def test_penalties_are_prior_distributions_of_one_variance(n_rows, n_columns):
     assert_allclose(variance, 40 / n_columns)
     rate = n_rows * _auto.chosen_l1(n_rows, n_columns)  # Laplace's density is ½ b exp(−b |w|)
     assert_allclose(2 / rate**2, variance)
+
+
+def test_rates_are_smaller_where_columns_vary_more():
+    """At the maximum, the curvature by the weight of a hidden unit is at most variance / 4."""
+    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d))) for d in (1, 40, 80, 10_000)]
+    assert even == [0.4, 2 / 10, 2 / 20, 0.03]
+    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0))) > even[1]
+    three = units.Categorical.from_data(np.eye(3), n_values=3)
+    assert_allclose(_auto.chosen_rate(three), 0.4)  # 2 / (3 * 2 / 9), cut
+    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40))) == 0.05
+
+
+def p_values(X, starts=None):
+    starts = np.arange(X.shape[1] + 1) if starts is None else np.array(starts)
+    return _auto.tested_independence(X.astype(float), starts)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_p_values_of_independence_are_uniform(d):
+    """At most, by Bonferroni: 5 % of 400 tables, and more than 35 in less than 1 of 1,000 runs."""
+    rng, n_rejected = np.random.default_rng(d), np.zeros(2)
+    for _ in range(400):
+        found = p_values(rng.random((200, d)) < [0.3, 0.5, 0.7][:d])
+        n_rejected += found.joint < 0.05, found.pairs < 0.05
+    assert (n_rejected <= 35).all()
+    assert d == 1 or (n_rejected > 3).any()
+
+
+def test_dependence_of_any_order_is_seen():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (400, 4))
+    X[:, 3] = X[:, :3].sum(axis=1) % 2
+    assert p_values(X).joint < 1e-9 and p_values(X).pairs > 1e-3 and not p_values(X).is_likely
+    pair = rng.integers(0, 2, (500, 6))
+    pair[:, 1] = np.where(rng.random(500) < 0.65, pair[:, 0], pair[:, 1])
+    assert p_values(pair).pairs < 1e-9
+    words = np.eye(3)[rng.integers(0, 3, 200)]  # one column, in three numbers
+    assert p_values(np.hstack([words, pair[:200, :1]]), [0, 3, 4]).is_likely
+    same = np.hstack([words, words[:, :1]])
+    assert p_values(same, [0, 3, 4]).pairs < 1e-9
+    assert_allclose(p_values(same, [0, 3, 4]).joint, p_values(same, [0, 3, 4]).pairs)
+    few = p_values(rng.integers(0, 2, (60, 4)))
+    assert np.isnan(few.joint) and not few.is_likely
+    assert np.isnan(p_values(np.where(X > 0, np.nan, X)).joint)
+
+
+def test_likelihood_ratio_is_that_of_scipy():
+    X = np.random.default_rng(0).integers(0, [2, 3], (90, 2))
+    table = np.bincount(3 * X[:, 0] + X[:, 1], minlength=6).reshape(2, 3)
+    expected = chi2_contingency(table, correction=False, lambda_="log-likelihood").pvalue
+    assert_allclose(p_values(X).joint, expected)
+    assert_allclose(p_values(X).pairs, expected)
+
+
+@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
+def test_a_training_with_nothing_to_learn_ends_at_once(estimator):
+    X = (np.random.default_rng(0).random((200, 3)) < [0.3, 0.5, 0.7]).astype(float)
+    with pytest.warns(ConvergenceWarning, match="look independent"):
+        model = estimator(random_state=0).fit(X)
+    p = X.mean(axis=0)
+    assert model.n_iter_ == 1
+    assert model.score(X) == pytest.approx(
+        (X * np.log(p) + (1 - X) * np.log(1 - p)).sum(1).mean(), abs=0.01
+    )
 
 
 @QUIET
@@ -129,10 +194,10 @@ class Fake:
     def figures(self, epoch):
         return {name: values[epoch - 1] for name, values in self.history.items()}
 
-    def run(self, plan):
+    def run(self, plan, started=True):
         """-> the epoch whose parameters are kept, and the rates."""
         monitor = SimpleNamespace(
-            has_started=lambda figures: True,
+            has_started=lambda figures: started,
             of_interest=lambda figures: figures["validation_log_likelihood"],
         )
         rates = []
@@ -173,6 +238,14 @@ def test_the_end_of_a_stage(scores, gaps, std_err, stages, kept):
         assert_allclose(rates, ([1] * 5 + [0.3] * 3 + [0.09] * 3)[: len(scores)])
 
 
+@pytest.mark.parametrize(("plateau", "kept"), [(0, 3), (6, 7), (np.inf, None)])
+def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
+    """A stage of patience 2 then ends two epochs after the last one that did not count."""
+    stages = Stages(2, 0.3, 1, plateau=plateau)
+    flat = Fake([-9.0] * 12, [0.0] * 12, 0.0)
+    assert flat.run(Plan(1000, 10, float, tol=1e-3, stages=stages), started=False)[0] == kept
+
+
 @given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
 def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
     epochs = [{"score": score, "gap": gap, "epoch": k} for k, (score, gap) in enumerate(pairs)]
@@ -183,7 +256,10 @@ def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
         assert best is epochs[-1]
 
 
-STAGED = {"early_stopping": True, "n_iter_no_change": 3, "batch_size": 20, "random_state": 0}
+STAGED = {
+    "learning_rate": 0.05, "early_stopping": True, "n_iter_no_change": 3, "batch_size": 20,
+    "random_state": 0,
+}  # fmt: skip
 
 
 @QUIET
@@ -214,7 +290,7 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
     assert set(model.history_["learning_rate"][-30:]) == {0.05 * 0.12}
     n_stages = model.n_iter_ - 30  # 9 mini-batches an epoch: as many epochs as there may be
     by_hand = SDCPRBM(5, max_iter=n_stages, **options).fit(X)
-    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3**3)
+    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3**2)
     by_hand.set_params(
         persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12,
         learning_rate_schedule="constant", n_iter_no_change=1000, max_iter=10,
@@ -330,8 +406,9 @@ def test_the_default_learns(X, n_rows, gain):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
+        slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
     # The ladder of the training leads to the model, which is a mean.
-    assert same_parameters(model._former_ladder().rungs[-1].model, model._model())
+    assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())
     long = SDCPRBM(100, max_iter=400, track_likelihood=False, random_state=0).fit(X)
     p = (X.sum(axis=0) + 1) / (len(X) + 2)
     independent = (rest * np.log(p) + (1 - rest) * np.log1p(-p)).sum(axis=1).mean()

@@ -27,8 +27,10 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
     LEAST_DIVIDED,
     STREAMED_ROWS,
+    Independence,
     chosen_batch,
     chosen_components,
+    tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
@@ -57,6 +59,9 @@ PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
+# Epochs, and mini-batches, in which a training should become better than independent columns: with
+# the rate of "auto", the parity of four columns takes 2,000.
+PLATEAU, PLATEAU_BATCHES = 20, 4000
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
 MATRICES = 5
 
@@ -153,8 +158,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if self._is_tempered and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
+            independence = self._independence(rows, weights, stops)
             rows, monitor = self._divide(training, rows, weights, stops)
-            plan = self._plan(rows.n_rows, stops)
+            plan = self._plan(training, rows.n_rows, stops).adapted(independence)
             self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
@@ -170,6 +176,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 if status == "interrupted" and not self._is_worth_keeping(training, n_before):
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
+                if independence.is_likely and status == "max_iter":
+                    status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)
@@ -278,6 +286,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
         return self.early_stopping
 
+    def _independence(self, rows, weights, stops):
+        """Whether all columns are independent, if that is asked and can be tested."""
+        asked = stops and self.max_iter == "auto" and weights is None
+        if not asked or not isinstance(rows, np.ndarray):
+            return Independence()
+        return tested_independence(rows, self._layout_now().starts)
+
     def _is_adaptive(self, stops):
         """Whether the learning rate falls when there is no progress."""
         return self.learning_rate_schedule in (("adaptive", "auto") if stops else ("adaptive",))
@@ -312,7 +327,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """Number of rows of a mini-batch."""
         return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
 
-    def _plan(self, n_rows, stops):
+    def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
         size = self._n_batch(n_rows)
         n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
@@ -326,16 +341,23 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if patience == "auto":
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
         if adaptive and stops and not self._is_tempered:
-            last = self._last_stage(n_batches)
-            return plan._replace(stages=Stages(patience, FALL, N_STAGES, last))
+            rate = float(self._first_rate(training))
+            last, plateau = self._last_stage(rate), enough(PLATEAU, PLATEAU_BATCHES, n_batches)
+            n_stages = N_STAGES - (last is not None)
+            stages = Stages(patience, FALL, n_stages, last, plateau)
+            return plan._replace(rate=lambda n_passes: rate, stages=stages)
         # A tempered training keeps its best epoch, of whatever rate.
         end = (N_STAGES - 1) * patience if adaptive else patience
         return plan._replace(
             patience=end if stops else None, fall=Fall(patience, FALL) if adaptive else None
         )
 
-    def _last_stage(self, n_batches):
-        """What comes after the stages of a training, where an epoch has so many mini-batches."""
+    def _first_rate(self, training):
+        """The learning rate of the first stage of a training."""
+        return self.learning_rate
+
+    def _last_stage(self, rate):
+        """What comes after the stages of a training, whose first has this learning rate."""
         return None
 
     def _tracker(self, training, stops=False):
@@ -350,10 +372,14 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, size)
 
     def _rate(self, n_passes):
+        """The learning rate of a pass over the rows, or of a call of `partial_fit`."""
+        return self._falling(self.learning_rate, n_passes)
+
+    def _falling(self, rate, n_passes):
         if self.learning_rate_schedule != "invscaling":
-            return float(self.learning_rate)
+            return float(rate)
         try:
-            return float(self.learning_rate / n_passes ** float(self.power_t))
+            return float(rate / n_passes ** float(self.power_t))
         except OverflowError:  # Python's powers overflow although the quotient is just 0
             return 0.0
 
@@ -423,6 +449,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
+        if status == "independent":
+            return (
+                "The columns look independent, by likelihood-ratio tests against all joint "
+                "distributions and of each pair of columns, so that there is nothing to learn, and "
+                "the training ended after an epoch. Set max_iter to train longer."
+            )
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):

@@ -696,7 +696,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
         return bool(self.early_stopping)
 
-    def _plan(self, n_rows, stops):
+    def _plan(self, training, n_rows, stops):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))

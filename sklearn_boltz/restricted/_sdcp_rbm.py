@@ -13,7 +13,7 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import chosen_decay
+from sklearn_boltz.restricted.training._auto import STEADY_RATE, chosen_decay, chosen_rate
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
@@ -25,9 +25,9 @@ from sklearn_boltz.units import Bernoulli
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
-# The last stage with persistent="auto": its learning rate as a part of `learning_rate`, its number
-# of mini-batches, and the least and largest number of epochs.
-LAST_RATE, LAST_BATCHES, LEAST_LAST, MOST_LAST = 0.12, 15_000, 30, 150
+# The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
+# as such, and its number of epochs.
+LAST_PART, LAST_RATE, LAST_EPOCHS = 0.12, 0.006, 30
 
 
 class SDCPRBM(MiniBatchRBM):
@@ -74,15 +74,18 @@ class SDCPRBM(MiniBatchRBM):
         number of states, as in ``("categorical", 3)``. An instance of a class of
         `sklearn_boltz.units` with `n_components` units gives their initial parameters.
 
-    learning_rate : float, default=0.05
-        Step size: the factor of the mean gradient in each update.
+    learning_rate : float or "auto", default="auto"
+        Step size: the factor of the mean gradient in each update. ``"auto"`` is 0.05. A training in
+        stages, see `learning_rate_schedule`, begins with 2 divided by the sum of the variances of
+        all numbers of `visible_names_`, but at least 0.03 and at most 0.4; with 0.05 if a column
+        has real numbers.
 
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
         ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
         improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
-        the validation rows that counts, and the training ends after four such stages, or after
-        one more with persistent chains, see `persistent`. With
+        the validation rows that counts, and the training ends after four such stages, of which the
+        last one may have persistent chains, see `persistent`. With
         ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
@@ -111,10 +114,10 @@ class SDCPRBM(MiniBatchRBM):
         Whether the chains continue from one mini-batch to the next, instead of starting at the
         data. With ``"auto"``, chains start at the data. A fit with early stopping and an adaptive
         learning rate then has a last stage: persistent contrastive divergence with 5 transitions
-        for each mini-batch (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.12 times
-        `learning_rate`, for as many epochs as 15,000 mini-batches need, but at least 30 and at most
-        150. The model is then the mean of the parameters over the last two thirds of these epochs,
-        unless the validation rows tell that the model before was better.
+        for each mini-batch (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at
+        most 0.12 times that of the first stage, for 30 epochs. The model is then the mean of the
+        parameters over the last 20 of these, unless the validation rows tell that the model before
+        was better.
 
     sampler : {"gibbs", "tempered"}, default="gibbs"
         How the states of the negative phase are sampled. ``"gibbs"`` uses chains that start at the
@@ -348,6 +351,7 @@ class SDCPRBM(MiniBatchRBM):
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         "hidden": HIDDEN,
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
@@ -367,7 +371,7 @@ class SDCPRBM(MiniBatchRBM):
         *,
         columns="auto",
         hidden="bernoulli",
-        learning_rate=0.05,
+        learning_rate="auto",
         learning_rate_schedule="auto",
         power_t=0.5,
         batch_size="auto",
@@ -507,11 +511,17 @@ class SDCPRBM(MiniBatchRBM):
         """Whether chains are persistent from the beginning."""
         return self.persistent != "auto" and bool(self.persistent)
 
-    def _last_stage(self, n_batches):
+    def _first_rate(self, training):
+        return chosen_rate(training.base) if self.learning_rate == "auto" else self.learning_rate
+
+    def _rate(self, n_passes):
+        rate = STEADY_RATE if self.learning_rate == "auto" else self.learning_rate
+        return self._falling(rate, n_passes)
+
+    def _last_stage(self, rate):
         if self.persistent != "auto":
             return None
-        n_epochs = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
-        return LastStage(LAST_RATE, n_epochs)
+        return LastStage(min(LAST_PART, LAST_RATE / rate), LAST_EPOCHS)
 
     def _first_units(self, training, dtype):
         """Independent visible units fitted to the data: of binary ones, to all that were seen."""

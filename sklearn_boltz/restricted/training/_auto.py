@@ -1,6 +1,11 @@
 """What ``"auto"`` stands for: settings of a training from the numbers of rows and columns."""
 
 import math
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import chi2
 
 # Hidden units: so many for each column, within limits.
 UNITS_PER_COLUMN, LEAST_UNITS, MOST_UNITS = 2, 8, 500
@@ -11,6 +16,12 @@ MINI_BATCHES, LEAST_BATCH, MOST_BATCH = 20, 10, 100
 # 20 to 80, held-out log-likelihoods of eight tables of 1,670 to 16,181 rows and 16 to 1,058 columns
 # differ little.
 PRIOR_VARIANCE = 40
+# The learning rate of a first stage times the summed variance of the columns, of which a quarter is
+# about the curvature of the log-likelihood: at four times this rate, steps would diverge. Limits of
+# the rate, and the rate for columns of real numbers, whose unit is arbitrary, and without stages.
+RATE_OF_VARIANCE, LEAST_RATE, MOST_RATE, STEADY_RATE = 2.0, 0.03, 0.4, 0.05
+# Columns are tested for independence at this level, if there are so many rows for each joint state.
+LEVEL, ROWS_PER_STATE = 0.05, 5
 # `partial_fit` does not know how many rows there will be.
 STREAMED_ROWS = 10_000
 # With fewer rows, none are set aside: too few to judge by.
@@ -40,3 +51,78 @@ def chosen_l1(n_rows, n_columns):
 def chosen_batch(n_rows):
     """Number of rows of a mini-batch."""
     return min(max(n_rows // MINI_BATCHES, LEAST_BATCH), MOST_BATCH)
+
+
+def chosen_rate(visible):
+    """The learning rate that a training in stages begins with.
+
+    Parameters
+    ----------
+    visible : UnitType
+        Independent units fitted to the data.
+    """
+    if not visible.is_enumerable:
+        return STEADY_RATE
+    variance = float(np.sum(visible.variance(np.zeros((1, len(visible))))))
+    return min(max(RATE_OF_VARIANCE / max(variance, 1e-3), LEAST_RATE), MOST_RATE)
+
+
+class Independence(NamedTuple):
+    """P values of the independence of the columns of a table; NaN where it is not tested.
+
+    Attributes
+    ----------
+    joint : float
+        Against all joint distributions, as a dependence may be of any order.
+    pairs : float
+        Of pairs of columns, with Bonferroni's correction, as a weak dependence of two is lost among
+        all orders.
+    """
+
+    joint: float = math.nan
+    pairs: float = math.nan
+
+    @property
+    def is_likely(self):
+        """Whether neither test rejects it."""
+        return self.joint > LEVEL and self.pairs > LEVEL
+
+
+def tested_independence(rows, starts):
+    """Test the independence of the columns of a small table by likelihood ratios.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_numbers)
+    starts : ndarray of int of shape (n_columns + 1,)
+        Where the numbers of each column begin, and the end.
+
+    Returns
+    -------
+    independence : Independence
+        Not tested if there are too few rows for the joint states, or missing cells.
+    """
+    if 2.0 ** (len(starts) - 1) * ROWS_PER_STATE > len(rows) or np.isnan(rows).any():
+        return Independence()
+    columns = np.split(rows, starts[1:-1], axis=1)
+    codes = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in columns]
+    if math.prod(int(code.max()) + 1 for code in codes) * ROWS_PER_STATE > len(rows):
+        return Independence()
+    of_pairs = [_likelihood_ratio(pair) for pair in combinations(codes, 2)] or [1.0]
+    return Independence(_likelihood_ratio(codes), len(of_pairs) * min(of_pairs))
+
+
+def _likelihood_ratio(codes):
+    """P value of the independence of some columns against all joint distributions."""
+    counts = [np.bincount(code) for code in codes]
+    joint = np.unique(np.column_stack(codes), axis=0, return_counts=True)[1]
+    n_values = np.array([len(count) for count in counts])
+    freedom = n_values.prod() - 1 - (n_values - 1).sum()
+    n_rows = len(codes[0])
+    statistic = _n_log_n(joint) - sum(map(_n_log_n, counts))
+    statistic += (len(codes) - 1) * n_rows * math.log(n_rows)
+    return float(chi2.sf(2 * statistic, freedom)) if freedom else 1.0
+
+
+def _n_log_n(counts):
+    return float(counts @ np.log(counts))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import all_finite, is_foreign
+from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._progress import (
     Fall,
@@ -160,6 +161,16 @@ class Plan(NamedTuple):
     keep_best: bool = False
     fall: Fall | None = None
     stages: Stages | None = None
+
+    def adapted(self, independence):
+        """The plan for rows whose columns are independent or not, as far as tests have told."""
+        if independence.is_likely:  # there is nothing to learn: stay near the initial model
+            return self._replace(n_epochs=1, rate=lambda n_passes: LEAST_RATE)
+        if self.stages is None or np.isnan(independence.joint):
+            return self
+        # What pairs have in common is learned soon, and orders above perhaps after a long plateau.
+        plateau = 0 if independence.pairs <= LEVEL else np.inf
+        return self._replace(stages=self.stages._replace(plateau=plateau))
 
     def rate_of(self, training):
         """The learning rate of the epoch that has begun."""

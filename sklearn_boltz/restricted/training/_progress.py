@@ -51,12 +51,15 @@ class Stages(NamedTuple):
     n_stages : int
     last : LastStage or None
         What comes after them.
+    plateau : float
+        Until this epoch, a training that is no better than independent columns is not yet judged.
     """
 
     patience: int
     factor: float
     n_stages: int
     last: LastStage | None = None
+    plateau: float = np.inf
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -186,7 +189,7 @@ def end_stage(training, monitor, plan, workers):
     gap = np.mean([figures["free_energy_gap"] for figures in last])
     if stage is None or score > stage["score"] + plan.tol:
         stage = this_epoch(training, score, started, True, gap)
-    elif not started:  # a plateau at the beginning is no reason to end, however long
+    elif not started and now < stages.plateau:  # a plateau at the beginning is no reason to end
         stage = {**stage, "waiting_since": now}
     training.stage = stage
     if now - stage["waiting_since"] < stages.patience:
