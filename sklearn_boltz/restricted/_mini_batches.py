@@ -27,7 +27,6 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
     LEAST_DIVIDED,
     STREAMED_ROWS,
-    Independence,
     chosen_batch,
     chosen_components,
     tested_independence,
@@ -158,9 +157,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if self._is_tempered and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
-            independence = self._independence(rows, weights, stops)
+            # Looked at before rows are set aside.
+            is_asked = stops and self.max_iter == "auto" and weights is None
+            independence = self._independence(rows) if is_asked else None
             rows, monitor = self._divide(training, rows, weights, stops)
-            plan = self._plan(training, rows.n_rows, stops).adapted(independence)
+            plan = self._plan(training, rows.n_rows, stops)
+            if independence is not None:
+                plan = plan.adapted(independence)
             self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
@@ -176,7 +179,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 if status == "interrupted" and not self._is_worth_keeping(training, n_before):
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
-                if independence.is_likely and status == "max_iter":
+                if independence is not None and independence.is_likely and status == "max_iter":
                     status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
@@ -286,11 +289,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
         return self.early_stopping
 
-    def _independence(self, rows, weights, stops):
-        """Whether all columns are independent, if that is asked and can be tested."""
-        asked = stops and self.max_iter == "auto" and weights is None
-        if not asked or not isinstance(rows, np.ndarray):
-            return Independence()
+    def _independence(self, rows):
+        """Whether all columns are independent; None where that cannot be tested."""
+        if not isinstance(rows, np.ndarray):
+            return None
         return tested_independence(rows, self._layout_now().starts)
 
     def _is_adaptive(self, stops):

@@ -68,7 +68,7 @@ def chosen_rate(visible):
 
 
 class Independence(NamedTuple):
-    """P values of the independence of the columns of a table; NaN where it is not tested.
+    """P values of the independence of the columns of a table.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class Independence(NamedTuple):
         all orders.
     """
 
-    joint: float = math.nan
-    pairs: float = math.nan
+    joint: float
+    pairs: float
 
     @property
     def is_likely(self):
@@ -99,15 +99,15 @@ def tested_independence(rows, starts):
 
     Returns
     -------
-    independence : Independence
-        Not tested if there are too few rows for the joint states, or missing cells.
+    independence : Independence or None
+        None if there are too few rows for the joint states, or missing cells.
     """
     if 2.0 ** (len(starts) - 1) * ROWS_PER_STATE > len(rows) or np.isnan(rows).any():
-        return Independence()
+        return None
     columns = np.split(rows, starts[1:-1], axis=1)
     codes = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in columns]
     if math.prod(int(code.max()) + 1 for code in codes) * ROWS_PER_STATE > len(rows):
-        return Independence()
+        return None
     of_pairs = [_likelihood_ratio(pair) for pair in combinations(codes, 2)] or [1.0]
     return Independence(_likelihood_ratio(codes), len(of_pairs) * min(of_pairs))
 

@@ -163,10 +163,10 @@ class Plan(NamedTuple):
     stages: Stages | None = None
 
     def adapted(self, independence):
-        """The plan for rows whose columns are independent or not, as far as tests have told."""
+        """The plan for rows whose columns are independent or not, as tests have it."""
         if independence.is_likely:  # there is nothing to learn: stay near the initial model
             return self._replace(n_epochs=1, rate=lambda n_passes: LEAST_RATE)
-        if self.stages is None or np.isnan(independence.joint):
+        if self.stages is None:
             return self
         # What pairs have in common is learned soon, and orders above perhaps after a long plateau.
         plateau = 0 if independence.pairs <= LEVEL else np.inf
