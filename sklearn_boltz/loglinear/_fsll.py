@@ -33,7 +33,7 @@ from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
-from sklearn_boltz.tables._batches import as_batches, summarise
+from sklearn_boltz.tables._batches import as_batches, encoded, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
@@ -386,6 +386,7 @@ class FSLLDensity(BaseBoltzmann):
         """Check rows; -> the count of each."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
+            batches = encoded(self, batches, reset=reset)
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)

@@ -256,10 +256,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         batches = as_batches(X)
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
-        if reset:
-            self._begin_batches(batches, sample_weight)
         indexed = batches is not X
+        batches = self._begin_batches(batches, sample_weight, reset)
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
+        if reset:
+            self._count_values(rows)
         return rows, rows.weights
 
     def _device_source(self, X, sample_weight, reset):

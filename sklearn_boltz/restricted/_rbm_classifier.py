@@ -507,9 +507,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _streamed(self, batches, codes, sample_weight, reset, indexed):
         """Rows in batches with their labels."""
-        if reset:
-            self._begin_batches(batches, sample_weight)
+        batches = self._begin_batches(batches, sample_weight, reset)
         V = StreamedRows(self, batches, reset=reset, indexed=indexed)
+        if reset:
+            self._count_values(V)
         if len(codes) != V.shape[0]:
             raise ValueError(
                 f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "

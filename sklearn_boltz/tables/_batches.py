@@ -3,14 +3,27 @@
 import asyncio
 import concurrent.futures
 import gc
+import operator
 import os
+import re
 import sys
+import warnings
+from contextlib import contextmanager
+from copy import copy
 from functools import partial
+from importlib.util import find_spec
+from itertools import chain, starmap
 from time import sleep
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._counts import TableCounts
+from sklearn_boltz.tables._table import Table, check_form
 
 # Entries of a batch that is cut from an array.
 BATCH_ENTRIES = 2**21
@@ -50,10 +63,9 @@ class Batches:
         - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. Where possible,
           computations run on the workers that hold them.
 
-        A batch is an array, a sparse matrix, a data frame or a pyarrow table, of shape (n_rows,
-        n_features). Batches must hold numbers; encode words first. List the values of nominal and
-        ordinal columns, as in ``columns={0: [0, 1, 2]}``. The number of rows may differ between
-        batches.
+        A batch is an array, a sparse matrix or a data frame, of shape (n_rows, n_features). The
+        number of rows may differ between batches. Strings, dates and numbers are found as in one
+        table, by one more pass over the batches: see the Notes.
     batch_rows : int, default=None
         Number of rows in a batch, if this class cuts the source into batches; for a parquet file,
         the maximum. None means two million entries of an array, or 32,768 rows of a file.
@@ -72,6 +84,12 @@ class Batches:
 
     Notes
     -----
+    Arrays of bits or of codes 0, 1, 2, ... are used as they are, and so are data frames whose first
+    batch holds bits only. Otherwise `fit` first counts the values of each column in one pass, and
+    learns from all batches what the columns are. The counts are exact up to 8,192 different numbers
+    in a column, and the bins are then those of the table in one piece. Beyond, ranks are known to
+    0.2 % of a million rows and to 0.45 % of a billion, in any order of the batches.
+
     An epoch of mini-batches visits the batches in random order if the source allows it (arrays,
     lists, Dask), and otherwise in the order of the source. Within each lane, the rows of a batch
     are shuffled. If the rows of a file are sorted, shuffle the file itself.
@@ -226,6 +244,17 @@ class Batches:
         """Whether the batches are partitions of a Dask collection."""
         return isinstance(self._blocks, _Dask)
 
+    def first(self):
+        """
+        Return the first batch with rows, without using up an iterator.
+
+        Returns
+        -------
+        batch : array-like of shape (n_rows, n_features) or None
+            None if there is no row.
+        """
+        return self._blocks.first()
+
     def rows(self, rows):
         """
         Return the rows with the given numbers if the source is an array, and otherwise None.
@@ -241,6 +270,21 @@ class Batches:
             The rows.
         """
         return self._blocks.array[rows] if isinstance(self._blocks, _Slices) else None
+
+
+class Codes(Batches):
+    """Batches of a table whose columns are known, as codes: arrays of numbers, NaN for gaps.
+
+    Parameters
+    ----------
+    batches : Batches
+    encode : callable
+        From a batch to its codes. It may be called in another process.
+    """
+
+    def __init__(self, batches, encode):
+        self.source, self.batch_rows, self.n_lanes = batches.source, None, batches.n_lanes
+        self._blocks = batches._blocks.mapped(encode)
 
 
 def as_batches(X, sample_weight=None):
@@ -375,6 +419,13 @@ class _Blocks:
 
     n_blocks = None
 
+    def first(self):
+        blocks = map(_with_shape, self)
+        return next((block for block in blocks if block.shape[0]), None)
+
+    def mapped(self, function):
+        return _Passes(lambda: starmap(function, enumerate(self)))
+
     def map_reduce(self, function, merge):
         result = None
         for k, block in enumerate(self):
@@ -397,6 +448,15 @@ class _Once(_Blocks):
 
     def __init__(self, iterator):
         self.iterator, self.used = iterator, False
+
+    def first(self):
+        taken = []
+        for block in self.iterator:
+            taken.append(_with_shape(block))
+            if taken[-1].shape[0]:
+                break
+        self.iterator = chain(taken, self.iterator)
+        return next((block for block in taken if block.shape[0]), None)
 
     def __iter__(self):
         if self.used:
@@ -424,6 +484,23 @@ class _Listed(_Blocks):
     def __iter__(self):
         return (self.block(k) for k in range(self.n_blocks))
 
+    def mapped(self, function):
+        return _Mapped(self, function)
+
+
+class _Mapped(_Listed):
+    """A function of each of some blocks."""
+
+    def __init__(self, blocks, function):
+        self.blocks, self.function = blocks, function
+
+    @property
+    def n_blocks(self):
+        return self.blocks.n_blocks
+
+    def block(self, k):
+        return self.function(k, self.blocks.block(k))
+
 
 class _Slices(_Listed):
     """An array in pieces."""
@@ -448,12 +525,23 @@ class _Parquet(_Blocks):
         self.dataset, self.batch_rows = dataset, batch_rows or FILE_ROWS
 
     def __iter__(self):
-        from pyarrow import Table
+        from pyarrow import Table as Rows
 
         # Read only one fragment ahead; the default would use much memory.
         options = {"batch_readahead": 2, "fragment_readahead": 1}
         for batch in self.dataset.to_batches(batch_size=self.batch_rows, **options):
-            yield Table.from_batches([batch])
+            yield _as_frame(Rows.from_batches([batch]))
+
+
+def _as_frame(table):
+    """A pyarrow table as a data frame of pandas or polars, if one of them is installed."""
+    if find_spec("pandas") is not None:
+        return table.to_pandas()
+    if find_spec("polars") is not None:
+        from polars import from_arrow
+
+        return from_arrow(table)
+    return table
 
 
 def _open_dataset(path):
@@ -474,6 +562,13 @@ class _Dask(_Listed):
         if len(getattr(collection, "numblocks", ())) > 1:
             collection = collection.rechunk({1: -1})
         self.parts = list(np.ravel(collection.to_delayed()))
+
+    def mapped(self, function):
+        from dask import delayed
+
+        other = copy(self)
+        other.parts = [delayed(function)(k, part) for k, part in enumerate(self.parts)]
+        return other
 
     @property
     def n_blocks(self):
@@ -541,8 +636,15 @@ def _is_of_workers(error):
 
 
 def _unless_empty(function, k, batch):
-    batch = batch if hasattr(batch, "shape") else np.asarray(batch)
+    batch = _with_shape(batch)
     return function(k, batch) if batch.shape[0] else None
+
+
+def _with_shape(batch):
+    """A batch as an array or data frame, if it is a list or a pyarrow table."""
+    if _package(batch) == "pyarrow":
+        return _as_frame(batch)
+    return batch if hasattr(batch, "shape") else as_array(batch)
 
 
 def _merge(merge, one, other):
@@ -584,12 +686,12 @@ def summarise(estimator, batches, function, merge, *, reset):
     """
     known = _columns(estimator)
     found = batches.map_reduce(
-        partial(_summary, fresh(estimator), function), partial(_merge_summaries, merge)
+        partial(_summary, fresh(estimator, batches), function), partial(_merge_summaries, merge)
     )
     n_features, names = found.columns
     if reset:
         estimator.n_features_in_ = n_features
-        estimator._table = found.table
+        estimator._table = found.table or vars(estimator).get("_table")
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -601,12 +703,132 @@ def summarise(estimator, batches, function, merge, *, reset):
     return found
 
 
-def fresh(estimator):
+def fresh(estimator, batches):
     """An unfitted estimator with the same parameters, without callbacks, that reads batches."""
-    other = type(estimator)(**estimator.get_params(deep=False))
+    other = _unfitted(estimator)
     other._reads_batches = True
     other._layout = vars(estimator).get("_layout")
+    if isinstance(batches, Codes):
+        other._reads_codes = True
+        _take_columns(other, estimator)
     return other
+
+
+def _unfitted(estimator):
+    return type(estimator)(**estimator.get_params(deep=False))
+
+
+def _take_columns(estimator, other):
+    """Take over what is known of the columns."""
+    for name in ("n_features_in_", "feature_names_in_", "_table"):
+        vars(estimator).pop(name, None)
+        if name in vars(other):
+            setattr(estimator, name, vars(other)[name])
+
+
+# The columns of all batches.
+
+
+def encoded(estimator, batches, *, reset=True):
+    """Batches of codes, if what the columns are depends on all batches; else as they are.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
+    batches : Batches
+    reset : bool
+
+    Returns
+    -------
+    batches : Batches
+    """
+    reader = _unfitted(estimator)
+    if reset:
+        first = batches.first()
+        if first is None or reader._stands_for_itself(first):
+            return batches
+        reader = _learned(reader, batches)
+        _take_columns(estimator, reader)
+    elif estimator._table.is_plain:
+        return batches
+    else:
+        _take_columns(reader, estimator)
+    return Codes(batches, partial(_codes_of, reader))
+
+
+def _codes_of(reader, k, batch):
+    batch = _with_shape(batch)
+    if not batch.shape[0]:
+        return np.empty((0, reader.n_features_in_))
+    with _naming(k):
+        return reader._validate(batch, reset=False, allow_nan=True)
+
+
+@contextmanager
+def _naming(k):
+    """Begin messages with the number of a batch."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"In batch {k}: {error}") from error
+
+
+def _learned(reader, batches):
+    """The estimator, which learns what the columns are, as from all rows at once."""
+    counts = summarise(reader, batches, _counts_of, operator.add, reset=True).result
+    X, weights = counts.rows()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            reader._validate(X, reset=True, allow_nan=True, sample_weight=weights)
+    except (TypeError, ValueError) as error:
+        _raise_of_batch(reader, batches, error)
+    for warning in caught:
+        text = _without_rows(str(warning.message))
+        warnings.warn(text, warning.category, stacklevel=find_stack_level())
+    reader._table = _interpolating(reader._table, counts)
+    empty = np.array([not column.n_cells for column in counts.columns])
+    if empty.any() and not empty.all():
+        reader._without_empty(empty)
+    return reader
+
+
+def _interpolating(table, counts):
+    """The table where bins of real numbers are known to be of these: weights do not tell."""
+    columns = [
+        column._replace(bins=column.bins._replace(is_rounded=False))
+        if column.bins is not None and not column.bins.is_whole and found.numbers.is_real
+        else column
+        for column, found in zip(table.columns, counts.columns, strict=True)
+    ]
+    return Table(columns, table.header, table.dtype)
+
+
+def _counts_of(estimator, batch):
+    check_form(batch)
+    validate_data(estimator, batch, reset=True, skip_check_array=True)
+    return TableCounts.of(batch)
+
+
+def _raise_of_batch(reader, batches, error):
+    """Raise an error of a batch that is the same but for numbers, else the error itself."""
+    for k, batch in enumerate(batches):
+        try:
+            _unfitted(reader)._validate(_with_shape(batch), reset=True, allow_nan=True)
+        except (TypeError, ValueError) as found:
+            if _without_numbers(str(found)) == _without_numbers(str(error)):
+                raise type(error)(f"In batch {k}: {found}") from error
+    raise type(error)(_without_rows(str(error))) from error
+
+
+def _without_rows(message):
+    """A message about the values of all batches, of which the numbers of rows mean nothing."""
+    return re.sub(r" in row \d+", "", message)
+
+
+def _without_numbers(message):
+    return re.sub(r"[\d.,]+", "#", message)
 
 
 def _columns(estimator):
@@ -620,12 +842,11 @@ def _described(columns):
 
 
 def _summary(estimator, function, k, batch):
-    estimator = fresh(estimator)
-    try:
+    estimator = copy(estimator)
+    with _naming(k):
         result = function(estimator, batch)
-    except ValueError as error:
-        raise ValueError(f"In batch {k}: {error}") from error
-    return Summary(_columns(estimator), {k: batch.shape[0]}, result, estimator._table)
+    table = vars(estimator).get("_table")
+    return Summary(_columns(estimator), {k: batch.shape[0]}, result, table)
 
 
 def _merge_summaries(merge, one, other):

@@ -333,7 +333,7 @@ def categories_of(cells, title, kind, order, codes):
     are_levels, stay = kind.name in OF_LEVELS, kind.name in (*OF_NUMBERS, "plain")
     if order is None and not are_levels and cells.dtype.kind in "iuf":
         return None if stay else _levels(cells, codes, title)
-    if kind.name == "binary" and cells.dtype.kind in "iuf" and _are_bits(cells):
+    if kind.name == "binary" and cells.dtype.kind in "iuf" and are_bits(cells):
         return None
     is_date = cells.dtype.kind in "mM"
     cells = cells.tolist()
@@ -341,7 +341,7 @@ def categories_of(cells, title, kind, order, codes):
         different = _different(cells)
     except TypeError:  # a cell that is no value
         for row, cell in enumerate(cells):
-            _check_cell(cell, title, row)
+            check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
         raise UnfitColumn("dates", dates_in([title]))
@@ -390,7 +390,8 @@ def _declared(cells, title, kind):
     return categories
 
 
-def _are_bits(numbers):
+def are_bits(numbers):
+    """Whether all numbers are 0 or 1, or missing."""
     return bool(((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all())
 
 
@@ -481,7 +482,8 @@ def _as_column(values):
     return array
 
 
-def _check_cell(cell, title, row):
+def check_cell(cell, title, row):
+    """Refuse a cell that is no value."""
     if isinstance(cell, (dict, list, set, np.ndarray)):
         raise TypeError(
             f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
