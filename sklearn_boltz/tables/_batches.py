@@ -244,16 +244,22 @@ class Batches:
         """Whether the batches are partitions of a Dask collection."""
         return isinstance(self._blocks, _Dask)
 
-    def first(self):
+    def first(self, function=None):
         """
         Return the first batch with rows, without using up an iterator.
 
+        Parameters
+        ----------
+        function : callable, default=None
+            Called with the batch, for a Dask collection on the worker that holds it. None returns
+            the batch itself.
+
         Returns
         -------
-        batch : array-like of shape (n_rows, n_features) or None
-            None if there is no row.
+        result : object
+            What the function returns; None if there is no row.
         """
-        return self._blocks.first()
+        return self._blocks.first(function or (lambda batch: batch))
 
     def rows(self, rows):
         """
@@ -419,9 +425,9 @@ class _Blocks:
 
     n_blocks = None
 
-    def first(self):
+    def first(self, function):
         blocks = map(_with_shape, self)
-        return next((block for block in blocks if block.shape[0]), None)
+        return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
         return _Passes(lambda: starmap(function, enumerate(self)))
@@ -449,14 +455,14 @@ class _Once(_Blocks):
     def __init__(self, iterator):
         self.iterator, self.used = iterator, False
 
-    def first(self):
+    def first(self, function):
         taken = []
         for block in self.iterator:
             taken.append(_with_shape(block))
             if taken[-1].shape[0]:
                 break
         self.iterator = chain(taken, self.iterator)
-        return next((block for block in taken if block.shape[0]), None)
+        return next((function(block) for block in taken if block.shape[0]), None)
 
     def __iter__(self):
         if self.used:
@@ -562,6 +568,13 @@ class _Dask(_Listed):
         if len(getattr(collection, "numblocks", ())) > 1:
             collection = collection.rechunk({1: -1})
         self.parts = list(np.ravel(collection.to_delayed()))
+
+    def first(self, function):
+        from dask import delayed
+
+        apply = delayed(partial(_unless_empty, lambda k, batch: function(batch)), pure=False)
+        found = (outlive_workers(apply(k, part).compute) for k, part in enumerate(self.parts))
+        return next((result for result in found if result is not None), None)
 
     def mapped(self, function):
         from dask import delayed
@@ -745,8 +758,7 @@ def encoded(estimator, batches, *, reset=True):
     """
     reader = _unfitted(estimator)
     if reset:
-        first = batches.first()
-        if first is None or reader._stands_for_itself(first):
+        if batches.first(reader._stands_for_itself) is not False:  # None without rows
             return batches
         reader = _learned(reader, batches)
         _take_columns(estimator, reader)

@@ -89,7 +89,8 @@ CASES = {
             "dates and numbers": ({}, {"day": np.arange(60.0)}),
             "words of each row": ({}, {"job": [f"job {k}" for k in range(60)]}),
             "other ordered categories": (
-                {}, {"size": pd.Categorical(["m", "s"] * 30, ["m", "s"], ordered=True)}
+                {},
+                {"size": pd.Categorical(["m", "s"] * 30, ["m", "s"], ordered=True)},
             ),
             "normal scores": ({"columns": {"pay": "number"}}, {}),
             "other columns": ({}, {"more": 1}),
@@ -97,9 +98,11 @@ CASES = {
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
         }.items()
     },
-    "a new value for partial_fit": lambda: FSLLDensity(unseen="error")
-    .fit(Batches([MIXED[["job", "size"]]]))
-    .partial_fit(Batches([MIXED[["job", "size"]].replace({"job": {"a": "z"}})])),
+    "a new value for partial_fit": lambda: (
+        FSLLDensity(unseen="error")
+        .fit(Batches([MIXED[["job", "size"]]]))
+        .partial_fit(Batches([MIXED[["job", "size"]].replace({"job": {"a": "z"}})]))
+    ),
     # Numbers of batches.
     "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),
