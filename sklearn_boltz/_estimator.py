@@ -52,7 +52,7 @@ from sklearn_boltz.tables._cells import (
     without_objects,
 )
 from sklearn_boltz.tables._column import are_bits
-from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, kind_of, per_column
+from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, grouped, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
     amounts,
@@ -398,7 +398,8 @@ class BaseBoltzmann(
         if not binned.any():
             return table
         weights = sample_weight
-        if weights is not None and np.ndim(weights) != 2:
+        of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
+        if weights is not None and not of_cells:
             weights = checked_weights(weights, X)
         scored = binned & np.isin(names, self._scored_kinds)
         return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
@@ -541,8 +542,16 @@ class BaseBoltzmann(
     def columns_(self):
         """The kind of each column, by name or number, as `columns` calls it: declared or found."""
         check_is_fitted(self)
+        return self._kinds_now()
+
+    def _kinds_now(self):
         keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return {key: self._kind_of(j) for j, key in enumerate(keys)}
+
+    def _tell_columns(self):
+        """Print the kinds of the columns, if that is wanted."""
+        if self.verbose:
+            print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     def _kind_of(self, j):
         column = self._table.columns[j]

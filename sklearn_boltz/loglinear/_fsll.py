@@ -378,6 +378,7 @@ class FSLLDensity(BaseBoltzmann):
                     "seconds": np.array(history.seconds),
                 },
             )
+        self._tell_columns()
         if self.verbose:
             print(f"[FSLLDensity] end: {history}")
         return self

@@ -214,6 +214,7 @@ class Network(Drawing, Likelihoods):
                     }
                     | result.history,
                 )
+        self._tell_columns()
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""

@@ -402,6 +402,7 @@ class InfiniteRBM(BaseRBM):
             log_scale = self._layout_now().log_scale
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
+            self._tell_columns()
             data, plan = self._sample(rows, np.sort(train), weights), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:

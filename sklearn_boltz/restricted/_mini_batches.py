@@ -155,6 +155,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(rows.n_rows, stops)
+            self._tell_columns()
             self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (

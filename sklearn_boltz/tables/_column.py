@@ -90,6 +90,8 @@ class Column(NamedTuple):
             return self._replace(categories=np.empty(0))
         if self.kind.is_open:
             _warn_of_codes(numbers, self.title)
+            if self.unit is None:
+                _warn_of_row_numbers(numbers[counted], self.title)
         n_atoms = LEAST
         if self.kind.name == "count":
             _check_counts(numbers, self.title)
@@ -312,6 +314,18 @@ def _warn_of_codes(numbers, title):
             "correct the cells, or write them as NaN.",
             stacklevel=find_stack_level(),
         )
+
+
+def _warn_of_row_numbers(numbers, title):
+    """Warn of whole numbers of which each occurs once, without a gap between them."""
+    low, high = numbers.min(), numbers.max()
+    if len(numbers) > MOST_LEVELS and high - low == len(numbers) - 1:
+        if len(np.unique(np.rint(numbers))) == len(numbers) and (numbers % 1 == 0).all():
+            warnings.warn(
+                f"{title} has each whole number from {low:g} to {high:g} once, as numbers of rows "
+                "do. If it only names the rows, drop it.",
+                stacklevel=find_stack_level(),
+            )
 
 
 def categories_of(cells, title, kind, order, codes):

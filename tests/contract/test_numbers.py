@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from contract.estimators import DENSITIES, META, OF_ANY_TABLE, each
+from contract.estimators import DENSITIES, META, OF_ANY_TABLE, each, name_of
 from contract.frames import AMOUNTS
 from contract.once import once
 from numpy.testing import assert_allclose, assert_array_equal
@@ -240,10 +240,15 @@ def test_dates_come_back(kind):
 
 
 @each(OF_ANY_TABLE)
-def test_kinds_of_columns_are_told_and_taken(estimator):
+def test_kinds_of_columns_are_told_and_taken(estimator, capsys):
     """Those that were found are as good as what the user says."""
     X = wages(120)
-    model = clone(estimator).fit(X)
+    model = clone(estimator).set_params(verbose=1).fit(X)
+    line = f"[{name_of(estimator)}] columns: "
+    (said,) = [told for told in capsys.readouterr().out.splitlines() if told.startswith(line)]
+    for kind in set(model.columns_.values()):
+        own = [name for name, its in model.columns_.items() if its == kind]
+        assert f"{len(own)} {kind} ({', '.join(own)})" in said
     kinds = model.columns_
     assert list(kinds) == list(X.columns)
     assert {"binned", "nominal"} <= set(kinds.values()) <= {"binned", "nominal", "binary"}
