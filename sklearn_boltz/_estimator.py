@@ -52,7 +52,15 @@ from sklearn_boltz.tables._cells import (
     without_objects,
 )
 from sklearn_boltz.tables._column import are_bits
-from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, grouped, kind_of, per_column
+from sklearn_boltz.tables._kinds import (
+    NAMES,
+    OF_LEVELS,
+    OF_NUMBERS,
+    Kind,
+    grouped,
+    kind_of,
+    per_column,
+)
 from sklearn_boltz.tables._table import (
     Table,
     amounts,

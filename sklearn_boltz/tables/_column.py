@@ -319,13 +319,14 @@ def _warn_of_codes(numbers, title):
 def _warn_of_row_numbers(numbers, title):
     """Warn of whole numbers of which each occurs once, without a gap between them."""
     low, high = numbers.min(), numbers.max()
-    if len(numbers) > MOST_LEVELS and high - low == len(numbers) - 1:
-        if len(np.unique(np.rint(numbers))) == len(numbers) and (numbers % 1 == 0).all():
-            warnings.warn(
-                f"{title} has each whole number from {low:g} to {high:g} once, as numbers of rows "
-                "do. If it only names the rows, drop it.",
-                stacklevel=find_stack_level(),
-            )
+    if len(numbers) <= MOST_LEVELS or high - low != len(numbers) - 1:
+        return
+    if np.array_equal(np.unique(numbers), np.arange(low, high + 1)) and low == np.floor(low):
+        warnings.warn(
+            f"{title} has each whole number from {low:g} to {high:g} once, as numbers of rows do. "
+            "If it only names the rows, drop it.",
+            stacklevel=find_stack_level(),
+        )
 
 
 def categories_of(cells, title, kind, order, codes):

@@ -44,7 +44,8 @@ def grouped(kinds):
     """
     columns = {}
     for column, kind in kinds.items():
-        columns.setdefault(kind if isinstance(kind, str) else type(kind).__name__, []).append(column)
+        name = kind if isinstance(kind, str) else type(kind).__name__
+        columns.setdefault(name, []).append(column)
     return ", ".join(
         f"{len(those):,} {kind} ({', '.join(map(str, those[:N_NAMES]))}"
         f"{', ...' * (len(those) > N_NAMES)})"
