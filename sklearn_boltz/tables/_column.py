@@ -162,7 +162,9 @@ class Column(NamedTuple):
         codes = _places(self.categories, cells)
         cells = cells.tolist()
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
-        if strange and unseen != "missing" and self.kind.levels is not None:
+        # Of a listed column without a value in the training, none is known.
+        is_listed = self.kind.levels is not None and len(self.categories)
+        if strange and unseen != "missing" and is_listed:
             raise UnfitColumn(
                 "undeclared",
                 f"{self.title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, "

@@ -160,7 +160,9 @@ class Table:
             if codes is not None:
                 completed = np.isnan(numbers) & ~np.isnan(codes[:, j])
                 means = column.bins.mean_log_density
-                found[completed] = means[codes[completed, j].astype(np.intp)]
+                # A model has two values at least, a column that is all but empty a single bin.
+                places = codes[completed, j].astype(np.intp).clip(max=len(means) - 1)
+                found[completed] = means[places]
                 found[np.isnan(codes[:, j])] = 0
             total += found
         return total
