@@ -105,7 +105,8 @@ class FSLLDensity(BaseBoltzmann):
         error. In an array of numbers, others are always an error.
 
     verbose : int, default=0
-        If positive, print a line at the end of a fit; if greater than 1, for each move.
+        If positive, print the kinds of the columns and a line at the end of a fit; if greater
+        than 1, a line for each move.
 
     Attributes
     ----------
@@ -268,7 +269,8 @@ class FSLLDensity(BaseBoltzmann):
             Words, truth values, levels and integers 0, 1, 2, ...; other numbers and dates are put
             into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
-            once; only the distinct rows and their counts are kept in memory.
+            once, or twice if they hold more than codes; only the distinct rows and their counts
+            are kept in memory.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None

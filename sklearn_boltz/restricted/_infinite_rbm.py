@@ -167,7 +167,7 @@ class InfiniteRBM(BaseRBM):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each unit.
+        If positive, print the kinds of the columns, and a line for each unit.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness.
