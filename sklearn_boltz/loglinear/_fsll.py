@@ -33,8 +33,9 @@ from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
-from sklearn_boltz.tables._batches import as_batches, encoded, summarise
+from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 

@@ -19,7 +19,8 @@ from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
-from sklearn_boltz.tables._batches import as_batches, encoded
+from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 

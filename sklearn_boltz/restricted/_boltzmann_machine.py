@@ -82,8 +82,9 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import Codes, encoded, fresh, rows_of
+from sklearn_boltz.tables._batches import Codes, fresh, rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_frame, is_whole, shown
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES, Kind
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
@@ -572,7 +573,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         are_codes = isinstance(batches, Codes)
         if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
             return batches
-        first, rows = fresh(self, batches), rows_of(batches.first())
+        first, rows = fresh(self, batches), batches.first(rows_of)
+        if rows is None:  # an error follows in the pass over all batches
+            return batches
         # Invalid weights are rejected later, when all rows are known.
         n_rows = rows.shape[0]
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]

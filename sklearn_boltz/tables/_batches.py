@@ -3,11 +3,8 @@
 import asyncio
 import concurrent.futures
 import gc
-import operator
 import os
-import re
 import sys
-import warnings
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
@@ -18,12 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._cells import as_array
-from sklearn_boltz.tables._counts import TableCounts
-from sklearn_boltz.tables._table import Table, check_form
 
 # Entries of a batch that is cut from an array.
 BATCH_ENTRIES = 2**21
@@ -31,6 +24,11 @@ BATCH_ENTRIES = 2**21
 FILE_ROWS = 2**15
 # How often a Dask cluster that loses workers is asked for one result, and the seconds between.
 ATTEMPTS, PAUSE = 5, 0.2
+
+ONE_PASS = (
+    "More than one pass over the rows is needed, but an iterator allows only one. Pass a list, or "
+    "Batches(f) with a function f that returns a new iterator at each call."
+)
 
 
 class Batches:
@@ -240,6 +238,11 @@ class Batches:
             )
 
     @property
+    def is_single(self):
+        """Whether there is a single pass over the batches."""
+        return isinstance(self._blocks, _Once)
+
+    @property
     def is_dask(self):
         """Whether the batches are partitions of a Dask collection."""
         return isinstance(self._blocks, _Dask)
@@ -426,7 +429,7 @@ class _Blocks:
     n_blocks = None
 
     def first(self, function):
-        blocks = map(_with_shape, self)
+        blocks = map(with_shape, self)
         return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
@@ -458,7 +461,7 @@ class _Once(_Blocks):
     def first(self, function):
         taken = []
         for block in self.iterator:
-            taken.append(_with_shape(block))
+            taken.append(with_shape(block))
             if taken[-1].shape[0]:
                 break
         self.iterator = chain(taken, self.iterator)
@@ -466,10 +469,7 @@ class _Once(_Blocks):
 
     def __iter__(self):
         if self.used:
-            raise ValueError(
-                "More than one pass over the rows is needed, but an iterator allows only one. Pass "
-                "a list, or Batches(f) with a function f that returns a new iterator at each call."
-            )
+            raise ValueError(ONE_PASS)
         self.used = True
         return self.iterator
 
@@ -531,12 +531,12 @@ class _Parquet(_Blocks):
         self.dataset, self.batch_rows = dataset, batch_rows or FILE_ROWS
 
     def __iter__(self):
-        from pyarrow import Table as Rows
+        from pyarrow import Table
 
         # Read only one fragment ahead; the default would use much memory.
         options = {"batch_readahead": 2, "fragment_readahead": 1}
         for batch in self.dataset.to_batches(batch_size=self.batch_rows, **options):
-            yield _as_frame(Rows.from_batches([batch]))
+            yield _as_frame(Table.from_batches([batch]))
 
 
 def _as_frame(table):
@@ -649,11 +649,11 @@ def _is_of_workers(error):
 
 
 def _unless_empty(function, k, batch):
-    batch = _with_shape(batch)
+    batch = with_shape(batch)
     return function(k, batch) if batch.shape[0] else None
 
 
-def _with_shape(batch):
+def with_shape(batch):
     """A batch as an array or data frame, if it is a list or a pyarrow table."""
     if _package(batch) == "pyarrow":
         return _as_frame(batch)
@@ -718,20 +718,21 @@ def summarise(estimator, batches, function, merge, *, reset):
 
 def fresh(estimator, batches):
     """An unfitted estimator with the same parameters, without callbacks, that reads batches."""
-    other = _unfitted(estimator)
+    other = unfitted(estimator)
     other._reads_batches = True
     other._layout = vars(estimator).get("_layout")
     if isinstance(batches, Codes):
         other._reads_codes = True
-        _take_columns(other, estimator)
+        take_columns(other, estimator)
     return other
 
 
-def _unfitted(estimator):
+def unfitted(estimator):
+    """Another estimator with the same parameters, without callbacks."""
     return type(estimator)(**estimator.get_params(deep=False))
 
 
-def _take_columns(estimator, other):
+def take_columns(estimator, other):
     """Take over what is known of the columns."""
     for name in ("n_features_in_", "feature_names_in_", "_table"):
         vars(estimator).pop(name, None)
@@ -739,108 +740,13 @@ def _take_columns(estimator, other):
             setattr(estimator, name, vars(other)[name])
 
 
-# The columns of all batches.
-
-
-def encoded(estimator, batches, *, reset=True):
-    """Batches of codes, if what the columns are depends on all batches; else as they are.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
-    batches : Batches
-    reset : bool
-
-    Returns
-    -------
-    batches : Batches
-    """
-    reader = _unfitted(estimator)
-    if reset:
-        if batches.first(reader._stands_for_itself) is not False:  # None without rows
-            return batches
-        reader = _learned(reader, batches)
-        _take_columns(estimator, reader)
-    elif estimator._table.is_plain:
-        return batches
-    else:
-        _take_columns(reader, estimator)
-    return Codes(batches, partial(_codes_of, reader))
-
-
-def _codes_of(reader, k, batch):
-    batch = _with_shape(batch)
-    if not batch.shape[0]:
-        return np.empty((0, reader.n_features_in_))
-    with _naming(k):
-        return reader._validate(batch, reset=False, allow_nan=True)
-
-
 @contextmanager
-def _naming(k):
+def naming(k):
     """Begin messages with the number of a batch."""
     try:
         yield
     except ValueError as error:
         raise ValueError(f"In batch {k}: {error}") from error
-
-
-def _learned(reader, batches):
-    """The estimator, which learns what the columns are, as from all rows at once."""
-    counts = summarise(reader, batches, _counts_of, operator.add, reset=True).result
-    X, weights = counts.rows()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            reader._validate(X, reset=True, allow_nan=True, sample_weight=weights)
-    except (TypeError, ValueError) as error:
-        _raise_of_batch(reader, batches, error)
-    for warning in caught:
-        text = _without_rows(str(warning.message))
-        warnings.warn(text, warning.category, stacklevel=find_stack_level())
-    reader._table = _interpolating(reader._table, counts)
-    empty = np.array([not column.n_cells for column in counts.columns])
-    if empty.any() and not empty.all():
-        reader._without_empty(empty)
-    return reader
-
-
-def _interpolating(table, counts):
-    """The table where bins of real numbers are known to be of these: weights do not tell."""
-    columns = [
-        column._replace(bins=column.bins._replace(is_rounded=False))
-        if column.bins is not None and not column.bins.is_whole and found.numbers.is_real
-        else column
-        for column, found in zip(table.columns, counts.columns, strict=True)
-    ]
-    return Table(columns, table.header, table.dtype)
-
-
-def _counts_of(estimator, batch):
-    check_form(batch)
-    validate_data(estimator, batch, reset=True, skip_check_array=True)
-    return TableCounts.of(batch)
-
-
-def _raise_of_batch(reader, batches, error):
-    """Raise an error of a batch that is the same but for numbers, else the error itself."""
-    for k, batch in enumerate(batches):
-        try:
-            _unfitted(reader)._validate(_with_shape(batch), reset=True, allow_nan=True)
-        except (TypeError, ValueError) as found:
-            if _without_numbers(str(found)) == _without_numbers(str(error)):
-                raise type(error)(f"In batch {k}: {found}") from error
-    raise type(error)(_without_rows(str(error))) from error
-
-
-def _without_rows(message):
-    """A message about the values of all batches, of which the numbers of rows mean nothing."""
-    return re.sub(r" in row \d+", "", message)
-
-
-def _without_numbers(message):
-    return re.sub(r"[\d.,]+", "#", message)
 
 
 def _columns(estimator):
@@ -855,7 +761,7 @@ def _described(columns):
 
 def _summary(estimator, function, k, batch):
     estimator = copy(estimator)
-    with _naming(k):
+    with naming(k):
         result = function(estimator, batch)
     table = vars(estimator).get("_table")
     return Summary(_columns(estimator), {k: batch.shape[0]}, result, table)

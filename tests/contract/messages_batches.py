@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from private import _streamed
+from private import _counts, _streamed
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -48,6 +48,11 @@ def by_passes(source, **options):
 def other_rows_each_time():
     steps = iter([30, 30, 20, 10])
     return SDCPRBM(3, max_iter=1).fit(Batches(lambda: pieces(step=next(steps))))
+
+
+def too_many_texts():
+    with mock.patch.object(_counts, "MOST_TEXTS", 1):
+        return FVBMPseudoLikelihood().fit(Batches([MIXED[["job"]], MIXED[["job"]]]))
 
 
 def other_names():
@@ -98,6 +103,9 @@ CASES = {
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
         }.items()
     },
+    "an iterator of frames": lambda: FSLLDensity().fit(iter([MIXED])),
+    "too many texts": too_many_texts,
+    "no rows of declared kinds": lambda: SDCPRBM(2, columns="nominal").fit(Batches([BITS[:0]])),
     "a new value for partial_fit": lambda: (
         FSLLDensity(unseen="error")
         .fit(Batches([MIXED[["job", "size"]]]))
