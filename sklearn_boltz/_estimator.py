@@ -393,8 +393,8 @@ class BaseBoltzmann(
         if self._reads_batches:
             if numbers is None:
                 raise ValueError(
-                    "the first batch holds numbers only, and this one does not. Pass all batches "
-                    "as data frames, or one first that has strings, too."
+                    "the first batch holds numbers only, and this one does not. Pass data frames, "
+                    "or begin with a batch that has strings."
                 )
             if not any(kind.levels for kind in told or ()):
                 return Table.of_numbers(numbers, X)
