@@ -51,7 +51,16 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
     without_objects,
 )
-from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, kind_of, per_column
+from sklearn_boltz.tables._column import are_bits
+from sklearn_boltz.tables._kinds import (
+    NAMES,
+    OF_LEVELS,
+    OF_NUMBERS,
+    Kind,
+    grouped,
+    kind_of,
+    per_column,
+)
 from sklearn_boltz.tables._table import (
     Table,
     amounts,
@@ -300,8 +309,9 @@ class BaseBoltzmann(
     _bins_numbers = False
     # The kinds of numbers that have normal scores beside the codes instead.
     _scored_kinds = ()
-    # Whether rows come in batches: these hold numbers, as the model takes them.
-    _reads_batches = False
+    # Whether rows come in batches: these hold numbers, as the model takes them, or the codes of a
+    # table that is known.
+    _reads_batches = _reads_codes = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
@@ -309,6 +319,8 @@ class BaseBoltzmann(
         With `reset`, the values of the columns are learned, from rows that count as often as
         `sample_weight` says. An error names the cell and the remedy.
         """
+        if self._reads_codes:
+            return check_array(X, ensure_all_finite="allow-nan", **options)
         self._check_library(X)
         X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
@@ -388,10 +400,10 @@ class BaseBoltzmann(
         if self._reads_batches:
             if numbers is None:
                 raise ValueError(
-                    "batches must hold numbers, and these hold words. Encode them, for example "
-                    "by sklearn.preprocessing.OrdinalEncoder()."
+                    "the first batch holds numbers only, and this one does not. Pass data frames, "
+                    "or begin with a batch that has strings."
                 )
-            if told is None or not self._are_listed(told):
+            if not any(kind.levels for kind in told or ()):
                 return Table.of_numbers(numbers, X)
         options = {"codes": self._takes_codes, "signs": self._takes_signs}
         table = learn_table(X, numbers, kinds=told, **options)
@@ -400,24 +412,28 @@ class BaseBoltzmann(
             binned |= is_open & amounts(table, X)
         if not binned.any():
             return table
-        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        weights = sample_weight
+        of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
+        if weights is not None and not of_cells:
+            weights = checked_weights(weights, X)
         scored = binned & np.isin(names, self._scored_kinds)
         return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
 
-    def _are_listed(self, kinds):
-        """Whether the values of a column are listed; of no other kind may batches be.
-
-        Each would have values or bins of its own.
-        """
-        columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in _OPEN]
-        if columns:
-            j, what = columns[0], kinds[columns[0]].name
-            raise ValueError(
-                f"{self._column(j)} is declared as {what!r}, and its values are not known when "
-                f"data come in batches. List them, as in columns={{{j}: [0, 1, 2]}}, or divide "
-                f"numbers into bins before.{also(map(self._column, columns[1:]))}"
-            )
-        return any(kind.levels for kind in kinds)
+    def _stands_for_itself(self, X):
+        """Whether a batch holds codes or listed values, so that no other one has to be seen."""
+        with self._named():
+            check_form(X)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        told = self._kinds(X) or [Kind()] * self.n_features_in_
+        if not has_numbers_only(X) or any(k.name not in _OPEN and not k.levels for k in told):
+            return False
+        if issparse(X):
+            return True
+        if is_frame(X):
+            return all(cells.dtype.kind in "biuf" and are_bits(cells) for _, cells in columns_of(X))
+        is_open = [kind.name == "auto" for kind in told]
+        table = Table.of_numbers(np.asarray(X), X)
+        return not (self._bins_numbers and (is_open & amounts(table, X)).any())
 
     def _most_bins(self, table, binned):
         """Bins of a column at most."""
@@ -541,8 +557,16 @@ class BaseBoltzmann(
     def columns_(self):
         """The kind of each column, by name or number, as `columns` calls it: declared or found."""
         check_is_fitted(self)
+        return self._kinds_now()
+
+    def _kinds_now(self):
         keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return {key: self._kind_of(j) for j, key in enumerate(keys)}
+
+    def _tell_columns(self):
+        """Print the kinds of the columns, if that is wanted."""
+        if self.verbose:
+            print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     def _kind_of(self, j):
         column = self._table.columns[j]

@@ -303,7 +303,7 @@ from sklearn_boltz.statistics.covariance._categorical import (
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
-from sklearn_boltz.tables import _batches
+from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._batches import (
     ATTEMPTS,
     _Dask,
@@ -314,6 +314,7 @@ from sklearn_boltz.tables._batches import (
 )
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
+from sklearn_boltz.tables._counts import ColumnCounts, Counts
 from sklearn_boltz.tables._headers import Header
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, has_numbers_only, learn_table

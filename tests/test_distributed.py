@@ -193,6 +193,19 @@ def test_statistics_are_reduced_on_the_workers(client, X, nothing_is_collected):
     assert found.feature_names_in_.tolist() == list("abcdefgh")
 
 
+def test_columns_are_learned_on_the_workers(client, nothing_is_collected):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Bern", "Oslo", "Rome"], 400)
+    pay = np.round(rng.normal(size=400), 2) + 3 * (city == "Rome")
+    X = pd.DataFrame({"city": city, "pay": np.where(rng.random(400) < 0.1, np.nan, pay)})
+    for model in (FSLLDensity(), FVBMPseudoLikelihood()):
+        expected = fitted(model.fit(X))
+        assert fitted(model.fit(dd.from_pandas(X, npartitions=5))).keys() == expected.keys()
+        for name, value in fitted(model).items():
+            np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-9)
+
+
 def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, monkeypatch):
     expected = FVBMPseudoLikelihood().fit(X)
     # A worker keeps what it finds, but here it is too much.

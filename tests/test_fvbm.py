@@ -100,7 +100,8 @@ def test_a_new_fit_forgets_the_old_partition():
 def test_verbose(capsys):
     model = FVBMPseudoLikelihood(verbose=2).fit(spins_of(3))
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == model.n_iter_ + 1
+    assert len(printed) == model.n_iter_ + 2
+    assert printed[-2] == "[FVBMPseudoLikelihood] columns: 3 binary (0, 1, 2)"
     assert printed[0].startswith("iteration 1: ")
 
 

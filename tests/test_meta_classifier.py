@@ -44,13 +44,15 @@ def test_bayes_rule_of_enumerated_densities(priors):
     joint = prior[:, None] * p
     assert_allclose(model.predict_proba(STATES), (joint / joint.sum(axis=0)).T, rtol=1e-8)
     assert_allclose(model.predict_log_proba(STATES), np.log(joint / joint.sum(axis=0)).T, rtol=1e-6)
-    assert_allclose(model.score_samples(STATES), np.log(joint.sum(axis=0)), rtol=1e-8)
+    # Of a seen value; another one has the rest.
+    seen = np.log(len(X) / (len(X) + 1))
+    assert_allclose(model.score_samples(STATES), np.log(joint.sum(axis=0)) + 3 * seen, rtol=1e-8)
     assert_array_equal(model.predict(STATES), joint.argmax(axis=0))
     # Missing cells are summed out.
     summed = joint[:, (STATES[:, 0] == 1) & (STATES[:, 2] == 2)].sum(axis=1)
     gap = np.array([[1, np.nan, 2]])
     assert_allclose(model.predict_proba(gap)[0], summed / summed.sum(), rtol=1e-8)
-    assert_allclose(model.score_samples(gap)[0], np.log(summed.sum()), rtol=1e-8)
+    assert_allclose(model.score_samples(gap)[0], np.log(summed.sum()) + 2 * seen, rtol=1e-8)
 
 
 @pytest.mark.parametrize("priors", [None, [0.8, 0.15, 0.05]])
@@ -68,7 +70,8 @@ def test_bayes_rule_of_the_joint_density(density, priors):
         joint += np.log(priors) - np.log(np.bincount(y) / len(y))
     expected = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     assert_allclose(model.predict_proba(STATES), expected, rtol=1e-6)
-    assert_allclose(model.score_samples(STATES), logsumexp(joint, axis=1), rtol=1e-6)
+    seen = np.log(len(X) / (len(X) + 1))
+    assert_allclose(model.score_samples(STATES), logsumexp(joint, axis=1) + 3 * seen, rtol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +112,11 @@ def test_many_missing_cells_are_summed_out_by_annealing(density, two_modes, monk
 
 def test_the_density_of_words_and_levels_sums_to_one():
     X, y = discrete_rows()
-    letters = np.array(["a", "b", "c"], dtype=object)
+    letters = np.array(["a", "b", "c", "another"], dtype=object)
+    rows = letters[np.indices((4, 4, 4)).reshape(3, -1).T]
     for joint in (True, False):
         model = BoltzmannClassifier(joint=joint).fit(letters[X], y)
-        assert_allclose(np.exp(model.score_samples(letters[STATES])).sum(), 1, rtol=1e-8)
+        assert_allclose(np.exp(model.score_samples(rows)).sum(), 1, rtol=1e-8)
 
 
 @both
@@ -333,6 +337,7 @@ def test_coding_of_a_table(animals):
     assert_array_equal(coding.ordered, [False, False, True, True])
     strange = gaps.iloc[:1].assign(skin="chitin", legs=100)
     log_probability = coding.log_unseen(strange, coding.encode(strange))
-    assert log_probability == pytest.approx(-np.log(len(gaps) + 1))
+    n, n_seen = len(gaps), strange.iloc[0, :2].notna().sum() - 1  # legs and weights are numbers
+    assert log_probability == pytest.approx(-np.log(n + 1) + n_seen * np.log(n / (n + 1)))
     codes = coding.encode(strange)
     assert coding.log_density(strange, codes) < coding.log_density(gaps.iloc[:1], codes) - 4

@@ -124,7 +124,8 @@ def test_a_fit_says_what_it_chose(estimator, short, capsys):
     name = "weight_decay" if estimator is SDCPRBM else "alpha"
     assert model.n_components_ == len(model.components_) == 12
     assert_allclose(getattr(model, f"{name}_"), 6 / (40 * 100))
-    first = capsys.readouterr().out.splitlines()[0]
+    columns, first = capsys.readouterr().out.splitlines()[:2]
+    assert columns == f"[{estimator.__name__}] columns: 6 probability (0, 1, 2, 3, 4, ...)"
     assert "rows 90" in first and "n_components 12" in first and f"{name} 0.0015" in first
     assert "validation_log_likelihood" in model.history_
 

@@ -35,6 +35,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -105,7 +106,8 @@ class FSLLDensity(BaseBoltzmann):
         error. In an array of numbers, others are always an error.
 
     verbose : int, default=0
-        If positive, print a line at the end of a fit; if greater than 1, for each move.
+        If positive, print the kinds of the columns and a line at the end of a fit; if greater
+        than 1, a line for each move.
 
     Attributes
     ----------
@@ -268,7 +270,8 @@ class FSLLDensity(BaseBoltzmann):
             Words, truth values, levels and integers 0, 1, 2, ...; other numbers and dates are put
             into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
-            once; only the distinct rows and their counts are kept in memory.
+            once, or twice if they hold more than codes; only the distinct rows and their counts
+            are kept in memory.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -378,6 +381,7 @@ class FSLLDensity(BaseBoltzmann):
                     "seconds": np.array(history.seconds),
                 },
             )
+        self._tell_columns()
         if self.verbose:
             print(f"[FSLLDensity] end: {history}")
         return self
@@ -386,6 +390,7 @@ class FSLLDensity(BaseBoltzmann):
         """Check rows; -> the count of each."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
+            batches = encoded(self, batches, reset=reset)
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)

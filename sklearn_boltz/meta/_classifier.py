@@ -358,7 +358,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         if isinstance(self._coding, Coding):
             result += self._coding.log_density(X, rows) + self._coding.log_unseen(X, rows)
         elif self._coding is not None:
-            result += log_unseen(X, rows, self._n_rows)
+            result += log_unseen(self._coding, X, rows, self._n_rows)
         return result
 
     def __sklearn_tags__(self):

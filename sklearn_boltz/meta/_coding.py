@@ -89,13 +89,19 @@ class Coding:
         return self.table.log_density(some_columns(X, self.kept), codes)
 
     def log_unseen(self, X, codes):
-        """ln p of the cells in each row with a value that `learn` did not see, 1 / (n + 1) each."""
-        return log_unseen(some_columns(X, self.kept), codes, self.n_rows)
+        """What values that `learn` did not see add to ln p of each row; see `log_unseen`."""
+        return log_unseen(self.table, some_columns(X, self.kept), codes, self.n_rows)
 
 
-def log_unseen(X, codes, n_rows):
-    """ln p of the unseen cells of each row, which are missing in its codes: 1 / (n + 1) each."""
-    return -(np.isnan(codes) & ~missing_cells(X)).sum(axis=1) * np.log(n_rows + 1)
+def log_unseen(table, X, codes, n_rows):
+    """What unseen values, which are missing in its codes, add to ln p of each row.
+
+    ln 1 / (n + 1) for each, and ln n / (n + 1) for each seen value of a column of categories.
+    """
+    observed, seen = ~missing_cells(X), ~np.isnan(codes)
+    n_unseen = (observed & ~seen).sum(axis=1)
+    n_seen = (observed & seen & table.is_word & ~table.is_binned).sum(axis=1)
+    return n_seen * np.log(n_rows) - (n_seen + n_unseen) * np.log(n_rows + 1)
 
 
 def some_columns(X, kept):

@@ -104,7 +104,8 @@ class FVBMPseudoLikelihood(Network):
         error. In an array of numbers, others are always an error.
 
     verbose : int, default=0
-        If positive, print a line at the end of a fit; if greater than 1, for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if greater
+        than 1, a line for each iteration.
 
     Attributes
     ----------

@@ -77,7 +77,8 @@ class MaximumEntropy(Network):
         The source of randomness with more than 25 columns. All other fits are deterministic.
 
     verbose : int, default=0
-        If positive, print a line at the end of a fit; if greater than 1, for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if greater
+        than 1, a line for each iteration.
 
     Attributes
     ----------

@@ -20,6 +20,7 @@ from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -99,7 +100,11 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             batches = as_batches(X, sample_weight)
-            rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
+            if batches is None:
+                rows = read(self, X, sample_weight)
+            else:
+                batches = encoded(self, batches)
+                rows = read_batches(self, batches)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
             if rows.scores and getattr(self, "max_order", 2) > 2:
                 raise ValueError(
@@ -210,6 +215,7 @@ class Network(Drawing, Likelihoods):
                     }
                     | result.history,
                 )
+        self._tell_columns()
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""

@@ -136,7 +136,8 @@ class SparseFVBM(Network):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
 
     verbose : int, default=0
-        If positive, print a line at the end of a fit; if greater than 1, for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if greater
+        than 1, a line for each iteration.
 
     Attributes
     ----------

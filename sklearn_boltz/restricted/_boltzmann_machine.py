@@ -82,8 +82,9 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import fresh, rows_of
+from sklearn_boltz.tables._batches import Codes, fresh, rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_frame, is_whole, shown
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES, Kind
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
@@ -251,7 +252,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
             # In an array of numbers, these stand for themselves.
-            plain = not in_memory or self._table.is_plain and self._table.header is None
+            plain = self._table.is_plain and self._table.header is None
+            plain |= not in_memory and not self._reads_codes
             self._unseen = None if plain else self._learned_unseen(X, weights)
         elif not reset and self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
@@ -562,19 +564,38 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
 
-    def _begin_batches(self, batches, sample_weight=None):
-        """Learn the columns from the first batch. Batches hold numbers."""
+    def _begin_batches(self, batches, sample_weight, reset):
+        """Batches as the training reads them. With `reset`, the columns are learned."""
+        batches = encoded(self, batches, reset=reset)
+        if not reset:
+            return batches
         self._layout = self._unseen = None
-        if isinstance(self.columns, str) and self.columns not in LEARNED:
-            return
-        first, rows = fresh(self), rows_of(next(iter(batches)))
+        are_codes = isinstance(batches, Codes)
+        if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+            return batches
+        first, rows = fresh(self, batches), batches.first(rows_of)
+        if rows is None:  # an error follows in the pass over all batches
+            return batches
         # Invalid weights are rejected later, when all rows are known.
         n_rows = rows.shape[0]
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
         if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
             weights = None
         first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
-        self._layout = first._layout
+        self._layout, self._unseen = first._layout, first._unseen
+        return batches
+
+    def _count_values(self, rows):
+        """Count the values of all batches, of which `_unseen` knows those of the first one."""
+        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
+        n_cells = np.broadcast_to(n_cells, len(totals))
+        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
+            if layout.one_hot[j]:
+                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
+            else:
+                place = layout.starts[j]
+                bits = np.array([n_cells[place] - totals[place], totals[place]])
+                self._unseen.counts[j] = bits[: len(seen)]
 
     @property
     def visible_names_(self):

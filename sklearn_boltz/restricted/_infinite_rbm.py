@@ -167,7 +167,7 @@ class InfiniteRBM(BaseRBM):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each unit.
+        If positive, print the kinds of the columns, and a line for each unit.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness.
@@ -402,6 +402,7 @@ class InfiniteRBM(BaseRBM):
             log_scale = self._layout_now().log_scale
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
+            self._tell_columns()
             data, plan = self._sample(rows, np.sort(train), weights), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:

@@ -164,6 +164,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
                 plan = plan.adapted(independence)
+            self._tell_columns()
             self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
@@ -267,10 +268,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         batches = as_batches(X)
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
-        if reset:
-            self._begin_batches(batches, sample_weight)
         indexed = batches is not X
+        batches = self._begin_batches(batches, sample_weight, reset)
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
+        if reset:
+            self._count_values(rows)
         return rows, rows.weights
 
     def _device_source(self, X, sample_weight, reset):

@@ -213,7 +213,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print the kinds of the columns, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows and Markov chains.
@@ -507,9 +507,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _streamed(self, batches, codes, sample_weight, reset, indexed):
         """Rows in batches with their labels."""
-        if reset:
-            self._begin_batches(batches, sample_weight)
+        batches = self._begin_batches(batches, sample_weight, reset)
         V = StreamedRows(self, batches, reset=reset, indexed=indexed)
+        if reset:
+            self._count_values(V)
         if len(codes) != V.shape[0]:
             raise ValueError(
                 f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "

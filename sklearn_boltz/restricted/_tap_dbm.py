@@ -225,7 +225,8 @@ class TAPDBM(BaseTAP):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print the settings that were chosen automatically, and a line for each epoch.
+        If positive, print the kinds of the columns, the settings that were chosen automatically,
+        and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows, and the values of

@@ -90,6 +90,8 @@ class Column(NamedTuple):
             return self._replace(categories=np.empty(0))
         if self.kind.is_open:
             _warn_of_codes(numbers, self.title)
+            if self.unit is None:
+                _warn_of_row_numbers(numbers[counted], self.title)
         n_atoms = LEAST
         if self.kind.name == "count":
             _check_counts(numbers, self.title)
@@ -160,7 +162,9 @@ class Column(NamedTuple):
         codes = _places(self.categories, cells)
         cells = cells.tolist()
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
-        if strange and unseen != "missing" and self.kind.levels is not None:
+        # Of a listed column without a value in the training, none is known.
+        is_listed = self.kind.levels is not None and len(self.categories)
+        if strange and unseen != "missing" and is_listed:
             raise UnfitColumn(
                 "undeclared",
                 f"{self.title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, "
@@ -314,6 +318,19 @@ def _warn_of_codes(numbers, title):
         )
 
 
+def _warn_of_row_numbers(numbers, title):
+    """Warn of whole numbers of which each occurs once, without a gap between them."""
+    low, high = numbers.min(), numbers.max()
+    if len(numbers) <= MOST_LEVELS or high - low != len(numbers) - 1:
+        return
+    if np.array_equal(np.unique(numbers), np.arange(low, high + 1)) and low == np.floor(low):
+        warnings.warn(
+            f"{title} has each whole number from {low:g} to {high:g} once, as numbers of rows do. "
+            "If it only names the rows, drop it.",
+            stacklevel=find_stack_level(),
+        )
+
+
 def categories_of(cells, title, kind, order, codes):
     """The categories of a column in order; None for numbers.
 
@@ -333,7 +350,7 @@ def categories_of(cells, title, kind, order, codes):
     are_levels, stay = kind.name in OF_LEVELS, kind.name in (*OF_NUMBERS, "plain")
     if order is None and not are_levels and cells.dtype.kind in "iuf":
         return None if stay else _levels(cells, codes, title)
-    if kind.name == "binary" and cells.dtype.kind in "iuf" and _are_bits(cells):
+    if kind.name == "binary" and cells.dtype.kind in "iuf" and are_bits(cells):
         return None
     is_date = cells.dtype.kind in "mM"
     cells = cells.tolist()
@@ -341,7 +358,7 @@ def categories_of(cells, title, kind, order, codes):
         different = _different(cells)
     except TypeError:  # a cell that is no value
         for row, cell in enumerate(cells):
-            _check_cell(cell, title, row)
+            check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
         raise UnfitColumn("dates", dates_in([title]))
@@ -390,7 +407,8 @@ def _declared(cells, title, kind):
     return categories
 
 
-def _are_bits(numbers):
+def are_bits(numbers):
+    """Whether all numbers are 0 or 1, or missing."""
     return bool(((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all())
 
 
@@ -481,7 +499,8 @@ def _as_column(values):
     return array
 
 
-def _check_cell(cell, title, row):
+def check_cell(cell, title, row):
+    """Refuse a cell that is no value."""
     if isinstance(cell, (dict, list, set, np.ndarray)):
         raise TypeError(
             f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz.tables._cells import N_NAMES
+
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
 OF_NUMBERS = ("number", "binned", "count")
@@ -30,6 +32,25 @@ class Kind(NamedTuple):
     def is_open(self):
         """Whether the table is to be looked at."""
         return self.name == "auto"
+
+
+def grouped(kinds):
+    """Kinds of columns in a line: how many have each, and the first of these.
+
+    Parameters
+    ----------
+    kinds : dict
+        From the name or number of each column to its kind.
+    """
+    columns = {}
+    for column, kind in kinds.items():
+        name = kind if isinstance(kind, str) else type(kind).__name__
+        columns.setdefault(name, []).append(column)
+    return ", ".join(
+        f"{len(those):,} {kind} ({', '.join(map(str, those[:N_NAMES]))}"
+        f"{', ...' * (len(those) > N_NAMES)})"
+        for kind, those in columns.items()
+    )
 
 
 def per_column(columns, variable, n_columns):

@@ -119,7 +119,8 @@ class Table:
             The rows of the training.
         binned : ndarray of bool of shape (n_columns,)
             Which columns; of the others, -1 and 1 become levels.
-        sample_weight : ndarray of float64 of shape (n_samples,) or None
+        sample_weight : ndarray of float64 of shape (n_samples,) or (n_samples, n_columns) or None
+            How often each row counts, or each cell.
         most : int
             Bins of a column at most.
         scored : ndarray of bool of shape (n_columns,), default=None
@@ -127,9 +128,10 @@ class Table:
         """
         scored = np.zeros(len(binned), dtype=bool) if scored is None else scored
         columns, kinds = [], zip(self.columns, binned, scored, columns_of(X), strict=True)
-        for column, is_number, is_scored, (_, cells) in kinds:
+        for j, (column, is_number, is_scored, (_, cells)) in enumerate(kinds):
             if is_number:
-                column = column.with_bins(cells, sample_weight, most, is_scored)
+                weights = sample_weight[:, j] if np.ndim(sample_weight) == 2 else sample_weight
+                column = column.with_bins(cells, weights, most, is_scored)
             elif column.categories is None:
                 column = column.with_signs(cells)
             columns.append(column)
@@ -158,7 +160,9 @@ class Table:
             if codes is not None:
                 completed = np.isnan(numbers) & ~np.isnan(codes[:, j])
                 means = column.bins.mean_log_density
-                found[completed] = means[codes[completed, j].astype(np.intp)]
+                # A model has two values at least, a column that is all but empty a single bin.
+                places = codes[completed, j].astype(np.intp).clip(max=len(means) - 1)
+                found[completed] = means[places]
                 found[np.isnan(codes[:, j])] = 0
             total += found
         return total
@@ -227,7 +231,7 @@ class Table:
         if len(cells) != len(self.columns):  # which is told elsewhere
             cells = cells[: len(self.columns)]
         pairs = zip(self.columns, cells, strict=False)
-        coded = _of_each(
+        coded = of_each(
             (column.title, partial(column.encode, mine, unseen)) for column, mine in pairs
         )
         # Codes and flags are no reason for floats.
@@ -239,7 +243,7 @@ class Table:
             return X
         coded = X = X.toarray() if issparse(X) else X
         words = np.flatnonzero(self.is_word)
-        found = _of_each(
+        found = of_each(
             (self.columns[j].title, partial(self.columns[j].encode, X[:, j], unseen)) for j in words
         )
         for j, codes in zip(words, found, strict=True):
@@ -267,7 +271,7 @@ class Table:
             values[j][:] = value
         template = self.template
         if template is not None:
-            return _frame(template, values)
+            return frame_of(template, values)
         if self.is_plain:
             return _cast(codes, self.dtype)
         return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
@@ -407,7 +411,7 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
         else:
             tasks.append((title, partial(_of_dates, title, kind)))
-    values = _of_each(tasks)
+    values = of_each(tasks)
     titles = [title for title, _ in found]
     columns = [
         Column(title, of_it, unit=unit, kind=kind)
@@ -427,7 +431,7 @@ def _of_dates(title, kind):
         )
 
 
-def _of_each(tasks):
+def of_each(tasks):
     """Results of a task for each column; the error of one names all columns that have the same.
 
     Parameters
@@ -580,7 +584,7 @@ def _cast(values, dtype):
     return values.astype(dtype)
 
 
-def _frame(template, values):
+def frame_of(template, values):
     """A frame with the columns of a template and the given values."""
     names = list(template.columns)
     if hasattr(template, "with_columns"):  # of polars

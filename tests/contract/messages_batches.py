@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from private import _streamed
+from private import _counts, _streamed
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -20,6 +20,13 @@ PAIR = BITS.copy()
 PAIR[:, 1] &= PAIR[:, 0]
 DETERMINED = BITS.copy()
 DETERMINED[:, 2] = DETERMINED[:, [0, 1, 3]].sum(axis=1) >= 2
+# Each number twice, so that sixty rows have few words.
+MIXED = pd.DataFrame({
+    "pay": np.repeat(RNG.normal(size=30), 2),
+    "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(60) // 2, unit="D"),
+    "job": ["a", "b"] * 30,
+    "size": pd.Categorical(["s", "m"] * 30, ["s", "m"], ordered=True),
+})  # fmt: skip
 MODELS = [
     FSLLDensity(columns=range(2)),
     FVBMPseudoLikelihood(columns=range(2)),
@@ -41,6 +48,11 @@ def by_passes(source, **options):
 def other_rows_each_time():
     steps = iter([30, 30, 20, 10])
     return SDCPRBM(3, max_iter=1).fit(Batches(lambda: pieces(step=next(steps))))
+
+
+def too_many_texts():
+    with mock.patch.object(_counts, "MOST_TEXTS", 1):
+        return FVBMPseudoLikelihood().fit(Batches([MIXED[["job"]], MIXED[["job"]]]))
 
 
 def other_names():
@@ -73,6 +85,32 @@ CASES = {
     },
     "weights": lambda: FSLLDensity().fit(Batches(BITS), sample_weight=np.ones(100)),
     "other names": other_names,
+    # What the columns are.
+    **{
+        what: partial(FVBMPseudoLikelihood(**options).fit, Batches([MIXED, MIXED.assign(**other)]))
+        for what, (options, other) in {
+            "an infinite number": ({}, {"pay": [1.5, np.inf] * 30}),
+            "a text among numbers": ({"columns": {"pay": "number"}}, {"pay": ["a lot", 1.5] * 30}),
+            "dates and numbers": ({}, {"day": np.arange(60.0)}),
+            "words of each row": ({}, {"job": [f"job {k}" for k in range(60)]}),
+            "other ordered categories": (
+                {},
+                {"size": pd.Categorical(["m", "s"] * 30, ["m", "s"], ordered=True)},
+            ),
+            "normal scores": ({"columns": {"pay": "number"}}, {}),
+            "other columns": ({}, {"more": 1}),
+            "a cell that is a list": ({}, {"job": [["a"]] * 60}),
+            "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
+        }.items()
+    },
+    "an iterator of frames": lambda: FSLLDensity().fit(iter([MIXED])),
+    "too many texts": too_many_texts,
+    "no rows of declared kinds": lambda: SDCPRBM(2, columns="nominal").fit(Batches([BITS[:0]])),
+    "a new value for partial_fit": lambda: (
+        FSLLDensity(unseen="error")
+        .fit(Batches([MIXED[["job", "size"]]]))
+        .partial_fit(Batches([MIXED[["job", "size"]].replace({"job": {"a": "z"}})]))
+    ),
     # Numbers of batches.
     "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),

@@ -125,7 +125,7 @@ CASES = {
     ),
     "one row": lambda: model(PAIRS).score_samples(PEOPLE.iloc[0]),
     # Batches.
-    "batches of words": partial(fit, UNITS, Batches([words()[1]] * 2)),
+    "numbers, then words in batches": partial(fit, UNITS, Batches([words()[0], words()[1]])),
     "batches, InfiniteRBM": partial(fit, InfiniteRBM(), Batches(X)),
     "an iterator, InfiniteRBM": lambda: InfiniteRBM().fit(iter([X])),
     "batches to score": lambda: model(PAIRS, "bits").score_samples(Batches([X])),

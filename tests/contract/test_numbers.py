@@ -3,17 +3,15 @@
 import datetime
 import pickle
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from contract.estimators import DENSITIES, META, OF_ANY_TABLE, each
+from contract.estimators import ALL, DENSITIES, META, OF_ANY_TABLE, each, name_of
 from contract.frames import AMOUNTS
 from contract.once import once
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.integrate import quad
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
@@ -88,32 +86,67 @@ def assert_possible(rows):
     assert set(rows["city"]) <= {"Bern", "Oslo", "Rome"}
 
 
-@each(OF_NUMBERS)
+def every_kind(n_rows=60, seed=0):
+    """Words, truth values, whole numbers and real ones."""
+    rng = np.random.default_rng(seed)
+    city = rng.choice(["Bern", "Oslo", "Rome"], n_rows)
+    return pd.DataFrame({
+        "city": city,
+        "member": (city == "Oslo") ^ (rng.random(n_rows) < 0.2),
+        "age": rng.integers(18, 60, n_rows) + 5 * (city == "Rome"),
+        "change": rng.normal(size=n_rows) + (city == "Bern"),
+    })  # fmt: skip
+
+
+def nodes_of(column):
+    """Cells over which a sum with these weights is that over all values of a column.
+
+    Of words and truth values, all and another one. Of whole numbers all to the borders of the
+    tails, of which the probabilities are known in closed form. Of real numbers, the nodes of
+    Gauss and Legendre in each piece, and in the tails after a transform of these to (0, 1).
+    """
+    bins = column.bins
+    if bins is None:
+        cells = [*column.categories.tolist(), "another"]
+        return np.array(cells, dtype=object), np.ones(len(cells))
+    ends = bins.breaks[[0, -1]]
+    if bins.is_whole:
+        cells = np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1)
+        weights = np.ones(len(cells))
+        far = bins.scales + np.abs(cells[[0, -1]] - ends)
+        weights[[0, -1]] = 1 / (1 - ((far - 0.5) / (far + 0.5)) ** 2)
+        return cells, weights
+    z, w = np.polynomial.legendre.leggauss(3)
+    half = np.diff(bins.breaks)[:, np.newaxis] / 2
+    cells, weights = [bins.breaks[:-1, np.newaxis] + half * (1 + z)], [half * w]
+    z, w = np.polynomial.legendre.leggauss(24)
+    t, dt = (1 + z) / 2, w / 2
+    for end, scale in zip(ends, bins.scales * [-1, 1], strict=True):
+        cells.append(end + scale * t / (1 - t))
+        weights.append(np.abs(scale) * dt / (1 - t) ** 2)
+    return np.concatenate([*map(np.ravel, cells)]), np.concatenate([*map(np.ravel, weights)])
+
+
+def table_of(model):
+    """What a model knows of the columns; the parts of a mixture know the same."""
+    if hasattr(model, "estimators_") and not hasattr(model, "classes_"):
+        model = model.estimators_[0]
+    return model._table if hasattr(model, "_table") else model._coding.table
+
+
+@each([e for e in ALL if hasattr(e, "score_samples") and name_of(e) != "BoltzmannOutlierDetector"])
 def test_probabilities_of_all_rows_sum_to_one(estimator):
-    """A sum over words and whole numbers, an integral over real ones."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.normal(size=60), "word": rng.choice(["a", "b"], 60)})
-    X["x"] += X["word"] == "a"
-    model = clone(estimator).fit(X)
-
-    def density(x, word):
-        return np.exp(model.score_samples(pd.DataFrame({"x": [x], "word": [word]})))[0]
-
-    edges = np.quantile(X["x"], np.linspace(0, 1, 200))
-    inner = np.concatenate([np.linspace(a, b, 5)[:-1] for a, b in pairwise(edges)])
-    total = sum(
-        quad(density, *ends, args=(word,), limit=400, epsabs=1e-10)[0]
-        for word in "ab"
-        for ends in ((-60, X["x"].min()), (X["x"].max(), 60))
-    )
-    # Between, the density is piecewise linear at most: knots are numbers of the training.
-    knots = np.unique(np.concatenate([X["x"], inner]))
-    middles = (knots[1:] + knots[:-1]) / 2
-    for word in "ab":
-        rows = pd.DataFrame({"x": middles, "word": word})
-        total += np.exp(model.score_samples(rows)) @ np.diff(knots)
-    unseen = np.exp(model.score_samples(pd.DataFrame({"x": [None], "word": ["c"]})))[0]
-    assert_allclose(total + unseen, 1, atol=2e-3)
+    """Over words, truth values and whole numbers, with an integral over real ones."""
+    X = every_kind()
+    if isinstance(estimator, MaximumEntropy):  # of two values a column
+        X = X[["member"]].assign(home=X["city"] == "Bern", old=X["age"] > 40)
+    model = clone(estimator).fit(X, X.iloc[:, 0] == X.iloc[0, 0])
+    cells, weights = zip(*map(nodes_of, table_of(model).columns), strict=True)
+    places = np.indices([len(own) for own in cells]).reshape(len(cells), -1)
+    of_all = zip(X, cells, places, strict=True)
+    rows = pd.DataFrame({name: own[place] for name, own, place in of_all})
+    weight = np.prod([w[place] for w, place in zip(weights, places, strict=True)], axis=0)
+    assert_allclose(weight @ np.exp(model.score_samples(rows)), 1, rtol=0, atol=1e-8)
 
 
 @each(OF_ANY_TABLE)
@@ -240,10 +273,15 @@ def test_dates_come_back(kind):
 
 
 @each(OF_ANY_TABLE)
-def test_kinds_of_columns_are_told_and_taken(estimator):
+def test_kinds_of_columns_are_told_and_taken(estimator, capsys):
     """Those that were found are as good as what the user says."""
     X = wages(120)
-    model = clone(estimator).fit(X)
+    model = clone(estimator).set_params(verbose=1).fit(X)
+    line = f"[{name_of(estimator)}] columns: "
+    (said,) = [told for told in capsys.readouterr().out.splitlines() if told.startswith(line)]
+    for kind in set(model.columns_.values()):
+        own = [name for name, its in model.columns_.items() if its == kind]
+        assert f"{len(own)} {kind} ({', '.join(own)})" in said
     kinds = model.columns_
     assert list(kinds) == list(X.columns)
     assert {"binned", "nominal"} <= set(kinds.values()) <= {"binned", "nominal", "binary"}

@@ -79,7 +79,7 @@ def make_task(estimator, rows, batches, alpha=0.0, ordered=None):
     coding = rows.coding
     if rows.codes is None:
         # Too many distinct rows to keep: by passes over the batches.
-        positive = partial(positive_of_batch, fresh(estimator), coding)
+        positive = partial(positive_of_batch, fresh(estimator, batches), coding)
         return Task.of_batches(batches, positive, rows.sums, alpha)
     if coding.is_binary and rows.is_complete:
         return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)

@@ -130,6 +130,11 @@ def _without_gaps(estimator, codes):
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
     found = summarise(estimator, batches, _found_in_batch, _merge, reset=True).result
+    if estimator._table.is_scored.any():
+        raise ValueError(
+            f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
+            "Fit one table, or declare the columns as 'binned'."
+        )
     coding = Coding(0 if found.low is None else found.low, found.n_values)
     if found.sums is not None:
         codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)

@@ -263,7 +263,7 @@ class StreamedRows:
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
-        checker = fresh(estimator)
+        checker = fresh(estimator, batches)
         checker.n_features_in_ = estimator.n_features_in_
         self._check = partial(checker._validated, allow_nan=True)
         self._cluster = find_cluster() if batches.is_dask else None

@@ -1,0 +1,413 @@
+"""What the columns of a table in batches are, from one pass that counts their values.
+
+The counts of a few thousand different values are exact. Of more numbers, neighbours are merged:
+for n cells, how many lie below a number is then known up to n * 2 * (1 + log2(n / MOST)) / MOST,
+whatever the order of the batches.
+"""
+
+import operator
+import re
+import warnings
+from collections import Counter
+from functools import partial
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._batches import (
+    ONE_PASS,
+    Codes,
+    naming,
+    summarise,
+    take_columns,
+    unfitted,
+    with_shape,
+)
+from sklearn_boltz.tables._cells import (
+    as_array,
+    as_dates,
+    columns_of,
+    is_empty,
+    is_frame,
+    unit_of_dates,
+)
+from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
+from sklearn_boltz.tables._headers import Dtype, Header
+from sklearn_boltz.tables._table import Table, check_form, frame_of, of_each
+
+# Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
+# to 0.2 % of a million cells and to 0.45 % of a billion.
+MOST = 2**13
+# Different texts of a column, at most: no model of codes has more.
+MOST_TEXTS = 2**15
+# The least hashes of numbers that are kept: they tell how many are different, to 1.6 %.
+N_HASHES = 2**12
+# Below this share of different numbers, a column is rounded: see `Bins`.
+ROUNDED = 0.9
+# Rows that stand for all batches, at least: some warnings look at shares of cells.
+LEAST_ROWS = 1000
+
+
+class Counts(NamedTuple):
+    """Numbers in order, and how many cells each stands for.
+
+    Attributes
+    ----------
+    values, weights : ndarray of float64 of shape (n_values,)
+    hashes : ndarray of uint64 of shape (at most N_HASHES,)
+        The least ones of the different numbers, in order.
+    n_merged : int
+        How often neighbours were merged; 0 for exact counts.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    hashes: np.ndarray
+    n_merged: int = 0
+
+    @classmethod
+    def of(cls, numbers):
+        """Count the values of cells, of which NaN is a missing one."""
+        numbers = np.asarray(numbers, dtype=np.float64)
+        values, counts = np.unique(numbers[~np.isnan(numbers)] + 0.0, return_counts=True)
+        return cls(values, counts.astype(np.float64), _least_hashes(_hashes(values))).thinned()
+
+    def __add__(self, other):
+        both = np.concatenate([self.values, other.values])
+        values, place = np.unique(both, return_inverse=True)
+        weights = np.bincount(place, np.append(self.weights, other.weights), len(values))
+        hashes = _least_hashes(np.append(self.hashes, other.hashes))
+        return Counts(values, weights, hashes, self.n_merged + other.n_merged).thinned()
+
+    def thinned(self):
+        """The counts where neighbours of about the same weight are merged, if these are many."""
+        values, weights, hashes, n_merged = self
+        while True:
+            sizes = np.frexp(weights[1:-1])[1]  # the ends stay
+            crowded = np.flatnonzero(np.bincount(sizes) > MOST) if len(sizes) else []
+            if not len(crowded):
+                return Counts(values, weights, hashes, n_merged)
+            places = 1 + np.flatnonzero(sizes == crowded[0])
+            pairs = places[: len(places) // 2 * 2].reshape(-1, 2)
+            # By turns the lower and the greater one stays.
+            stays, goes = pairs[:, n_merged % 2], pairs[:, 1 - n_merged % 2]
+            weights = weights.copy()
+            weights[stays] += weights[goes]
+            values, weights = np.delete(values, goes), np.delete(weights, goes)
+            n_merged += 1
+
+    @property
+    def n_different(self):
+        """The number of different numbers; an estimate where neighbours were merged."""
+        if not self.n_merged or len(self.hashes) < N_HASHES:
+            return len(self.values)
+        return (N_HASHES - 1) / (float(self.hashes[-1]) / 2.0**64)
+
+    @property
+    def is_real(self):
+        """Whether nearly all cells have a number of their own."""
+        return self.n_different >= ROUNDED * self.weights.sum()
+
+
+def _least_hashes(hashes):
+    return np.unique(hashes)[:N_HASHES]
+
+
+def _hashes(values):
+    """A hash of each number, by the finalizer of SplitMix64."""
+    bits = values.view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
+
+
+class ColumnCounts(NamedTuple):
+    """The values of a column: numbers or dates, and all others.
+
+    Attributes
+    ----------
+    title : str
+        What messages call the column.
+    dtype : Dtype or None
+        In a data frame.
+    numbers : Counts
+        Dates are microseconds since 1970.
+    texts : dict
+        From the other values, as words and truth values, to their counts.
+    has_dates : bool
+    """
+
+    title: str
+    dtype: Dtype | None
+    numbers: Counts
+    texts: dict
+    has_dates: bool = False
+
+    @classmethod
+    def of(cls, title, cells, dtype=None):
+        """Count the cells of a column of a batch."""
+        if unit_of_dates(cells) is not None:
+            dates = as_dates(cells, "us")
+            numbers = dates[~np.isnat(dates)].astype(np.int64)
+            return cls(title, dtype, Counts.of(numbers), {}, has_dates=True)
+        if cells.dtype.kind in "biuf":
+            return cls(title, dtype, Counts.of(cells), {})
+        cells = [plain(cell) for cell in cells.tolist()]
+        try:
+            found = Counter(cells)
+        except TypeError:  # a cell that is no value
+            for row, cell in enumerate(cells):
+                check_cell(cell, title, row)
+            raise
+        texts = {value: n for value, n in found.items() if not is_empty(value)}
+        real = [v for v in texts if isinstance(v, Real) and not isinstance(v, bool)]
+        numbers = np.repeat(np.array(real, dtype=np.float64), [texts.pop(v) for v in real])
+        return cls(title, dtype, Counts.of(numbers), texts)._checked()
+
+    def __add__(self, other):
+        texts = dict(Counter(self.texts) + Counter(other.texts))
+        if self.has_dates != other.has_dates and (self.n_cells and other.n_cells):
+            raise UnfitColumn(
+                "dates and others",
+                f"{self.title} has dates in some batches and other values in others. Convert it, "
+                "for example by pandas.to_datetime.",
+            )
+        dtype = _joined(self.title, self.dtype, other.dtype)
+        has_dates = self.has_dates or other.has_dates
+        added = ColumnCounts(self.title, dtype, self.numbers + other.numbers, texts, has_dates)
+        return added._checked()
+
+    def _checked(self):
+        if len(self.texts) > MOST_TEXTS:
+            raise UnfitColumn(
+                "text",
+                f"{self.title} has more than {MOST_TEXTS:,} different texts. This looks like an "
+                "ID column: it carries no information about other rows. Drop it.",
+            )
+        return self
+
+    @property
+    def n_cells(self):
+        """Number of cells with a value."""
+        return self.numbers.weights.sum() + sum(self.texts.values())
+
+    def cells(self, n_rows):
+        """All values, then as many again as rows are left, by their shares; and their weights.
+
+        Parameters
+        ----------
+        n_rows : int
+            No less than there are values.
+
+        Returns
+        -------
+        cells : ndarray of shape (n_rows,)
+        weights : ndarray of float64 of shape (n_rows,)
+            0 for values that are there again.
+        """
+        weights = np.append(self.numbers.weights, list(self.texts.values()))
+        if not len(weights):
+            return np.full(n_rows, None, dtype=object), np.zeros(n_rows)
+        n_again = n_rows - len(weights)
+        levels = (np.arange(n_again) + 0.5) / max(n_again, 1) * weights.sum()
+        again = np.searchsorted(np.cumsum(weights), levels).clip(max=len(weights) - 1)
+        return np.append(self._values(), self._values()[again]), np.append(
+            weights, np.zeros(n_again)
+        )
+
+    def _values(self):
+        values = self.numbers.values
+        if self.has_dates:
+            return values.astype(np.int64).astype("datetime64[us]")
+        if not self.texts:
+            return values
+        numbers = [int(v) if v.is_integer() else v for v in values.tolist()]
+        both = np.empty(len(numbers) + len(self.texts), dtype=object)
+        both[:] = [*numbers, *self.texts]
+        return both
+
+
+def _joined(title, one, other):
+    """The type of a column that has these types in two batches."""
+    if one == other:
+        return one
+    if one.name == other.name == "category":
+        (values, of_values, is_ordered), (more, _, is_ordered_too) = one.options, other.options
+        if is_ordered and is_ordered_too:
+            raise UnfitColumn(
+                "order",
+                f"{title} declares {values} in some batches and {more} in others, both as "
+                "ordered. Declare the same categories in all.",
+            )
+        return Dtype("category", (list(dict.fromkeys([*values, *more])), of_values, False))
+    try:
+        return Dtype(str(np.promote_types(one.name, other.name)))
+    except TypeError:  # of a data frame only
+        return one
+
+
+class TableCounts(NamedTuple):
+    """The columns of batches.
+
+    Attributes
+    ----------
+    n_rows : int
+    columns : list of ColumnCounts
+    header : Header or None
+        Of the first batch, if the batches are data frames.
+    dtype : dtype or None
+        If they are arrays of numbers.
+    """
+
+    n_rows: int
+    columns: list
+    header: Header | None
+    dtype: np.dtype | None
+
+    @classmethod
+    def of(cls, batch):
+        """Count the values of all columns of a batch, a data frame or an array."""
+        header = Header.of(batch) if is_frame(batch) else None
+        batch = batch if header else as_array(batch)
+        dtypes = header.dtypes if header else [None] * batch.shape[1]
+        columns = zip(columns_of(batch), dtypes, strict=True)
+        columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
+        is_numeric = not header and batch.dtype.kind in "biuf"
+        return cls(len(batch), columns, header, batch.dtype if is_numeric else None)
+
+    def __add__(self, other):
+        pairs = zip(self.columns, other.columns, strict=True)
+        columns = of_each(
+            (one.title, partial(operator.add, one, another)) for one, another in pairs
+        )
+        dtype = None
+        if self.dtype is not None and other.dtype is not None:
+            dtype = np.promote_types(self.dtype, other.dtype)
+        return TableCounts(self.n_rows + other.n_rows, columns, self.header, dtype)
+
+    def rows(self):
+        """A small table like the batches, whose columns have all values, and weights of its cells.
+
+        Returns
+        -------
+        X : ndarray or data frame of shape (n_rows, n_columns)
+        weights : ndarray of float64 of shape (n_rows, n_columns)
+        """
+        n_texts = max(len(column.texts) for column in self.columns)
+        n_values = max(len(column.numbers.values) + len(column.texts) for column in self.columns)
+        # Texts are half of the rows or less, unless there are no more rows.
+        n_rows = max(n_values, min(self.n_rows, max(LEAST_ROWS, 2 * n_texts + 2)))
+        found = [column.cells(n_rows) for column in self.columns]
+        cells, weights = zip(*found, strict=True)
+        return self._table(cells), np.column_stack(weights)
+
+    def _table(self, cells):
+        if self.header is not None:
+            header = self.header._replace(dtypes=[column.dtype for column in self.columns])
+            return frame_of(header.empty_frame(), cells)
+        return np.column_stack([column.astype(self.dtype or object) for column in cells])
+
+
+# The columns of all batches.
+
+
+def encoded(estimator, batches, *, reset=True):
+    """Batches of codes, if what the columns are depends on all batches; else as they are.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
+    batches : Batches
+    reset : bool
+
+    Returns
+    -------
+    batches : Batches
+    """
+    reader = unfitted(estimator)
+    if reset:
+        if batches.first(reader._stands_for_itself) is not False:  # None without rows
+            return batches
+        if batches.is_single:
+            raise ValueError(ONE_PASS)
+        reader = _learned(reader, batches)
+        take_columns(estimator, reader)
+    elif estimator._table.is_plain:
+        return batches
+    else:
+        take_columns(reader, estimator)
+    return Codes(batches, partial(_codes_of, reader))
+
+
+def _codes_of(reader, k, batch):
+    batch = _dense(with_shape(batch))
+    if not batch.shape[0]:
+        return np.empty((0, reader.n_features_in_))
+    with naming(k):
+        return reader._validate(batch, reset=False, allow_nan=True)
+
+
+def _learned(reader, batches):
+    """The estimator, which learns what the columns are, as from all rows at once."""
+    counts = summarise(reader, batches, _counts_of, operator.add, reset=True).result
+    X, weights = counts.rows()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            reader._validate(X, reset=True, allow_nan=True, sample_weight=weights)
+    except (TypeError, ValueError) as error:
+        _raise_of_batch(reader, batches, error)
+    for warning in caught:
+        text = _without_rows(str(warning.message))
+        warnings.warn(text, warning.category, stacklevel=find_stack_level())
+    reader._table = _interpolating(reader._table, counts)
+    empty = np.array([not column.n_cells for column in counts.columns])
+    if empty.any() and not empty.all():
+        reader._without_empty(empty)
+    return reader
+
+
+def _interpolating(table, counts):
+    """The table where bins of real numbers are known to be of these: weights do not tell."""
+    columns = [
+        column._replace(bins=column.bins._replace(is_rounded=False))
+        if column.bins is not None and not column.bins.is_whole and found.numbers.is_real
+        else column
+        for column, found in zip(table.columns, counts.columns, strict=True)
+    ]
+    return Table(columns, table.header, table.dtype)
+
+
+def _dense(batch):
+    return batch.toarray() if issparse(batch) else batch
+
+
+def _counts_of(estimator, batch):
+    check_form(batch)
+    validate_data(estimator, batch, reset=True, skip_check_array=True)
+    return TableCounts.of(_dense(batch))
+
+
+def _raise_of_batch(reader, batches, error):
+    """Raise an error of a batch that is the same but for numbers, else the error itself."""
+    for k, batch in enumerate(batches):
+        try:
+            unfitted(reader)._validate(with_shape(batch), reset=True, allow_nan=True)
+        except (TypeError, ValueError) as found:
+            if _without_numbers(str(found)) == _without_numbers(str(error)):
+                raise type(error)(f"In batch {k}: {found}") from error
+    raise type(error)(_without_rows(str(error))) from error
+
+
+def _without_rows(message):
+    """A message about the values of all batches, of which the numbers of rows mean nothing."""
+    return re.sub(r" in row \d+", "", message)
+
+
+def _without_numbers(message):
+    return re.sub(r"[\d.,]+", "#", message)
