@@ -28,8 +28,9 @@ def bits(n_rows, n_columns=6, seed=0):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Trainings of at most 40 epochs."""
+    """Trainings of at most 40 epochs and a last stage of 30."""
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
+    monkeypatch.setattr("sklearn_boltz.restricted._sdcp_rbm.MOST_LAST", 30)
 
 
 # What "auto" stands for.

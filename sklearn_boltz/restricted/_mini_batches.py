@@ -346,7 +346,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
         if adaptive and stops and not self._is_tempered:
             rate = float(self._first_rate(training))
-            last, plateau = self._last_stage(rate), enough(PLATEAU, PLATEAU_BATCHES, n_batches)
+            last = self._last_stage(rate, n_batches)
+            plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
             n_stages = N_STAGES - (last is not None)
             stages = Stages(patience, FALL, n_stages, last, plateau)
             return plan._replace(rate=lambda n_passes: rate, stages=stages)
@@ -360,8 +361,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """The learning rate of the first stage of a training."""
         return self.learning_rate
 
-    def _last_stage(self, rate):
-        """What comes after the stages of a training, whose first has this learning rate."""
+    def _last_stage(self, rate, n_batches):
+        """What comes after the stages, of which the first has this learning rate.
+
+        An epoch has so many mini-batches.
+        """
         return None
 
     def _tracker(self, training, stops=False):
