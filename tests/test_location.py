@@ -30,7 +30,7 @@ from private import (
     location_clouds,
     location_fit,
 )
-from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCORED = [
@@ -602,14 +602,6 @@ def test_columns_that_are_constant_or_empty():
         model = Location().fit(X)
     assert np.isfinite(model.score_samples(X)).all()
     assert (model.sample(5, random_state=0)["one"] == 2.5).all()
-
-
-def test_numbers_without_couplings_are_told_of():
-    X = wages(200)
-    model = Location().fit(X)
-    for function in (model.interaction_scores, lambda: statistics.to_networkx(model)):
-        with pytest.warns(UserWarning, match="normal scores and no couplings.*'binned'"):
-            function()
 
 
 def test_fewer_rows_than_numbers():

@@ -16,6 +16,8 @@ from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 MAX_ROUNDS, TUNED_ROUNDS, TOL = 200, 10, 1e-4
 # λ at most, per row: with this, no category matters.
 MOST_RIDGE = 1e6
+# The share of the greatest eigenvalue, below which one is 0.
+RANK_TOL = 1e-13
 # Entries of a part of a matrix that is not sparse.
 CHUNK = 2**22
 
@@ -110,8 +112,8 @@ def _variances(rows):
     return np.where(variance > 1e-8, variance, 1.0)
 
 
-def fit_one(rows, strength, path=None):
-    """One Gaussian by EM, with ν cells of independent scores.
+def fit_one(rows, strength, path=None, ridge=None):
+    """One Gaussian by EM, with ν cells of independent scores, and λ if that is given.
 
     `path` gets the penalised log-likelihood of each round, after λ is known.
     """
@@ -120,11 +122,11 @@ def fit_one(rows, strength, path=None):
     current = Gaussians(
         np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), np.diag(scale)[None]
     )
-    prior, last = Prior(1.0, strength, np.diag(scale)), -np.inf
+    prior, last = Prior(1.0 if ridge is None else ridge, strength, np.diag(scale)), -np.inf
     for n_rounds in range(MAX_ROUNDS):
         given, at = current.observed(0, rows.z), rows.x @ current.slopes.T
         shares, log_likelihood = rows.shares([given], at)
-        is_tuned = n_rounds >= TUNED_ROUNDS
+        is_tuned = n_rounds >= TUNED_ROUNDS or ridge is not None
         value = log_likelihood + prior.log_density(current)
         if is_tuned and path is not None:
             path.append(value)
@@ -147,7 +149,9 @@ def _regress(x, z, spread, shares, current, prior, is_tuned):
     ridge = prior.ridge
     if not is_tuned:
         ridge = _evidence(eigenvalues, current, ridge, n)
-    slopes = ((vectors / (eigenvalues + ridge)) @ (vectors.T @ cross)).T
+    strengths = eigenvalues + ridge
+    known = strengths > RANK_TOL * strengths.max(initial=0)
+    slopes = ((vectors[:, known] / strengths[known]) @ (vectors.T[known] @ cross)).T
     residuals = z - mean_z - x @ slopes.T + slopes @ mean_x
     scatter = (residuals * shares[:, None]).T @ residuals + spread
     scatter += ridge * slopes @ slopes.T + prior.strength * prior.target

@@ -41,6 +41,14 @@ class Gaussians:
         """The parameters."""
         return [self.log_weights, self.intercepts, self.slopes, self.covariances]
 
+    @property
+    def moments(self):
+        """E[z | x] at x = 0, and cov[z | x], which is the same for all x."""
+        p = np.exp(self.log_weights)
+        mean = p @ self.intercepts
+        off = self.intercepts - mean
+        return mean, np.tensordot(p, self.covariances, axes=1) + (off.T * p) @ off
+
     def of_classes(self, z):
         """`observed` of each class."""
         return [self.observed(c, z) for c in range(self.n_classes)]
