@@ -79,6 +79,7 @@ from sklearn_boltz.networks.location._fit import Rows as LocationRows
 from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
+from sklearn_boltz.networks.location._levels import Levels
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model

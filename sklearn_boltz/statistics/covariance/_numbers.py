@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.location._fit import Rows, fit_one
 from sklearn_boltz.networks.location._gaussians import Observed
@@ -171,14 +170,14 @@ class Problem(NamedTuple):
         if len(self.first) <= p + n_scores:
             raise SingularInformation(REMEDY)
         try:
-            one = fit_one(self.rows._replace(x=csr_array(self.design[:, 1:])), 0.0, ridge=0.0)
+            one = fit_one(self.rows, 0.0, ridge=0.0)
             scale = np.sqrt(np.maximum(one.covariances[0].diagonal(), 1e-300))
             values = np.linalg.eigvalsh(one.covariances[0] / scale / scale[:, None])
         except np.linalg.LinAlgError as error:
             raise SingularInformation(REMEDY) from error
         if not values.min() > RANK_TOL:
             raise SingularInformation(REMEDY)
-        beta = np.vstack([one.intercepts, one.slopes.T])
+        beta = np.vstack([one.intercepts, self.basis.T @ one.slopes.T])
         beta[0] += np.where(self.is_free[1:], 0.0, beta[1:] * self.basis[self.layout.last].T).sum(
             axis=0
         )
