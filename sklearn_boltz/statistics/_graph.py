@@ -86,7 +86,7 @@ def joint_network(network):
     >>> joint.names
     array(['word=no', 'word=yes', 'x', 'y'], dtype=object)
     >>> joint.coupling[2].round(1) + 0.0
-    array([-0.6,  0.6,  0. ,  0.6])
+    array([-0.4,  0.4,  0. ,  0.6])
     """
     layout = network._layout()
     if network._gaussians is None:

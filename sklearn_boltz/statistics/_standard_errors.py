@@ -100,12 +100,17 @@ def inference(
         all values, ``b[x0=2]``, and a pair of values from the means over both,
         ``m[x0=2,x1=0]``.
 
+        Where numbers have normal scores, the parameters are those of
+        :func:`~sklearn_boltz.statistics.joint_network`: each coupling is one given all other
+        columns. ``m[x0,x1]`` is the partial correlation of two numbers, and ``m[x0=2,x1]`` the
+        coupling of a value and a number. The test of a pair has all couplings of its columns.
+
     Raises
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
         values (`ordered_`), if a sparse penalty has selected the couplings and there is no
-        `split`, if the rows do not determine all parameters, if the
+        `split`, if the rows do not determine all parameters, also those of numbers, if the
         covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with
         `MaximumEntropy` if there are missing cells, or more than 25 columns that vary.
@@ -155,6 +160,13 @@ def inference(
     are those in the limit. With `MaximumEntropy`, and for rows that EM has completed, only pairs of
     values that never occur together are looked for. If a program would have more than
     300,000 entries, all parameters that could be separated count as such.
+
+    Couplings of numbers follow from the regression of their scores on the categories, without a
+    penalty, and from the covariance Σ of its residuals; missing numbers and categories are summed
+    out. The regression takes scores as they are, and the network of the categories where these
+    are missing as known. It maximises the likelihood of a single Gaussian, whatever the fit had, and
+    its sandwich or jackknife holds for residuals of any distribution. Contributions to the
+    couplings of the categories alone are not correlated with these, so that the covariances add up.
 
     There are no intervals with a penalty that takes the order of values into account
     (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far
