@@ -128,7 +128,7 @@ def incomplete_rows(missing, n=120):
     return network, rows, layout
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.4])
 def test_the_sandwich_by_finite_differences(missing):
     """Of the log-likelihood of each row, summed over what its missing words may be."""
     network, rows, layout = incomplete_rows(missing)

@@ -105,7 +105,8 @@ class PairwiseInference(NetworkParameters):
     n_samples : float
         Number of rows, or the sum of their weights.
     n_values : ndarray of shape (n_features,) or None
-        Number of values of each variable; None if all are binary.
+        Number of values of each variable; None if all are binary. A number with normal scores
+        counts as one value, besides its atoms.
     method : {"jackknife", "sandwich"}
         How the covariance was estimated.
     feature_names : ndarray of str of shape (n_features,) or None

@@ -162,11 +162,12 @@ def inference(
     300,000 entries, all parameters that could be separated count as such.
 
     Couplings of numbers follow from the regression of their scores on the categories, without a
-    penalty, and from the covariance Σ of its residuals; missing numbers and categories are summed
-    out. The regression takes scores as they are, and the network of the categories where these
-    are missing as known. It maximises the likelihood of a single Gaussian, whatever the fit had, and
-    its sandwich or jackknife holds for residuals of any distribution. Contributions to the
-    couplings of the categories alone are not correlated with these, so that the covariances add up.
+    penalty, and from the covariance of its residuals. These maximise the likelihood of a single
+    Gaussian, whatever the fit has, and the sandwich or jackknife holds for residuals of any
+    distribution with this mean and covariance. Missing numbers and categories are summed out. The
+    scores themselves, and the network by which missing categories are completed, are taken as
+    known. What a row contributes to the network of the categories is not correlated with this, so
+    that the covariances add up.
 
     There are no intervals with a penalty that takes the order of values into account
     (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far

@@ -178,9 +178,8 @@ class Problem(NamedTuple):
         if not values.min() > RANK_TOL:
             raise SingularInformation(REMEDY)
         beta = np.vstack([one.intercepts, self.basis.T @ one.slopes.T])
-        beta[0] += np.where(self.is_free[1:], 0.0, beta[1:] * self.basis[self.layout.last].T).sum(
-            axis=0
-        )
+        # As it is at the last levels, where the contrasts of a score's own column are constant.
+        beta[0] += (beta[1:] * self.basis[self.layout.last].T).sum(axis=0)
         upper = one.covariances[0][np.triu_indices(n_scores)]
         return np.concatenate([beta[self.is_free], upper])
 
@@ -191,10 +190,26 @@ class Problem(NamedTuple):
             information = self.information(theta)
             inverse, unknown = _inverse(information)
             step = inverse @ (self.scores(theta).T @ self.weights)
-            theta = theta + step
-            if step @ information @ step < TOL**2:
+            is_last = step @ information @ step < TOL**2
+            theta = theta + step if is_last else self._improved(theta, step)
+            if is_last:
                 break
         return theta, inverse, unknown
+
+    def _improved(self, theta, step):
+        """The first of a step, its half, a quarter and so on that raises the likelihood."""
+        value = self._log_likelihood(theta)
+        for k in range(MAX_STEPS):
+            if self._log_likelihood(theta + step / 2**k) > value:
+                return theta + step / 2**k
+        return theta
+
+    def _log_likelihood(self, theta):
+        beta, covariance = self.gaussian(theta)
+        if np.linalg.eigvalsh(covariance)[0] <= 0:
+            return -np.inf
+        given = Observed(0.0, np.zeros(len(covariance)), covariance, self.rows.z)
+        return self.rows.shares([given], self.design @ beta)[1]
 
     def gaussian(self, theta):
         """β and Σ of parameters, (..., n_parameters)."""
@@ -253,22 +268,18 @@ class Problem(NamedTuple):
         of_x = np.array([(d[i] * w[i]).T @ d[i] for i in parts])
         cross = np.array([d[i].T @ (w[i] * v[i]) for i in parts])
         # ½ (P E V + V E P - P E P) for a change E, with V the sum of v vᵀ.
-        of_v = np.array(
-            [
-                v[i].T @ (w[i] * v[i]) - w[i].sum() * p / 2
-                for i, p in zip(parts, precisions, strict=True)
-            ]
-        )
+        of_v = np.array([v[i].T @ (w[i] * v[i]) for i in parts])
+        n = np.array([w[i].sum() for i in parts])
+        of_v -= n[:, None, None] * precisions / 2
         free, n_beta = np.flatnonzero(self.is_free), self.is_free.size
         slopes = np.tensordot(of_x, precisions, axes=(0, 0)).transpose(0, 2, 1, 3)
         mixed = np.tensordot(cross, precisions, axes=(0, 0)).transpose(0, 2, 3, 1)
+        slopes = slopes.reshape(n_beta, n_beta)[np.ix_(free, free)]
         mixed = _folded(mixed).reshape(n_beta, -1)[free]
         both = np.tensordot(precisions, of_v, axes=(0, 0))
         both = _folded((both + both.transpose(2, 3, 0, 1)).transpose(0, 3, 1, 2) / 2)
         both = _folded(np.moveaxis(both, 2, 0))
-        found = np.block(
-            [[slopes.reshape(n_beta, n_beta)[np.ix_(free, free)], mixed], [mixed.T, both]]
-        )
+        found = np.block([[slopes, mixed], [mixed.T, both]])
         if len(shares) > len(self.first):  # what is not known of missing categories
             scores, _ = self._scores(theta, False)
             means = self.scores(theta)
