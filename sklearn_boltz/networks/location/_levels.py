@@ -25,7 +25,7 @@ class Levels:
         self._first = np.flatnonzero(np.diff(owner, prepend=-1))
         n_each = np.diff(np.append(self._first, len(owner)))
         self._place = np.repeat(np.arange(len(n_each)), n_each)
-        counts = self._by_row(x.copy())
+        counts = self._by_row(x)
         # An entry is shared if all completions have it.
         shared = counts.data == np.repeat(n_each, np.diff(counts.indptr))
         counts.data = shared.astype(np.float64)
