@@ -78,6 +78,8 @@ from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
 from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
+from sklearn_boltz.networks.location._levels import Levels
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
@@ -302,6 +304,8 @@ from sklearn_boltz.statistics.covariance._categorical import (
 )
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
+from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
+from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._batches import (

@@ -18,6 +18,7 @@ from test_bins import NUMBERS
 from private import (
     Bins,
     Gaussians,
+    Levels,
     LocationModel,
     LocationRows,
     NormalScores,
@@ -30,7 +31,7 @@ from private import (
     location_clouds,
     location_fit,
 )
-from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCORED = [
@@ -268,6 +269,38 @@ def small_model(n_classes=1, seed=0):
         rng.normal(size=(2, 6)), roots @ roots.transpose(0, 2, 1) / 4,
     )  # fmt: skip
     return LocationModel(small_network(seed), gaussians)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_sums_over_completions(missing):
+    """By matrices of numbers; also of no columns."""
+    codes, z = categories_and_scores(80, missing=missing)
+    (rows,) = completed(small_network(), codes, [z], np.ones(80))
+    levels, x, rng = Levels(rows.x, rows.owner), rows.x.toarray(), np.random.default_rng(0)
+    assert (len(x) > 80) == (missing > 0)
+    weights, values, slopes = (
+        rng.random(len(x)),
+        rng.normal(size=(len(x), 2)),
+        rng.normal(size=(6, 2)),
+    )
+    assert_allclose(levels.times(slopes), x @ slopes)
+    assert_allclose(levels.sums(values), x.T @ values)
+    assert_allclose(levels.sums(weights), weights @ x)
+    assert_allclose(levels.second_moments(weights), (x.T * weights) @ x, atol=1e-12)
+    nothing = Levels(csr_array((5, 0)), np.arange(5))
+    assert nothing.times(np.zeros((0, 2))).shape == (5, 2)
+    assert nothing.second_moments(np.ones(5)).shape == (0, 0)
+
+
+def test_a_fit_from_another_is_as_good():
+    codes, z = categories_and_scores(300)
+    (rows,) = completed(small_network(), codes, [z], np.ones(300))
+    again = fit_one(rows, 3.0, start=fit_one(rows, 1.0))
+    expected = fit_one(rows, 3.0)
+    found, other = (
+        rows.shares(one.of_classes(rows.z), rows.x @ one.slopes.T)[1] for one in (again, expected)
+    )
+    assert_allclose(found, other, atol=300 * 1e-3)
 
 
 def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
@@ -602,14 +635,6 @@ def test_columns_that_are_constant_or_empty():
         model = Location().fit(X)
     assert np.isfinite(model.score_samples(X)).all()
     assert (model.sample(5, random_state=0)["one"] == 2.5).all()
-
-
-def test_numbers_without_couplings_are_told_of():
-    X = wages(200)
-    model = Location().fit(X)
-    for function in (model.interaction_scores, lambda: statistics.to_networkx(model)):
-        with pytest.warns(UserWarning, match="normal scores and no couplings.*'binned'"):
-            function()
 
 
 def test_fewer_rows_than_numbers():

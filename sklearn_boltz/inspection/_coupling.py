@@ -14,7 +14,7 @@ from sklearn_boltz.inspection._network import (
     resolved_layout,
     strongest_edges,
 )
-from sklearn_boltz.inspection._pairs import block_norms, names_of
+from sklearn_boltz.inspection._pairs import block_norms, joint_of
 
 # Default limit of edges: a graph with more than this, and with more than two for each node, is
 # hard to read.
@@ -48,6 +48,8 @@ class CouplingDisplay:
         With `value_names`, which blocks differ significantly from 0. None if unknown.
     separated : ndarray of bool of the shape of `coupling`, default=None
         Which couplings have no test, as the data separate them. None if unknown.
+    norms : ndarray of shape (n_features, n_features), default=None
+        With `value_names`, the edges of the graph. None means the Frobenius norms of the blocks.
 
     Attributes
     ----------
@@ -77,6 +79,9 @@ class CouplingDisplay:
     is the Frobenius norm of a block (`interaction_scores` without the average product correction),
     which has no sign. Its significance is that of the joint Wald test of all entries of the block.
 
+    Where numbers have normal scores, couplings are those of
+    :func:`~sklearn_boltz.statistics.joint_network`, with one entry for each number.
+
     Examples
     --------
     >>> import numpy as np
@@ -100,6 +105,7 @@ class CouplingDisplay:
         value_names=None,
         significant_pairs=None,
         separated=None,
+        norms=None,
     ):
         self.coupling = coupling
         self.names = names
@@ -107,6 +113,7 @@ class CouplingDisplay:
         self.value_names = value_names
         self.significant_pairs = significant if value_names is None else significant_pairs
         self.separated = np.zeros(coupling.shape, dtype=bool) if separated is None else separated
+        self.norms = norms
 
     @classmethod
     def from_estimator(
@@ -158,7 +165,8 @@ class CouplingDisplay:
             If `X` is given and the couplings have no standard errors, as after a sparse penalty.
         """
         check_is_fitted(estimator)
-        names, value_names = names_of(estimator)
+        coupling, names, value_names = joint_of(estimator)
+        norms = None if value_names is None else estimator.interaction_scores(apc=False)
         significant = significant_pairs = separated = None
         if X is not None:
             inference = inference_or_advice(estimator, X, sample_weight)
@@ -169,12 +177,13 @@ class CouplingDisplay:
             if value_names is not None:
                 significant_pairs = inference.pair_p_value(method) < significance_level
         display = cls(
-            coupling=estimator.coupling_,
+            coupling=coupling,
             names=names,
             significant=significant,
             value_names=value_names,
             significant_pairs=significant_pairs,
             separated=separated,
+            norms=norms,
         )
         return display.plot(kind=kind, ax=ax, **plot_kw)
 
@@ -287,7 +296,8 @@ class CouplingDisplay:
         check_scalar(min_coupling, "min_coupling", Real, min_val=0)
         weight, title = self.coupling, "coupling"
         if self.value_names is not None:
-            weight, title = block_norms(weight, self.value_names), "norm of the block"
+            weight, title = self.norms, "norm of the block"
+            weight = block_norms(self.coupling, self.value_names) if weight is None else weight
         strength = np.abs(weight)
         if self.significant_pairs is not None:
             strength = np.where(self.significant_pairs, strength, 0)

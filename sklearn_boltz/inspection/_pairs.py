@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sklearn_boltz.statistics import joint_network
+
 
 def names_of(estimator):
     """Names of the variables, and of the values of each if some have more than two.
@@ -22,8 +24,34 @@ def names_of(estimator):
     if len(entries) == d:
         return names, None
     of_columns = np.split(entries, np.cumsum(estimator.n_values_)[:-1])
-    return names, [
-        [entry.removeprefix(f"{name}=") for entry in of_column]
+    return names, values_of(names, of_columns)
+
+
+def joint_of(estimator):
+    """The couplings of all columns, and names as of `names_of`, with one for each score.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+
+    Returns
+    -------
+    coupling : ndarray of shape (n_entries, n_entries)
+    names : list of str
+    value_names : list of list of str, or None
+    """
+    joint, (names, _) = joint_network(estimator), names_of(estimator)
+    if np.array_equal(joint.names, names):
+        return joint.coupling, names, None
+    of_columns = np.split(joint.names, np.flatnonzero(np.diff(joint.columns)) + 1)
+    return joint.coupling, names, values_of(names, of_columns)
+
+
+def values_of(names, of_columns):
+    """The values of columns from what their entries are called; of a number "score"."""
+    return [
+        ["score" if entry == name else entry.removeprefix(f"{name}=") for entry in of_column]
         for name, of_column in zip(names, of_columns, strict=True)
     ]
 

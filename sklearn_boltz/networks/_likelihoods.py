@@ -15,6 +15,7 @@ from sklearn_boltz._estimator import (
     validate_arguments,
 )
 from sklearn_boltz.networks.fitting._columns import value_names
+from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
@@ -78,13 +79,13 @@ class Likelihoods(BaseBoltzmann):
         return LocationModel(model.potts(), self._gaussians), base
 
     def _warn_of_scores(self):
-        """Warn that numbers with normal scores have no couplings."""
+        """Warn that a figure is that of the categories alone, summed over normal scores."""
         scored = np.flatnonzero(self._table.is_scored)
         if len(scored):
             warnings.warn(
-                f"{type(self).__name__}: {self._have(scored)} normal scores and no couplings, so "
-                "that this is about the other columns. Set columns='binned' for couplings of "
-                "numbers.",
+                f"{type(self).__name__}: {self._have(scored)} normal scores, and this is about "
+                "the network of the categories alone. Set columns='binned' for a network of all, "
+                "or see statistics.inference and `interaction_scores`.",
                 stacklevel=find_stack_level(),
             )
 
@@ -640,21 +641,28 @@ class Likelihoods(BaseBoltzmann):
             The Frobenius norms of the blocks of the coupling in the zero-sum gauge, corrected;
             symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
 
+            Where numbers have normal scores, the blocks are those of
+            :func:`~sklearn_boltz.statistics.joint_network`: each pair given all other columns,
+            those of numbers included. A number counts like a binary variable of -1 and 1, so
+            that the norm of two numbers is 2 abs(r), with r their partial correlation.
+
         Raises
         ------
         ValueError
-            If `ignore` is a value of no column.
-
-        Warns
-        -----
-        UserWarning
-            If numbers have normal scores, which have no couplings.
+            If `ignore` is a value of no column, or is given where numbers have normal scores.
         """
         check_is_fitted(self)
-        self._warn_of_scores()
-        ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
-        model = self._model().pairs.potts()
-        scores = frobenius_scores(model.coupling, model.n_values, ignore)
+        if self._gaussians is None:
+            ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
+            model = self._model().pairs.potts()
+            scores = frobenius_scores(model.coupling, model.n_values, ignore)
+        elif ignore is None:
+            scores = joint_scores(self._joint_network()[0], self._layout())
+        else:
+            raise ValueError(
+                f"{type(self).__name__}.interaction_scores: ignore={ignore!r} is for tables "
+                "without normal scores of numbers. Leave it out, or set columns='binned'."
+            )
         return average_product_correction(scores) if apc else scores
 
     def _numbers_of_value(self, value):

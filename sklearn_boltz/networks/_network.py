@@ -17,6 +17,7 @@ from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
@@ -235,6 +236,25 @@ class Network(Drawing, Likelihoods):
         place, self._gaussians = fit_best(candidates, log_slopes)
         self._table = rows.scores[place].table
         vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
+
+    def _layout(self, numbers=True):
+        """The entries of columns in the network of categories, and of numbers if wanted."""
+        return JointLayout(self._coding.n_values, self._table.is_scored & numbers)
+
+    def _entry_names(self, layout):
+        """What these are called, a list for each column: ``city=Rome`` and ``age``."""
+        found = []
+        for j, (name, size) in enumerate(zip(self._input_names(), layout.sizes, strict=True)):
+            n_levels = size - layout.is_scored[j]
+            levels = self._labels(j, np.arange(n_levels))[:n_levels]
+            found.append([f"{name}={a}" for a in levels] + [f"{name}"] * int(layout.is_scored[j]))
+        return found
+
+    def _joint_network(self):
+        """Couplings and intercepts of categories and numbers, each given all else."""
+        layout, (mean, covariance) = self._layout(), self._gaussians.moments
+        mean, slopes = without_own(mean, self._gaussians.slopes, layout)
+        return joint_network(self._model().pairs.potts(), mean, slopes, covariance, layout)
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""

@@ -7,7 +7,7 @@ from sklearn_boltz.statistics._centrality_stability import (
     centrality_stability,
 )
 from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
-from sklearn_boltz.statistics._graph import to_networkx
+from sklearn_boltz.statistics._graph import joint_network, to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
 from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
@@ -34,6 +34,7 @@ __all__ = [
     "compare_groups",
     "ebic",
     "inference",
+    "joint_network",
     "likelihood_ratio",
     "local_minima",
     "specific_heat",

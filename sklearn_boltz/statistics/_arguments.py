@@ -12,8 +12,11 @@ from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
 
 
-def of_network(constraints, *, fitted=True):
-    """Check the arguments of a function of a network, as scikit-learn does."""
+def of_network(constraints, *, fitted=True, numbers=False):
+    """Check the arguments of a function of a network, as scikit-learn does.
+
+    `numbers` says whether it is about numbers with normal scores, too.
+    """
 
     def decorate(function):
         checked = validate_params(constraints, prefer_skip_nested_validation=False)(function)
@@ -27,7 +30,8 @@ def of_network(constraints, *, fitted=True):
                 )
             if fitted:
                 check_is_fitted(network)
-                network._warn_of_scores()
+                if not numbers:
+                    network._warn_of_scores()
             return checked(network, *args, **kwargs)
 
         return with_network
@@ -62,5 +66,6 @@ def counted(network, X, sample_weight):
     """The codes of rows that count, and their weights; a warning if they are not the fit's."""
     codes, _ = network._codes(X)
     codes, weights = informative(codes, checked_weights(sample_weight, codes))
+    codes[:, network._coding.n_values == 1] = 0  # also where the number is missing
     warn_of_other_rows(network, codes, weights)
     return codes, weights

@@ -210,7 +210,8 @@ def quantiles(ordered, levels):
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
-    }
+    },
+    numbers=True,  # its fits tell of them
 )
 def bootstrap(
     network,

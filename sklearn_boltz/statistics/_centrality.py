@@ -41,6 +41,13 @@ def _graph(sizes):
     return require_networkx("centrality").from_numpy_array(distances)
 
 
+def sizes_of(network):
+    """The sizes of all couplings, (d, d)."""
+    if network._table.is_scored.any():
+        return network.interaction_scores(apc=False)
+    return block_norms(network, network.coupling_)
+
+
 def centrality(network, *, communities=None):
     """Return how central each variable is.
 
@@ -61,7 +68,8 @@ def centrality(network, *, communities=None):
         the names as `variable`. Its columns:
 
         * ``strength``, the sum of the sizes of all couplings. The size of a coupling is abs(m_jk),
-          or the Frobenius norm of a block.
+          or the Frobenius norm of a block; where numbers have normal scores, that of
+          `interaction_scores` without correction.
         * ``closeness``, the inverse of the mean distance to all others. The length of an edge is 1
           divided by the size of the coupling, as in qgraph [1]_; the distance is that of the
           shortest path [2]_. Where there are no paths to some of the others, it is the inverse of
@@ -127,7 +135,7 @@ def centrality(network, *, communities=None):
         np.fill_diagonal(sizes, 0)
     elif isinstance(network, Network):
         check_is_fitted(network)
-        names, sizes = network._input_names(), block_norms(network, network.coupling_)
+        names, sizes = network._input_names(), sizes_of(network)
     else:
         raise TypeError(
             "centrality takes a fitted FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy, or an "

@@ -1,14 +1,105 @@
-"""A fitted network as a graph of networkx."""
+"""A fitted network as matrices, also of numbers, and as a graph of networkx."""
+
+from itertools import combinations
 
 import numpy as np
+from sklearn.utils import Bunch
 
+from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import frobenius_scores
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
-from sklearn_boltz.statistics._inference import PairwiseInference
+from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+
+OTHER_FIT = (
+    "inference must be what statistics.inference or statistics.bootstrap returns for this "
+    "fit: its estimates are not the couplings of this one."
+)
 
 
-@of_network({})
+@of_network({}, numbers=True)
+def joint_network(network):
+    """Return the couplings of all columns, those of numbers included.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+
+    Returns
+    -------
+    joint : Bunch
+        ``coupling``, ndarray of shape (n_entries, n_entries), and ``intercept``, ndarray of shape
+        (n_entries,). ``names``, ndarray of str of shape (n_entries,): what the entries are called.
+        ``columns``, ndarray of int of shape (n_entries,): the column that each belongs to.
+
+        Without numbers that have normal scores, these are `coupling_` and `intercept_`. With such
+        numbers, a column of categories has an entry for each of its values, and a number one by
+        its name. If some of its values are atoms, it also has entries for these, and for other
+        numbers.
+
+    See Also
+    --------
+    inference : Estimates without penalties, with standard errors and tests.
+    to_networkx : The same as a graph.
+
+    Notes
+    -----
+    Given the categories x, the normal scores z have means a + B x and a covariance Σ. With several
+    Gaussians, these are the moments of their mixture: Σ is the mean covariance within them and
+    the covariance of their means. With Ω = Σ⁻¹, the joint network is the mixed graphical model
+    [1]_ [2]_
+
+        ln p(x, z) = ½ xᵀ (J - Bᵀ Ω B) x + xᵀ Bᵀ Ω z - ½ zᵀ Ω z + ...
+
+    with J the `coupling_` of the categories alone. Each score is divided by its standard deviation
+    given all else. So the coupling of two numbers is their partial correlation, that of a number
+    and a value is how many standard deviations the value moves the number by, compared with the
+    mean over the values, and that of two values is what is left of `coupling_` given the numbers.
+
+    A number that is an atom has no score. Couplings are those of rows where all numbers have one.
+    A sparse penalty selects among the couplings of the categories alone, so that none of the joint
+    network need be 0.
+
+    References
+    ----------
+    .. [1] S. L. Lauritzen and N. Wermuth, "Graphical Models for Associations between Variables,
+       some of which are Qualitative and some Quantitative", Annals of Statistics 17(1), 31–57,
+       1989. https://doi.org/10.1214/aos/1176347003
+    .. [2] J. D. Lee and T. J. Hastie, "Learning the Structure of Mixed Graphical Models", Journal
+       of Computational and Graphical Statistics 24(1), 230–253, 2015.
+       https://doi.org/10.1080/10618600.2014.900500
+
+    Examples
+    --------
+    The second number depends on the first, and the first on the word.
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> word = rng.choice(["no", "yes"], 1000)
+    >>> x = rng.normal(size=1000) + (word == "yes")
+    >>> X = pd.DataFrame({"word": word, "x": x, "y": 0.75 * x + rng.normal(size=1000)})
+    >>> model = FVBMPseudoLikelihood(columns={"x": "number", "y": "number"}).fit(X)
+    >>> joint = statistics.joint_network(model)
+    >>> joint.names
+    array(['word=no', 'word=yes', 'x', 'y'], dtype=object)
+    >>> joint.coupling[2].round(1) + 0.0
+    array([-0.4,  0.4,  0. ,  0.6])
+    """
+    layout = network._layout()
+    if network._gaussians is None:
+        found, names = (network.coupling_, network.intercept_), network.get_feature_names_out()
+        sizes = np.ones_like(layout.sizes) if network._coding.is_binary else layout.sizes
+    else:
+        found, sizes = network._joint_network(), layout.sizes
+        names = np.array(sum(network._entry_names(layout), []), dtype=object)
+    columns = np.repeat(np.arange(len(sizes)), sizes)
+    return Bunch(coupling=found[0], intercept=found[1], names=names, columns=columns)
+
+
+@of_network({}, numbers=True)
 def to_networkx(network, inference=None):
     """Return the network as a graph of networkx.
 
@@ -34,7 +125,8 @@ def to_networkx(network, inference=None):
         If some variable has more than two values, nodes have ``intercept[value]`` for each
         value. Both `weight` and `strength` of an edge are then the Frobenius norm of the block,
         as in `interaction_scores` without correction, which has no sign. `p_value` is that of
-        the joint Wald test.
+        the joint Wald test. Where numbers have normal scores, edges are those of `joint_network`.
+        An edge of two numbers also has their `partial_correlation`.
 
         P values are not adjusted for their number. Terms of three variables and more are left
         out.
@@ -71,13 +163,38 @@ def to_networkx(network, inference=None):
             f"{type(inference).__name__}."
         )
     names = [str(name) for name in network._input_names()]
-    if inference is not None and network._seen is not None:
-        network = network._unpenalised(None, None)
-    coupling, intercept = network.coupling_, network.intercept_
-    if network._coding.is_binary:
-        return binary_graph(names, coupling, intercept, inference)
-    values = [network._labels(j, np.arange(m)) for j, m in enumerate(network._coding.n_values)]
-    return categorical_graph(names, values, coupling, intercept, inference)
+    layout = network._layout()
+    if network._gaussians is not None:
+        coupling, intercept = mixed_parameters(network, layout, inference)
+        scores = joint_scores(coupling, layout)
+    else:
+        if inference is not None and network._seen is not None:
+            network = network._unpenalised(None, None)
+        coupling, intercept = network.coupling_, network.intercept_
+        if inference is not None:
+            check_fit(inference, coupling)
+        if network._coding.is_binary:
+            return binary_graph(names, coupling, intercept, inference)
+        scores = frobenius_scores(coupling, layout.n_values)
+    entries = network._entry_names(layout)
+    graph = categorical_graph(names, entries, intercept, scores, inference)
+    places, numbers = np.flatnonzero(layout.of_scores), np.flatnonzero(layout.is_scored)
+    for (j, a), (k, b) in combinations(zip(numbers, places, strict=True), 2):
+        if graph.has_edge(names[j], names[k]):
+            graph.edges[names[j], names[k]]["partial_correlation"] = coupling[a, b].item()
+    return graph
+
+
+def mixed_parameters(network, layout, inference):
+    """Couplings and intercepts of categories and numbers, of the network or of an inference."""
+    if inference is None:
+        return network._joint_network()
+    names = parameter_names(network._entry_names(layout), layout.sizes)
+    if not np.array_equal(inference.names, names):
+        raise ValueError(OTHER_FIT)
+    n_entries = layout.sizes.sum()
+    coupling = np.nan_to_num(inference.coupling_matrix(inference.estimate))
+    return coupling, inference.estimate[:n_entries]
 
 
 def require_networkx(function="to_networkx"):
@@ -112,7 +229,6 @@ def binary_graph(names, coupling, intercept, inference=None):
     values = {"weight": coupling, "strength": np.abs(coupling)}
     values["sign"] = np.sign(coupling).astype(int)
     if inference is not None:
-        check_fit(inference, coupling)
         if hasattr(inference, "edge_frequency"):
             values["frequency"] = inference.edge_frequency
         else:
@@ -122,16 +238,16 @@ def binary_graph(names, coupling, intercept, inference=None):
     return graph
 
 
-def categorical_graph(names, value_names, coupling, intercept, inference=None):
-    """Nodes with an intercept for each value; edges with Frobenius norms that are not 0.
+def categorical_graph(names, entries, intercept, scores, inference=None):
+    """Nodes with the intercepts of their entries; edges with norms that are not 0.
 
     Parameters
     ----------
-    names : list of str of length n_columns
-    value_names : list of sequence
-        What the values of each column are called.
-    coupling : ndarray of shape (Q, Q)
-    intercept : ndarray of shape (Q,)
+    names : list of str
+    entries : list of list of str
+        What the entries of each column are called: ``name=value``, or ``name`` of a number.
+    intercept : ndarray of shape (n_entries,)
+    scores : ndarray of shape (n_columns, n_columns)
     inference : PairwiseInference or NetworkBootstrap, default=None
         Its p values of pairs, or frequencies, become attributes of the edges.
 
@@ -140,19 +256,18 @@ def categorical_graph(names, value_names, coupling, intercept, inference=None):
     graph : networkx.Graph
     """
     graph = require_networkx().Graph()
-    n_values = list(map(len, value_names))
-    of_columns = np.split(intercept, np.cumsum(n_values)[:-1])
-    for name, values, b in zip(names, value_names, of_columns, strict=True):
-        entries = zip(values, b.tolist(), strict=True)
-        graph.add_node(name, **{f"intercept[{value}]": entry for value, entry in entries})
-    scores = frobenius_scores(coupling, n_values)
+    of_columns = np.split(intercept, np.cumsum(list(map(len, entries)))[:-1])
+    for name, own, b in zip(names, entries, of_columns, strict=True):
+        keys = (
+            "intercept" if entry == name else f"intercept[{entry.removeprefix(f'{name}=')}]"
+            for entry in own
+        )
+        graph.add_node(name, **dict(zip(keys, b.tolist(), strict=True)))
     values = {"weight": scores, "strength": scores}
-    if inference is not None:
-        check_fit(inference, coupling)
-        if hasattr(inference, "edge_frequency"):
-            values["frequency"] = inference.edge_frequency
-        else:
-            values["p_value"] = inference.pair_p_value()
+    if hasattr(inference, "edge_frequency"):
+        values["frequency"] = inference.edge_frequency
+    elif inference is not None:
+        values["p_value"] = inference.pair_p_value()
     add_edges(graph, names, values)
     return graph
 
@@ -161,10 +276,7 @@ def check_fit(inference, coupling):
     """An error for the inference of another fit."""
     estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
     if estimate.shape != coupling.shape or not np.array_equal(estimate, coupling):
-        raise ValueError(
-            "inference must be what statistics.inference or statistics.bootstrap returns for this "
-            "fit: its estimates are not the couplings of this one."
-        )
+        raise ValueError(OTHER_FIT)
 
 
 def add_edges(graph, names, values):

@@ -48,6 +48,27 @@ def adjust_p_values(p_value, method, hypotheses=None):
     return adjusted
 
 
+def parameter_names(entries, n_values=None):
+    """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order.
+
+    `entries` are names of columns, or with `n_values` lists of what their values are called.
+    """
+    if n_values is None:
+        pairs = zip(*np.triu_indices(len(entries), 1), strict=True)
+        return np.array(
+            [f"b[{name}]" for name in entries]
+            + [f"m[{entries[j]},{entries[k]}]" for j, k in pairs],
+            dtype=object,
+        )
+
+    def label(i, a, j, b):
+        own = entries[i][a]
+        return f"b[{own}]" if j < 0 else f"m[{own},{entries[j][b]}]"
+
+    index = zip(*parameter_index(n_values), strict=True)
+    return np.array([label(*place) for place in index], dtype=object)
+
+
 def turned_round(name):
     """What a coupling is called if its variables change places, for each comma that may part them.
 
@@ -84,7 +105,8 @@ class PairwiseInference(NetworkParameters):
     n_samples : float
         Number of rows, or the sum of their weights.
     n_values : ndarray of shape (n_features,) or None
-        Number of values of each variable; None if all are binary.
+        Number of values of each variable; None if all are binary. A number with normal scores
+        counts as one value, besides its atoms.
     method : {"jackknife", "sandwich"}
         How the covariance was estimated.
     feature_names : ndarray of str of shape (n_features,) or None

@@ -27,6 +27,7 @@ class Refits(NamedTuple):
     @classmethod
     def of(cls, model, codes):
         """Like a fitted model, of rows of codes."""
+        model._warn_of_scores()
         settings = {"columns": "auto", "warm_start": False, "verbose": 0}
         if not model._coding.is_binary:
             settings["columns"] = [

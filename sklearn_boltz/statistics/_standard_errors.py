@@ -9,17 +9,23 @@ from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._estimator import find_stack_level
+from sklearn_boltz._estimator import checked_weights, find_stack_level
 from sklearn_boltz.networks import SparseFVBM
+from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._inference import PairwiseInference
-from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
+from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._network import (
     can_leave_out,
     check_pairwise,
     find_curvature,
+)
+from sklearn_boltz.statistics.covariance._numbers import (
+    estimate_joint,
+    of_seen_values,
+    places_of_categories,
 )
 
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
@@ -39,6 +45,7 @@ MIN_THREADED_INFERENCE = 500
         "random_state": ["random_state", np.random.Generator],
     },
     fitted=False,
+    numbers=True,
 )
 def inference(
     network,
@@ -93,12 +100,17 @@ def inference(
         all values, ``b[x0=2]``, and a pair of values from the means over both,
         ``m[x0=2,x1=0]``.
 
+        Where numbers have normal scores, the parameters are those of
+        :func:`~sklearn_boltz.statistics.joint_network`: each coupling is one given all other
+        columns. ``m[x0,x1]`` is the partial correlation of two numbers, and ``m[x0=2,x1]`` the
+        coupling of a value and a number. The test of a pair has all couplings of its columns.
+
     Raises
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
         values (`ordered_`), if a sparse penalty has selected the couplings and there is no
-        `split`, if the rows do not determine all parameters, if the
+        `split`, if the rows do not determine all parameters, also those of numbers, if the
         covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with
         `MaximumEntropy` if there are missing cells, or more than 25 columns that vary.
@@ -148,6 +160,14 @@ def inference(
     are those in the limit. With `MaximumEntropy`, and for rows that EM has completed, only pairs of
     values that never occur together are looked for. If a program would have more than
     300,000 entries, all parameters that could be separated count as such.
+
+    Couplings of numbers follow from the regression of their scores on the categories, without a
+    penalty, and from the covariance of its residuals. These maximise the likelihood of a single
+    Gaussian, whatever the fit has, and the sandwich or jackknife holds for residuals of any
+    distribution with this mean and covariance. Missing numbers and categories are summed out. The
+    scores themselves, and the network by which missing categories are completed, are taken as
+    known. What a row contributes to the network of the categories is not correlated with this, so
+    that the covariances add up.
 
     There are no intervals with a penalty that takes the order of values into account
     (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far
@@ -200,10 +220,14 @@ def inference(
     codes, weights = counted(network, X, sample_weight)
     model = network._unpenalised(codes, weights)
     parameters = named_parameters(model)
-    estimate = parameters["estimate"]
-    null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
-    if null.shape not in ((), estimate.shape):
-        raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
+    if model._table.is_scored.any():
+        layout = model._layout()
+        names = parameter_names(model._entry_names(layout), layout.sizes)
+        parameters |= {"n_values": layout.sizes, "names": names}
+    null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
+    shape = parameters["names"].shape
+    if null.shape not in ((), shape):
+        raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
     jackknife = wants_jackknife(network, covariance, codes)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
@@ -212,10 +236,18 @@ def inference(
             lambda: covariance_of(model, codes, weights, jackknife),
             *(codes, weights, jackknife),
         )
+        if model._table.is_scored.any():
+            rows = scored_rows(model, X, sample_weight)
+            of_categories = covariance, separated
+            parameters["estimate"], covariance, separated = model._cached(
+                "of numbers",
+                lambda: with_numbers(model, *rows, *of_categories, jackknife),
+                *(*rows, jackknife),
+            )
     return PairwiseInference(
         covariance=covariance,
         separated=separated,
-        null=np.broadcast_to(null, estimate.shape),
+        null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
@@ -228,6 +260,31 @@ def covariance_of(network, codes, weights, jackknife):
     """Of all parameters; NaN where one is not estimated. And which the data separate."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
     return spread.covariance(curvature), spread.separated(curvature)
+
+
+def scored_rows(network, X, sample_weight):
+    """Codes, normal scores and weights of rows that count."""
+    codes, z, _ = network._scored_rows(X)
+    weights = checked_weights(sample_weight, codes)
+    return codes[weights > 0], z[weights > 0], weights[weights > 0]
+
+
+def with_numbers(network, codes, z, weights, covariance, separated, jackknife):
+    """Estimates of the joint network of categories and numbers, their covariance, separated ones.
+
+    The first covariance is that of the network of the categories.
+    """
+    potts, layout = network._model().potts(), network._layout()
+    (rows,) = completed(potts, codes, [z], weights)
+    rows = of_seen_values(rows, codes, layout.n_values)
+    estimate, found = estimate_joint(potts, rows, layout, jackknife=jackknife)
+    places, signs = places_of_categories(network._coding, layout)
+    own = places >= 0
+    signs, places = signs[own], places[own]
+    found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
+    of_all = np.zeros(len(own), dtype=bool)
+    of_all[own] = separated[places]
+    return estimate, found, of_all
 
 
 def separated_parameters(network, codes, weights):
@@ -251,9 +308,10 @@ def named_parameters(network):
     else:
         estimate = as_parameters(network.coupling_, network.intercept_, n_values)
     names = network._input_names()
+    entries = names if n_values is None else network._entry_names(network._layout(numbers=False))
     return {
         "estimate": estimate,
-        "names": parameter_names(names, n_values, network._labels),
+        "names": parameter_names(entries, n_values),
         "n_values": n_values,
         "feature_names": np.array(names, dtype=object),
     }
@@ -310,9 +368,10 @@ def selected(network, X, sample_weight, split, random_state):
 
 def warn_of_few_rows(network, n_rows, jackknife):
     few = FEW_ROWS if jackknife else FEW_ROWS_SANDWICH
-    if n_rows < few * len(network._varying):
+    n_columns = len(np.union1d(network._varying, np.flatnonzero(network._table.is_scored)))
+    if n_rows < few * n_columns:
         warnings.warn(
-            f"There are {n_rows:g} rows for {len(network._varying)} columns. With fewer than "
+            f"There are {n_rows:g} rows for {n_columns} columns. With fewer than "
             f"{few} rows per column, confidence intervals are often too narrow and p values "
             "too small, so more edges are false than the adjustment allows.",
             stacklevel=find_stack_level(),
@@ -331,25 +390,3 @@ def wants_jackknife(network, covariance, codes):
             "'sandwich', or statistics.bootstrap."
         )
     return known and covariance != "sandwich"
-
-
-def parameter_names(names, n_values=None, labels=None):
-    """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order.
-
-    `labels` gives what the values of a column are called, from its number and its codes.
-    """
-    if n_values is None:
-        pairs = zip(*np.triu_indices(len(names), 1), strict=True)
-        return np.array(
-            [f"b[{name}]" for name in names] + [f"m[{names[j]},{names[k]}]" for j, k in pairs],
-            dtype=object,
-        )
-
-    values = [labels(j, np.arange(m)) for j, m in enumerate(n_values)]
-
-    def label(i, a, j, b):
-        own = f"{names[i]}={values[i][a]}"
-        return f"b[{own}]" if j < 0 else f"m[{own},{names[j]}={values[j][b]}]"
-
-    index = zip(*parameter_index(n_values), strict=True)
-    return np.array([label(*place) for place in index], dtype=object)

@@ -81,19 +81,22 @@ def fit_mixture(x, mass, shift, step, most):
 
 def _em(t, mass, n_parts, least):
     """Gaussians of numbers by EM, from groups of equal mass; -> ln L, ln weights, means, sds."""
-    n = mass.sum()
+    n, powers = mass.sum(), np.array([np.ones(len(t)), t, t**2])
+    weighed = (powers * mass).T
     group = np.minimum((np.cumsum(mass) - mass / 2) / n * n_parts, n_parts - 1).astype(int)
-    shares, last = np.eye(n_parts)[group], -np.inf
+    shares, last = np.eye(n_parts)[:, group], -np.inf
     for _ in range(MAX_ITER):
-        own = mass @ shares + 1e-10 * n
-        means = (mass * t) @ shares / own
-        sds = np.sqrt(((mass[:, None] * shares) * (t[:, None] - means) ** 2).sum(axis=0) / own)
-        sds, log_weights = np.maximum(sds, least), np.log(own / own.sum())
-        log_p = log_weights - np.log(sds) - ((t[:, None] - means) / sds) ** 2 / 2 - HALF_LOG_2PI
-        peaks = log_p.max(axis=1)
-        shares = np.exp(log_p - peaks[:, None])
-        sums = shares.sum(axis=1)
-        shares, log_likelihood = shares / sums[:, None], mass @ (peaks + np.log(sums))
+        own, first, second = (shares @ weighed).T
+        own += 1e-10 * n
+        means = first / own
+        sds = np.sqrt(np.maximum(second / own - means**2, least**2))
+        log_weights, scaled_means = np.log(own / own.sum()), means / sds
+        constants = log_weights - np.log(sds) - scaled_means**2 / 2 - HALF_LOG_2PI
+        log_p = np.column_stack([constants, scaled_means / sds, -0.5 / sds**2]) @ powers
+        peaks = log_p.max(axis=0)
+        shares = np.exp(log_p - peaks)
+        sums = shares.sum(axis=0)
+        shares, log_likelihood = shares / sums, mass @ (peaks + np.log(sums))
         if log_likelihood - last < TOL * n:
             break
         last = log_likelihood

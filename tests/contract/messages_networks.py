@@ -27,6 +27,7 @@ def changed(X, value, row=7, column=2):
 
 GAPS = changed(BITS, np.nan)
 EMPTY = np.full((5, 4), np.nan)
+NUMBERS = np.random.default_rng(0).normal(size=(40, 6))
 # The second column is never 1 where the first is.
 APART = pd.DataFrame(BITS, columns=list("abcd"))
 APART.loc[APART["a"] == 1, "c"] = 0
@@ -53,6 +54,11 @@ def of_signs():
 @once
 def of_bits():
     return fit(BITS)
+
+
+@once
+def of_numbers():
+    return fit(NUMBERS, columns="number")
 
 
 @once
@@ -115,6 +121,13 @@ CASES = {
     ),
     "scores without values of too few columns": lambda: of_letters().interaction_scores(
         ignore=[0, 0]
+    ),
+    "scores of numbers without a value": lambda: of_numbers().interaction_scores(ignore=0),
+    "inference of more numbers than rows": lambda: statistics.inference(
+        fit(NUMBERS.reshape(12, 20), columns="number"), NUMBERS.reshape(12, 20)
+    ),
+    "a graph of another table of numbers": lambda: statistics.to_networkx(
+        of_numbers(), inference_of_bits()
     ),
     "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)

@@ -177,7 +177,7 @@ def no_errors_of_ordered(estimator):
     return (
         "there are no standard errors with the penalty by the order of values, which "
         f"{estimator._have(np.flatnonzero(estimator.ordered_))}: they would not account for its "
-        "bias. Declare the columns as 'nominal', numbers after cutting them by pandas.cut."
+        "bias. Declare columns of categories as 'nominal', and of numbers as 'number'."
     )
 
 

@@ -3,6 +3,7 @@
 Unknown scores are filled by draws for that, and EM stops early.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +21,12 @@ N_FOLDS, MOST_ROWS, MAX_ROUNDS, TOL = 5, 4000, 60, 1e-3
 
 
 class Choice(NamedTuple):
-    """What held-out rows choose, with their mean log-likelihood."""
+    """What held-out rows choose, with their mean log-likelihood, and a fit to begin with."""
 
     score: float
     strength: float
     n_classes: int
+    one: object = None
 
 
 def filled_residuals(rows, one):
@@ -42,38 +44,55 @@ def choose(rows):
     if len(rows.z) <= max(2 * d, 2 * N_FOLDS):
         return Choice(-np.inf, float(d), 1)
     # One cell of the prior keeps Σ positive definite.
-    residuals, weights = filled_residuals(rows, fit_one(rows, 1.0))
+    one = fit_one(rows, 1.0)
+    residuals, weights = filled_residuals(rows, one)
     residuals, where = np.unique(residuals, axis=0, return_inverse=True)
     weights = np.bincount(where.ravel(), weights)
     order = np.random.default_rng(0).permutation(len(residuals))[:MOST_ROWS]
     fold = np.arange(len(order)) % N_FOLDS
-    best, total = Choice(-np.inf, 1.0, 1), weights[order].sum()
-    for per_score in STRENGTHS:
-        last, strength = -np.inf, 1.0 + per_score * d
+    folds = [(order[fold != k], order[fold == k]) for k in range(N_FOLDS)]
+    total, best = weights[order].sum(), Choice(-np.inf, 1.0, 1, one)
+
+    @cache
+    def first(k, n_classes):
+        some, _ = folds[k]
+        return first_classes(residuals[some], weights[some], n_classes).T
+
+    def held_out(strength, n_classes):
+        score = 0.0
+        for k, (some, held) in enumerate(folds):
+            classes = _fit(residuals[some], weights[some], first(k, n_classes), strength)
+            log_p = np.logaddexp.reduce(_log_densities(residuals[held], *classes))
+            score += weights[held] @ log_p
+        return Choice(score / total, strength, n_classes, one)
+
+    for strength in 1.0 + d * np.array(STRENGTHS):
+        last = -np.inf
         for n_classes in range(1, min(MOST_CLASSES, len(order) // (2 * LEAST_ROWS)) + 1):
-            score = 0.0
-            for k in range(N_FOLDS):
-                some, held = order[fold != k], order[fold == k]
-                classes = _fit(residuals[some], weights[some], n_classes, strength)
-                log_p = np.logaddexp.reduce(_log_densities(residuals[held], *classes), axis=1)
-                score += weights[held] @ log_p
-            if score / total > best.score:
-                best = Choice(score / total, strength, n_classes)
-            if score < last:
+            choice = held_out(float(strength), n_classes)
+            best = max(best, choice, key=lambda choice: choice.score)
+            if choice.score < last:
                 break
-            last = score
+            last = choice.score
     return best
 
 
 def _log_densities(z, log_weights, means, roots):
-    """ln π_c N(z; m_c, Σ_c) of rows; `roots` are the inverses of Cholesky factors."""
-    off = (z - means[:, None]) @ roots.transpose(0, 2, 1)
+    """ln π_c N(z; m_c, Σ_c), a row for each class; `roots` are inverses of Cholesky factors."""
+    found = np.empty((len(means), len(z)))
+    for c, (mean, root) in enumerate(zip(means, roots, strict=True)):
+        off = (z - mean) @ root.T
+        found[c] = np.einsum("ij,ij->i", off, off)
     log_dets = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    return (log_weights + log_dets - z.shape[1] * HALF_LOG_2PI) - (off**2).sum(axis=2).T / 2
+    return (log_weights + log_dets - z.shape[1] * HALF_LOG_2PI)[:, None] - found / 2
 
 
-def _fit(z, weights, n_classes, strength):
-    """Classes of rows whose scores are all known: ln of weights, means, inverse roots."""
+def _fit(z, weights, first, strength):
+    """Classes of rows whose scores are all known: ln of weights, means, inverse roots.
+
+    `first` has a row for each class, as all arrays of classes here.
+    """
+    n_classes = len(first)
     n, mean = weights.sum(), np.average(z, axis=0, weights=weights)
     scatter = ((z - mean) * weights[:, None]).T @ (z - mean)
     scale = np.maximum(scatter.diagonal() / n, 1e-8)
@@ -81,20 +100,20 @@ def _fit(z, weights, n_classes, strength):
     if n_classes == 1:
         return np.zeros(1), mean[None], np.linalg.inv(np.linalg.cholesky(target))[None]
     target = target / n_classes ** (2 / z.shape[1])
-    shares, last = first_classes(z, weights, n_classes) * weights[:, None], -np.inf
+    shares, last = first * weights, -np.inf
     for _ in range(MAX_ROUNDS):
-        n_each = shares.sum(axis=0)
+        n_each = shares.sum(axis=1)
         log_weights = np.log((n_each + 1) / (n + n_classes))
-        means = shares.T @ z / np.maximum(n_each, 1e-300)[:, None]
-        off = z - means[:, None]
-        scatters = (off * shares.T[:, :, None]).transpose(0, 2, 1) @ off + strength * target
-        covariances = scatters / (n_each + strength)[:, None, None]
+        means = shares @ z / np.maximum(n_each, 1e-300)[:, None]
+        offs = (z - mean for mean in means)
+        scatters = [(off.T * own) @ off for off, own in zip(offs, shares, strict=True)]
+        covariances = (scatters + strength * target) / (n_each + strength)[:, None, None]
         roots = np.linalg.inv(np.linalg.cholesky(covariances))
         log_p = _log_densities(z, log_weights, means, roots)
-        peaks = log_p.max(axis=1)
-        p = np.exp(log_p - peaks[:, None])
-        sums = p.sum(axis=1)
-        shares, value = p * (weights / sums)[:, None], weights @ (peaks + np.log(sums))
+        peaks = log_p.max(axis=0)
+        p = np.exp(log_p - peaks)
+        sums = p.sum(axis=0)
+        shares, value = p * (weights / sums), weights @ (peaks + np.log(sums))
         if value - last < TOL * n:
             break
         last = value
@@ -103,6 +122,8 @@ def _fit(z, weights, n_classes, strength):
 
 def first_classes(residuals, weights, n_classes):
     """The class of each row to begin with, one-hot."""
+    if n_classes == 1:
+        return np.ones((len(residuals), 1))
     means = KMeans(n_classes, n_init=3, random_state=0)
     labels = means.fit_predict(residuals / residuals.std(axis=0).clip(1e-8), sample_weight=weights)
     return np.eye(n_classes)[labels]

@@ -49,7 +49,7 @@ def _check_memory(z):
 
 def fit_gaussians(rows, choice):
     """The Gaussians of rows, as many as were chosen."""
-    one = fit_one(rows, choice.strength)
+    one = fit_one(rows, choice.strength, start=choice.one)
     if choice.n_classes == 1:
         return one
     residuals, weights = filled_residuals(rows, one)

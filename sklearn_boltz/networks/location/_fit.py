@@ -11,13 +11,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+from sklearn_boltz.networks.location._levels import Levels
 
-# Rounds of EM at most, those in which λ is estimated, and the gain per row that ends them.
-MAX_ROUNDS, TUNED_ROUNDS, TOL = 200, 10, 1e-4
+# Rounds of EM at most, those in which λ is estimated, also from another fit, and the gain per row
+# that ends them.
+MAX_ROUNDS, TUNED_ROUNDS, AGAIN_ROUNDS, TOL = 200, 10, 3, 1e-4
 # λ at most, per row: with this, no category matters.
 MOST_RIDGE = 1e6
-# Entries of a part of a matrix that is not sparse.
-CHUNK = 2**22
+# The share of the greatest eigenvalue, below which one is 0.
+RANK_TOL = 1e-13
 
 
 class Rows(NamedTuple):
@@ -110,21 +112,24 @@ def _variances(rows):
     return np.where(variance > 1e-8, variance, 1.0)
 
 
-def fit_one(rows, strength, path=None):
-    """One Gaussian by EM, with ν cells of independent scores.
+def fit_one(rows, strength, path=None, *, ridge=None, start=None):
+    """One Gaussian by EM, with ν cells of independent scores, and λ if that is given.
 
-    `path` gets the penalised log-likelihood of each round, after λ is known.
+    `path` gets the penalised log-likelihood of each round, after λ is known. `start` is the fit
+    with another ν.
     """
-    scale = _variances(rows)
+    scale, levels = _variances(rows), Levels(rows.x, rows.owner)
     d, n_columns = rows.z.known.shape[1], rows.x.shape[1]
-    current = Gaussians(
+    current = start or Gaussians(
         np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), np.diag(scale)[None]
     )
-    prior, last = Prior(1.0, strength, np.diag(scale)), -np.inf
+    n_tuned = (TUNED_ROUNDS if start is None else AGAIN_ROUNDS) if ridge is None else 0
+    at = levels.times(current.slopes.T)
+    prior, last = Prior(1.0 if ridge is None else ridge, strength, np.diag(scale)), -np.inf
     for n_rounds in range(MAX_ROUNDS):
-        given, at = current.observed(0, rows.z), rows.x @ current.slopes.T
+        given = current.observed(0, rows.z)
         shares, log_likelihood = rows.shares([given], at)
-        is_tuned = n_rounds >= TUNED_ROUNDS
+        is_tuned = n_rounds >= n_tuned
         value = log_likelihood + prior.log_density(current)
         if is_tuned and path is not None:
             path.append(value)
@@ -132,39 +137,33 @@ def fit_one(rows, strength, path=None):
             break
         last = value if is_tuned else -np.inf
         completed = given.means(at), given.mean_spread(shares[:, 0])
-        current, prior = _regress(rows.x, *completed, shares[:, 0], current, prior, is_tuned)
+        state = shares[:, 0], current, prior, is_tuned
+        current, prior, at = _regress(levels, *completed, *state)
     return current
 
 
 def _regress(x, z, spread, shares, current, prior, is_tuned):
-    """One round: a regression of the completed scores, and λ from the last one."""
+    """One round: a regression of the completed scores, with λ from the last one; and B x."""
     n = shares.sum()
-    mean_x, mean_z = x.T @ shares / n, shares @ z / n
-    moment = _second_moments(x, shares) - n * np.outer(mean_x, mean_x)
-    cross = x.T @ (shares[:, None] * (z - mean_z))
+    mean_x, mean_z = x.sums(shares) / n, shares @ z / n
+    moment = x.second_moments(shares) - n * np.outer(mean_x, mean_x)
+    cross = x.sums(shares[:, None] * (z - mean_z))
     eigenvalues, vectors = np.linalg.eigh(moment)
     eigenvalues = np.maximum(eigenvalues, 0)
     ridge = prior.ridge
     if not is_tuned:
         ridge = _evidence(eigenvalues, current, ridge, n)
-    slopes = ((vectors / (eigenvalues + ridge)) @ (vectors.T @ cross)).T
-    residuals = z - mean_z - x @ slopes.T + slopes @ mean_x
+    strengths = eigenvalues + ridge
+    known = strengths > RANK_TOL * strengths.max(initial=0)
+    slopes = ((vectors[:, known] / strengths[known]) @ (vectors.T[known] @ cross)).T
+    at = x.times(slopes.T)
+    residuals = z - at + (slopes @ mean_x - mean_z)
     scatter = (residuals * shares[:, None]).T @ residuals + spread
     scatter += ridge * slopes @ slopes.T + prior.strength * prior.target
     covariance = symmetric(scatter / (n + prior.strength))
     intercept = mean_z - slopes @ mean_x
-    return Gaussians(np.zeros(1), intercept[None], slopes, covariance[None]), prior._replace(
-        ridge=ridge
-    )
-
-
-def _second_moments(x, weights):
-    """xᵀ w x, some rows at a time: matrices of numbers are faster than sparse ones."""
-    total, step = np.zeros((x.shape[1],) * 2), max(1, CHUNK // max(x.shape[1], 1))
-    for start in range(0, x.shape[0], step):
-        part = x[start : start + step].toarray()
-        total += (part * weights[start : start + step, None]).T @ part
-    return total
+    found = Gaussians(np.zeros(1), intercept[None], slopes, covariance[None])
+    return found, prior._replace(ridge=ridge), at
 
 
 def _evidence(eigenvalues, current, ridge, n):

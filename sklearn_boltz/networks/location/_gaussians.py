@@ -41,6 +41,14 @@ class Gaussians:
         """The parameters."""
         return [self.log_weights, self.intercepts, self.slopes, self.covariances]
 
+    @property
+    def moments(self):
+        """E[z | x] at x = 0, and cov[z | x], which is the same for all x."""
+        p = np.exp(self.log_weights)
+        mean = p @ self.intercepts
+        off = self.intercepts - mean
+        return mean, np.tensordot(p, self.covariances, axes=1) + (off.T * p) @ off
+
     def of_classes(self, z):
         """`observed` of each class."""
         return [self.observed(c, z) for c in range(self.n_classes)]
@@ -84,10 +92,16 @@ class Scores:
         order = np.argsort(self.which, kind="stable")
         return order, np.cumsum(np.bincount(self.which, minlength=len(self.patterns)))
 
+    @cached_property
+    def filled(self):
+        """The values, 0 where they are not known."""
+        return np.where(self.known, self.values, 0.0)
+
     def take(self, rows):
         """Those of some rows, perhaps more than once."""
         other = copy(self)
-        vars(other).pop("by_pattern", None)
+        for name in ("by_pattern", "filled"):
+            vars(other).pop(name, None)
         other.values, other.known = self.values[rows], self.known[rows]
         other.which = self.which[rows]
         return other
@@ -121,33 +135,48 @@ class Observed:
         self.precisions = (self.precisions + self.precisions.transpose(0, 2, 1)) / 2
         _, log_det = np.linalg.slogdet(blocks)
         of_pattern = log_weight - 0.5 * log_det - HALF_LOG_2PI * patterns.sum(axis=1)
-        self.log_constant = of_pattern[self.which]
+        self.log_constant, self._last = of_pattern[self.which], (None, None)
 
     def residuals(self, at):
         """z - a - B x where z is known, else 0; `at` is B x, or 0."""
-        return np.where(self.z.known, self.z.values - self.intercept - at, 0.0)
+        found = self.z.filled - at
+        found -= self.intercept
+        found *= self.z.known
+        return found
+
+    def _weighed(self, at):
+        """r and P r of each row, kept for the next question about the same B x."""
+        if self._last[0] is not at:
+            residuals = self.residuals(at)
+            self._last = at, (residuals, self.weighed(residuals))
+        return self._last[1]
 
     def weighed(self, residuals):
         """P r of each row."""
         if len(self.precisions) == 1:
             return residuals @ self.precisions[0]
         order, ends = self.z.by_pattern
-        ordered, found, start = residuals[order], np.empty_like(residuals), 0
+        is_ordered, start = np.array_equal(order, np.arange(len(order))), 0
+        ordered, found = residuals if is_ordered else residuals[order], np.empty_like(residuals)
         for precision, end in zip(self.precisions, ends, strict=True):
-            ordered[start:end] = ordered[start:end] @ precision
+            np.matmul(ordered[start:end], precision, out=found[start:end])
             start = end
-        found[order] = ordered
+        if not is_ordered:
+            found[order] = found.copy()
         return found
 
     def log_densities(self, at):
         """ln π N(z_o; a_o + B_o x, Σ_oo) of each row."""
-        residuals = self.residuals(at)
-        return self.log_constant - 0.5 * (residuals * self.weighed(residuals)).sum(axis=1)
+        residuals, weighed = self._weighed(at)
+        return self.log_constant - 0.5 * (residuals * weighed).sum(axis=1)
 
     def means(self, at):
         """E[z | z_o, x] of each row, which is z where that is known."""
-        found = self.intercept + at + self.weighed(self.residuals(at)) @ self.covariance
-        return np.where(self.z.known, self.z.values, found)
+        found = self._weighed(at)[1] @ self.covariance
+        found += at
+        found += self.intercept
+        np.copyto(found, self.z.values, where=self.z.known)
+        return found
 
     @cached_property
     def spreads(self):

@@ -37,11 +37,11 @@ def parameter_index(n_values):
 
 
 def as_parameters(coupling, intercept, n_values):
-    """Values in the order of `parameter_index`, from those of shapes (Q, Q) and (Q,)."""
+    """Values in the order of `parameter_index`, from those of shapes (..., Q, Q) and (..., Q)."""
     index, offsets = parameter_index(n_values), state_offsets(n_values)
     pairs = index.j >= 0
     rows, columns = (offsets[k[pairs]] + s[pairs] for k, s in ((index.i, index.a), index[2:]))
-    return np.concatenate([intercept, coupling[rows, columns]])
+    return np.concatenate([intercept, coupling[..., rows, columns]], axis=-1)
 
 
 def as_matrices(values, n_values, fill=np.nan):

@@ -1,0 +1,393 @@
+"""Couplings of numbers with normal scores: the joint network, its standard errors and tests."""
+
+from itertools import product
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from contract.test_numbers import wages, with_gaps
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
+from test_location import Location, numbers_and_words, small_model, small_network
+
+from private import (
+    JointLayout,
+    NumberProblem,
+    PottsModel,
+    as_parameters,
+    completed,
+    estimate_joint,
+    joint_network,
+    places_of_categories,
+    to_zero_sum,
+    without_own,
+)
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz.inspection import CouplingDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# Two words of three values, and two numbers without atoms.
+LAYOUT = JointLayout(np.array([3, 3, 1, 1]), np.array([False, False, True, True]))
+
+
+def with_numbers(network, n_scores=2):
+    """A network of the same words beside columns of a single value."""
+    coupling, intercept = to_zero_sum(network.coupling, network.intercept, network.n_values)
+    n_values = np.append(network.n_values, np.ones(n_scores, dtype=int))
+    return PottsModel(np.pad(coupling, (0, n_scores)), np.pad(intercept, (0, n_scores)), n_values)
+
+
+def central(function, at, step=1e-4):
+    """The derivatives of a function of a vector."""
+    steps = step * np.eye(len(at))
+    return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in steps])
+
+
+# The joint network.
+
+
+def test_couplings_by_differences_of_the_log_density():
+    """What is left of ln p(x, z) after means over values, and its second derivatives."""
+    model = small_model()
+    network, gaussians = model.network, model.gaussians
+
+    def log_p(codes, z):
+        x = network.one_hot(np.array([codes])).toarray()[0]
+        mean = gaussians.intercepts[0] + gaussians.slopes @ x
+        normal = multivariate_normal(mean, gaussians.covariances[0])
+        return network.log_weight(np.array([codes]))[0] + normal.logpdf(z)
+
+    slopes = np.pad(gaussians.slopes, [(0, 0), (0, 2)])
+    found, biases = joint_network(
+        with_numbers(network), gaussians.intercepts[0], slopes, gaussians.covariances[0], LAYOUT
+    )
+    states, z = list(product(range(3), range(3))), np.array([0.3, -0.5])
+    values = np.array([log_p(codes, z) for codes in states]).reshape(3, 3)
+    values = values - values.mean(axis=0)
+    assert_allclose(found[:3, 3:6], values - values.mean(axis=1)[:, None], atol=1e-9)
+
+    gradients = {c: central(lambda z, c=c: log_p(c, z), z) for c in states}
+    second = central(lambda z: central(lambda z: log_p((0, 0), z), z, 1e-3), z, 1e-3)
+    sd = 1 / np.sqrt(-second.diagonal())
+    assert_allclose(found[6, 7], second[0, 1] * sd[0] * sd[1], atol=1e-5)
+    for k in range(2):
+        of_states = np.array([gradients[c][k] for c in states]).reshape(3, 3)
+        expected = of_states.mean(axis=1) - of_states.mean()
+        assert_allclose(found[6 + k, :3], expected * sd[k], atol=1e-6)
+    at_zero = np.array([log_p(codes, np.zeros(2)) for codes in states]).reshape(3, 3)
+    assert_allclose(biases[:3], at_zero.mean(axis=1) - at_zero.mean(), atol=1e-9)
+    assert_array_equal(found, found.T)
+
+
+def test_moments_of_a_mixture():
+    gaussians = small_model(3).gaussians
+    p = np.exp(gaussians.log_weights)
+    second = sum(
+        q * (s + np.outer(a, a))
+        for q, a, s in zip(p, gaussians.intercepts, gaussians.covariances, strict=True)
+    )
+    mean, covariance = gaussians.moments
+    assert_allclose(mean, p @ gaussians.intercepts)
+    assert_allclose(covariance, second - np.outer(mean, mean))
+
+
+def test_slopes_of_levels_at_which_there_is_no_score():
+    """A column with an atom: its score has the same means where it exists, and no slope there."""
+    rng, layout = np.random.default_rng(0), JointLayout(np.array([2, 3]), np.array([True, False]))
+    intercept, slopes = rng.normal(size=1), rng.normal(size=(1, 5))
+    a, b = without_own(intercept, slopes, layout)
+    x = np.array([0, 1, 0, 0, 1.0])
+    assert_allclose(a + b @ x, intercept + slopes @ x)
+    assert (b[0, :2] == 0).all() and layout.sizes.tolist() == [3, 3]
+    assert layout.of_scores.tolist() == [False, False, True, False, False, False]
+
+
+# Standard errors.
+
+
+def incomplete_rows(missing, n=120):
+    """Three words and two numbers, of which one has an atom, and what is known of each row."""
+    rng, n_values = np.random.default_rng(0), np.array([3, 1, 2, 2])
+    layout = JointLayout(n_values, np.array([False, True, False, True]))
+    network = small_network()
+    coupling = np.zeros((8, 8))
+    coupling[:3, 4:6] = rng.normal(size=(3, 2))
+    coupling, intercept = to_zero_sum(coupling + coupling.T, rng.normal(size=8), n_values)
+    network = PottsModel(coupling, intercept, n_values)
+    codes = np.column_stack([rng.integers(q, size=n) for q in n_values])
+    z = network.one_hot(codes) @ rng.normal(size=(8, 2)) + rng.normal(size=(n, 2))
+    z[codes[:, 3] == 0, 1] = np.nan
+    gaps = rng.random(codes.shape) < missing
+    z[rng.random(z.shape) < missing] = np.nan
+    gaps[:, 1] = False
+    gaps[~np.isnan(z[:, 1]), 3] = False
+    codes[gaps] = -1
+    weights = rng.integers(1, 3, size=n).astype(float)
+    (rows,) = completed(network, codes, [z], weights)
+    return network, rows, layout
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.4])
+def test_the_sandwich_by_finite_differences(missing):
+    """Of the log-likelihood of each row, summed over what its missing words may be."""
+    network, rows, layout = incomplete_rows(missing)
+    problem = NumberProblem.of(rows, layout)
+    estimate, covariance = estimate_joint(network, rows, layout, jackknife=False)
+
+    def log_likelihoods(theta):
+        beta, sigma = problem.gaussian(theta)
+        found = np.zeros(len(rows.z))
+        for i, z in enumerate(rows.z.values):
+            o = ~np.isnan(z)
+            if o.any():
+                normal = multivariate_normal((problem.design[i] @ beta)[o], sigma[np.ix_(o, o)])
+                found[i] = normal.logpdf(z[o])
+        return np.logaddexp.reduceat(found + rows.log_prior, problem.first)
+
+    theta, weights = problem.fitted()[0], problem.weights
+    scores = central(log_likelihoods, theta).T
+    assert_allclose(scores.T @ weights, 0, atol=1e-5)
+    assert_allclose(problem.scores(theta), scores, atol=1e-6)
+    information = -central(lambda t: weights @ problem.scores(t), theta)
+    inverse = np.linalg.inv(information)
+    joint = problem.joint(network)
+    jacobian = central(joint, theta, 1e-6).T @ inverse
+    expected = jacobian @ (scores.T * weights) @ scores @ jacobian.T
+    assert_allclose(estimate, joint(theta))
+    assert_allclose(covariance, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_the_sandwich_of_least_squares_by_hand():
+    """A number given a word of two: White's covariance of the slope over the residual's sd."""
+    rng = np.random.default_rng(0)
+    word = rng.integers(2, size=80)
+    z = (word + rng.normal(size=80) * (1 + word))[:, None]
+    layout = JointLayout(np.array([2, 1]), np.array([False, True]))
+    network = PottsModel(np.zeros((3, 3)), np.zeros(3), layout.n_values)
+    codes = np.column_stack([word, 0 * word])
+    (rows,) = completed(network, codes, [z], np.ones(80))
+    estimate, covariance = estimate_joint(network, rows, layout, jackknife=False)
+    D = np.column_stack([np.ones(80), 2.0 * word - 1])
+    inverse = np.linalg.inv(D.T @ D)
+    beta = inverse @ D.T @ z[:, 0]
+    r = z[:, 0] - D @ beta
+    variance = (r**2).mean()
+    # Of the slope, and of the variance: θ = slope / sd.
+    changes = (D * r[:, None] @ inverse)[:, 1], (r**2 - variance) / 80
+    change = changes[0] / variance**0.5 - beta[1] * changes[1] / (2 * variance**1.5)
+    assert_allclose(estimate[-1], beta[1] / variance**0.5)
+    assert_allclose(covariance[-1, -1], (change**2).sum())
+
+
+def test_the_jackknife_leaves_out_rows():
+    """Against refits: within 3 %, as it is a step of Newton's method in place of each."""
+    network, rows, layout = incomplete_rows(0.0, 150)
+    rows = rows._replace(weights=np.ones(len(rows.weights)))
+    _, covariance = estimate_joint(network, rows, layout, jackknife=True)
+    without = []
+    for i in range(len(rows.z)):
+        weights = np.ones(len(rows.z))
+        weights[i] = 1e-9
+        without.append(
+            estimate_joint(network, rows._replace(weights=weights), layout, jackknife=False)[0]
+        )
+    off = np.array(without) - np.mean(without, axis=0)
+    assert_allclose(np.sqrt((off**2).sum(axis=0)), np.sqrt(covariance.diagonal()), rtol=0.03)
+
+
+def test_parameters_of_words_of_two_values_are_those_of_spins():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"bit": rng.integers(2, size=200), "word": rng.choice(["a", "b"], 200)})
+    X["spend"] = np.where(X["bit"] + 2 * rng.random(200) < 1.5, 0.0, rng.normal(size=200))
+    model = Location(alpha=0.0).fit(X)
+    assert model._coding.is_binary and model._layout().sizes.tolist() == [2, 2, 3]
+    places, signs = places_of_categories(model._coding, model._layout())
+    spins = np.append(model.intercept_, model.coupling_[np.triu_indices(3, 1)])
+    potts, order = model._model().potts(), model._layout().order
+    coupling = np.pad(potts.coupling, (0, 1))[np.ix_(order, order)]
+    intercept = np.pad(potts.intercept, (0, 1))[order]
+    expected = as_parameters(coupling, intercept, model._layout().sizes)
+    assert_allclose(np.where(places < 0, 0, signs * spins[places]), expected, atol=1e-12)
+    result = statistics.inference(model, X)
+    assert len(result.names) == len(expected) and (result.std_err > 0).all()
+    assert result.pair_p_value()[0, 2] < 1e-6
+
+
+# Tests of edges.
+
+
+def chain(n, seed):
+    """Words and numbers with the edges word - x, bit - x and x - y, and no others.
+
+    The words depend on each other, as both go with x; given x they do not.
+    """
+    rng = np.random.default_rng(seed)
+    of_word, of_bit = np.array([-0.6, 0.0, 0.6]), np.array([-0.6, 0.6])
+    p = np.exp(np.outer(of_word, of_bit))
+    states = rng.choice(6, n, p=(p / p.sum()).ravel())
+    word, bit = np.divmod(states, 2)
+    x = of_word[word] + of_bit[bit] + rng.normal(size=n)
+    y = 0.5 * x + rng.normal(size=n)
+    return pd.DataFrame({"word": np.array(list("abc"))[word], "bit": bit, "x": x, "y": np.exp(y)})
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_a_mixed_graph_is_found(missing):
+    """1,500 rows: edges by p < 1e-6, the others by p > 1e-4: a false alarm in 3,000."""
+    X = chain(1500, 0)
+    X = X.mask(np.random.default_rng(1).random(X.shape) < missing) if missing else X
+    model = Location().fit(X)
+    p = statistics.inference(model, X).pair_p_value()
+    edges = {(0, 2), (1, 2), (2, 3)}
+    for pair in zip(*np.triu_indices(4, 1), strict=True):
+        assert p[pair] < 1e-6 if pair in edges else p[pair] > 1e-4
+    if not missing:
+        alone = FVBMPseudoLikelihood().fit(X[["word", "bit"]])
+        assert statistics.inference(alone, X[["word", "bit"]]).pair_p_value()[0, 1] < 1e-6
+    scores = model.interaction_scores(apc=False)
+    absent = max(scores[j, k] for j, k in [(0, 1), (0, 3), (1, 3)])
+    assert min(scores[pair] for pair in edges) > 2 * absent
+
+
+def test_intervals_cover_the_truth():
+    """Scores of 4,000 rows as they are; 24 estimates within 4.5 standard errors, 1 in 6,000."""
+    rng, model = np.random.default_rng(3), small_model()
+    network, gaussians = with_numbers(model.network), model.gaussians
+    states = np.array(list(product(range(3), range(3), [0], [0])))
+    p = np.exp(network.log_weight(states))
+    codes = states[rng.choice(9, 4000, p=p / p.sum())]
+    slopes = np.pad(gaussians.slopes, [(0, 0), (0, 2)])
+    noise = rng.multivariate_normal(gaussians.intercepts[0], gaussians.covariances[0], 4000)
+    z = noise + network.one_hot(codes) @ slopes.T
+    (rows,) = completed(network, codes, [z], np.ones(4000))
+    truth = joint_network(
+        network, gaussians.intercepts[0], slopes, gaussians.covariances[0], LAYOUT
+    )
+    estimate, covariance = estimate_joint(network, rows, LAYOUT, jackknife=False)
+    off = np.abs(estimate - as_parameters(*truth, LAYOUT.sizes))
+    assert (off < 4.5 * np.sqrt(covariance.diagonal()) + 1e-9).all()
+
+
+def test_the_size_of_tests_of_independent_columns():
+    """p < .05 in 250 tests of 25 tables: 12.5 are expected; beyond 4.5 sd, 1 in 20,000."""
+    n_below = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({
+            "word": rng.choice(["a", "b", "c"], 200),
+            "bit": rng.integers(2, size=200),
+            "x": rng.normal(size=200),
+            "two": rng.normal(size=200) + 4 * rng.integers(2, size=200),
+            "spend": np.where(rng.random(200) < 0.3, 0.0, np.exp(rng.normal(size=200))),
+        })  # fmt: skip
+        p = statistics.inference(Location().fit(X), X).pair_p_value()[np.triu_indices(5, 1)]
+        n_below += (p < 0.05).sum()
+    assert 1 <= n_below <= 28
+
+
+# The public face.
+
+
+@pytest.fixture(scope="module")
+def X():
+    return numbers_and_words(400)
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return Location().fit(X)
+
+
+def test_scores_and_graphs_have_the_joint_network(model, X):
+    joint, scores = statistics.joint_network(model), model.interaction_scores(apc=False)
+    assert joint.names.tolist() == ["x", "word=a", "word=b", "word=c", "y"]
+    assert joint.columns.tolist() == [0, 1, 1, 1, 2]
+    assert_allclose(scores[0, 2], 2 * abs(joint.coupling[0, 4]))
+    assert_allclose(scores[0, 1], np.sqrt(2) * np.linalg.norm(joint.coupling[0, 1:4]))
+    assert model.interaction_scores().sum() < scores.sum()
+    networkx = pytest.importorskip("networkx")
+    graph = statistics.to_networkx(model)
+    assert_allclose(networkx.to_numpy_array(graph), scores)
+    edge = graph.edges["x", "y"]
+    assert_allclose(edge["partial_correlation"], joint.coupling[0, 4])
+    assert graph.nodes["y"] == {"intercept": joint.intercept[4]}
+    result = statistics.inference(model, X)
+    tested = statistics.to_networkx(model, result)
+    assert tested.edges["x", "y"]["p_value"] == result.pair_p_value()[0, 2]
+    estimates = dict(zip(result.names, result.estimate, strict=True))
+    assert tested.edges["x", "y"]["partial_correlation"] == estimates["m[x,y]"]
+    assert tested.nodes["word"]["intercept[b]"] == estimates["b[word=b]"]
+    with pytest.raises(ValueError, match="returns for this fit"):
+        other = numbers_and_words(100).rename(columns={"y": "v"})
+        statistics.to_networkx(model, statistics.inference(Location().fit(other), other))
+    assert_allclose(statistics.centrality(model)["strength"], scores.sum(axis=0))
+
+
+def test_without_numbers_it_is_the_network():
+    X = numbers_and_words(100)[["word"]].assign(bit=np.arange(100) % 2)
+    for table in (X, X[["bit"]].assign(other=np.arange(100) % 4 // 2)):
+        model = FVBMPseudoLikelihood().fit(table)
+        joint = statistics.joint_network(model)
+        assert_array_equal(joint.coupling, model.coupling_)
+        assert_array_equal(joint.names, model.get_feature_names_out())
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "graph"])
+def test_pictures(model, X, kind):
+    matplotlib.use("agg")
+    display = CouplingDisplay.from_estimator(model, X, kind=kind)
+    if kind == "heatmap":
+        assert display.image_.get_array().shape == (5, 5)
+    else:
+        assert {tuple(pair) for pair in display.pairs_} == {(0, 1), (0, 2)}
+    matplotlib.pyplot.close(display.figure_)
+
+
+def test_tables_with_gaps_atoms_and_values_that_do_not_occur():
+    X = with_gaps(wages(300)).assign(one="x")
+    X["city"] = X["city"].astype(pd.CategoricalDtype([*X["city"].dropna().unique(), "Nowhere"]))
+    result = statistics.inference(Location().fit(X), X)
+    known = ["Nowhere" not in name and "one=" not in name for name in result.names]
+    assert np.isfinite(result.std_err[known]).all()
+    assert np.isnan(result.std_err[np.invert(known)]).all()
+    assert np.isfinite(result.wald_test([("age", "wage"), ("share", "wage")]).p_value)
+    assert np.isfinite(result.pair_p_value()[1, 2])
+
+
+def test_columns_of_numbers_only_and_weights():
+    X = numbers_and_words(150)[["x", "y"]]
+    weights = 1 + np.arange(150) % 3
+    one = statistics.inference(Location().fit(X, sample_weight=weights), X, sample_weight=weights)
+    repeated = X.loc[X.index.repeat(weights)]
+    other = statistics.inference(Location().fit(repeated), repeated)
+    assert one.names.tolist() == ["b[x]", "b[y]", "m[x,y]"]
+    assert_allclose(one.estimate, other.estimate, atol=1e-5)
+    assert_allclose(one.covariance, other.covariance, rtol=1e-3, atol=1e-6)
+
+
+def test_numbers_that_the_rows_do_not_determine():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 30)))
+    with (
+        pytest.warns(UserWarning, match="12 rows for 30"),
+        pytest.raises(ValueError, match="leave out some of the columns of numbers"),
+    ):
+        statistics.inference(Location().fit(X), X)
+
+
+def test_a_sparse_network_estimates_on_other_rows():
+    class Sparse(SparseFVBM):
+        _scored_kinds = ("number", "auto")
+
+    X = chain(600, 1)
+    result = statistics.inference(Sparse(), X, split=0.5, random_state=0)
+    assert result.pair_p_value()[2, 3] < 1e-6
+    with pytest.raises(ValueError, match="split"):
+        statistics.inference(Sparse().fit(X), X)
+
+
+def test_figures_of_the_categories_alone_are_told_of(model, X):
+    with pytest.warns(UserWarning, match="normal scores.*the categories alone.*'binned'"):
+        statistics.aic(model, X)
+    with pytest.raises(ValueError, match="ignore='a' is for tables without"):
+        model.interaction_scores(ignore="a")
