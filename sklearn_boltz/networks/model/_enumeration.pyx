@@ -87,7 +87,7 @@ def importance_weights(const double[:, ::1] fields, const double[:, ::1] couplin
     log_weights = np.empty((n, n_draws))
     cdef double[:, ::1] out = log_weights
     cdef double[::1] room = np.empty(6 * width)
-    cdef enumeration *plan = enumeration_new(k, width, np.diff(starts).max())
+    cdef enumeration *plan = enumeration_new(k, width, np.diff(starts).max(initial=1))
     if plan == NULL:
         raise MemoryError
     with nogil:

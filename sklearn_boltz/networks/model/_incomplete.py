@@ -24,6 +24,8 @@ from sklearn_boltz.numerics._threads import row_blocks
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
+# Rows whose probabilities are kept at once.
+BLOCK_ROWS = 1000
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
 # their sweeps, and the temperatures of annealing.
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
@@ -114,10 +116,11 @@ def enumerated(model, codes, max_states):
 
 def log_sums(model, codes, base):
     """ln Σ exp(log_weight) over the completions of each row."""
-    found = model.enumerated(codes, MAX_STATES)
-    result = model.log_weight(codes) + found.log_sums
-    betas = np.linspace(0, 1, N_TEMPERATURES + 1)
-    for i in np.flatnonzero(~found.is_exact):
+    blocks = row_blocks(len(codes), BLOCK_ROWS)
+    found = [model.enumerated(codes[rows], MAX_STATES)[1:] for rows in blocks]
+    sums, is_exact = map(np.concatenate, zip(*found, strict=True))
+    result, betas = model.log_weight(codes) + sums, np.linspace(0, 1, N_TEMPERATURES + 1)
+    for i in np.flatnonzero(~is_exact):
         generator = np.random.default_rng(SEED)
         estimate = annealed_log_partition(model, base, betas, N_CHAINS, generator, codes[i])
         result[i] = estimate.value
@@ -184,8 +187,9 @@ def impute(model, codes, how, n_steps, generator):
     filled : ndarray of float64 of shape (n, d)
     """
     if how == "mean":
-        p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
-        return np.where(codes < 0, _means(model, p), codes)
+        blocks = row_blocks(len(codes), BLOCK_ROWS)
+        means = [_means(model, codes[rows], n_steps, generator) for rows in blocks]
+        return np.where(codes < 0, np.concatenate(means), codes)
     filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
         if groups is None:
@@ -208,8 +212,9 @@ def _drawn(model, codes, n_steps, generator):
     return gibbs_complete(model, codes, n_steps, generator).codes
 
 
-def _means(model, p):
-    """Means of the codes, (n, d), from probabilities of their values."""
+def _means(model, codes, n_steps, generator):
+    """Means of missing codes, (n, d); what stands for observed ones is of no use."""
+    p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
@@ -250,10 +255,14 @@ def column_probabilities(model, codes, column, workers):
     codes[:, column] = -1
     own = slice(model.starts[column], model.starts[column + 1])
     n_states = np.where(codes < 0, model.n_values, 1.0).prod(axis=1).clip(max=MAX_STATES).sum()
-    blocks = row_blocks(len(codes))
-    found = workers.map(lambda rows: model.enumerated(codes[rows], MAX_STATES), blocks, n_states)
-    result = np.concatenate([part.p[:, own] for part in found])
-    many = np.flatnonzero(~np.concatenate([part.is_exact for part in found]))
+
+    def of_block(rows):
+        found = model.enumerated(codes[rows], MAX_STATES)
+        return found.p[:, own].copy(), found.is_exact
+
+    found = workers.map(of_block, row_blocks(len(codes)), n_states)
+    result, is_exact = map(np.concatenate, zip(*found, strict=True))
+    many = np.flatnonzero(~is_exact)
     if len(many):
         distinct, place = np.unique(codes[many], axis=0, return_inverse=True)
         work = len(distinct) * model.n_values[column] * N_CHAINS_OF_VALUE * own.stop

@@ -163,6 +163,10 @@ class PairwiseModel(DiscreteModel):
     def _strengths(self):
         return frobenius_scores(self._by_value.coupling, self.n_values)
 
+    @cached_property
+    def _coupled(self):
+        return self.adjacency().view(np.uint8)
+
     def enumerated(self, codes, max_states):
         """What follows from all joint states of the missing cells of each row, an `Enumerated`."""
         potts, log_sums = self._by_value, np.empty(len(codes))
@@ -172,7 +176,7 @@ class PairwiseModel(DiscreteModel):
             p,
             potts.coupling,
             potts.starts,
-            self.adjacency().view(np.uint8),
+            self._coupled,
             max_states,
             log_sums,
             is_exact.view(np.uint8),
