@@ -329,7 +329,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
         Examples
         --------
-        A whale that lives on land: with the rest of the row, either cell may be wrong.
+        A whale that lives on land: the place does not fit the other cells.
 
         >>> import pandas as pd
         >>> from sklearn_boltz import BoltzmannOutlierDetector

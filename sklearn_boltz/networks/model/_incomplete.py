@@ -254,7 +254,8 @@ def column_probabilities(model, codes, column, workers):
     codes = codes.copy()
     codes[:, column] = -1
     own = slice(model.starts[column], model.starts[column + 1])
-    n_states = np.where(codes < 0, model.n_values, 1.0).prod(axis=1).clip(max=MAX_STATES).sum()
+    bits = np.where(codes < 0, np.log2(model.n_values), 0).sum(axis=1)
+    n_states = np.exp2(np.minimum(bits, np.log2(MAX_STATES))).sum()
 
     def of_block(rows):
         found = model.enumerated(codes[rows], MAX_STATES)
