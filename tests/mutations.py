@@ -410,6 +410,20 @@ SOURCES = [
         ("np.average(scores, weights=weights))", "np.average(scores))"),
         ("self.decision_function(X) < 0", "self.decision_function(X) <= 0"),
     ]),
+    ("meta/_surprise.py", "test_meta_outlier_detector.py -k surprises", [
+        ("(codes + 1) / 2 if codes.min() < 0 else codes", "codes"),
+        ("found[known, j] += _thinness", "found[known, j] -= _thinness"),
+    ]),
+    ("networks/model/_enumeration.h", "test_fvbm_kernels.py -k 'enumerate or importance'", [
+        ("peak = plan->shift + enumeration_exps", "peak = enumeration_exps"),
+        ("totals[s] *= less", "totals[s] *= 1"),
+        ("0.75 * exp(log_p - more)", "exp(log_p - more)"),
+        ("*is_small = n_states <= most", "*is_small = n_states < most"),
+    ]),
+    ("networks/model/_incomplete.py", "contract/test_enumeration.py -k column_probabilities", [
+        ("softmax(known[own] + peak", "softmax(peak"),
+        ("codes[:, column] = -1", "pass"),
+    ]),
     ("meta/_coding.py",
      "test_meta_classifier.py test_meta_outlier_detector.py -k 'coding or a_word or bins'", [
         (".sum(axis=1) * np.log(n_rows + 1)", ".sum(axis=1)"),
@@ -491,7 +505,7 @@ def run(mutation):
 
 def build(path):
     """Compile a kernel that has changed."""
-    if path.suffix == ".pyx":
+    if path.suffix in (".pyx", ".h"):
         call = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
         subprocess.run(call, cwd=ROOT, check=True, capture_output=True)
 

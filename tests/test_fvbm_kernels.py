@@ -6,16 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import random_interactions, random_potts, random_spins
-from scipy.special import expit, softmax
+from oracles_fvbm import (
+    agreeing,
+    enumerate_states,
+    random_interactions,
+    random_potts,
+    random_spins,
+    with_gaps,
+)
+from scipy.special import expit, logsumexp, softmax
 
 from private import (
     N_LANES,
     add_term_fields,
     bslm_sweep,
     categorical_sweeps,
+    enumerate_rows,
     evaluate_fields,
     gibbs_sweeps,
+    importance_weights,
     interaction_sweeps,
     row_fields,
     sum_terms,
@@ -221,3 +230,85 @@ def test_sweeps_with_fields_beyond_the_range_of_exp():
         np.empty(3), 0, 0, 1,
     )  # fmt: skip
     assert_array_equal(codes, [[2, 0]] * 4)
+
+
+# Missing cells by enumeration.
+
+
+def enumerate_missing(model, codes, max_states=np.inf):
+    p, log_sums = model.fields(codes), np.empty(len(codes))
+    is_exact, adjacency = np.empty(len(codes), np.uint8), model.adjacency().view(np.uint8)
+    arrays = model.coupling, model.starts, adjacency, max_states, log_sums, is_exact
+    enumerate_rows(codes.astype(np.int32), p, *arrays)
+    return p, log_sums, is_exact
+
+
+def assert_enumerated(model, codes, atol=1e-9):
+    states, _, weights = enumerate_states(model)
+    p, log_sums, is_exact = enumerate_missing(model, codes)
+    assert is_exact.all()
+    for row, found, log_sum in zip(codes, p, log_sums, strict=True):
+        fits = agreeing(states, row)
+        expected = logsumexp(weights[fits]) - model.log_weight(row[None])[0]
+        assert log_sum == pytest.approx(expected, rel=1e-12, abs=1e-11 * model.scale)
+        for j in np.flatnonzero(row < 0):
+            own = found[model.starts[j] : model.starts[j + 1]]
+            expected = np.bincount(states[fits, j], softmax(weights[fits]), len(own))
+            assert_allclose(own, expected, atol=atol)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    st.sampled_from([0.5, 3.0, 300.0]),
+    st.sampled_from([0.3, 1.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_enumerate_rows(n_values, scale, density, seed):
+    """Couplings of 300 are too large for products of exponentials."""
+    model = random_potts(n_values, seed, scale, density)
+    states = enumerate_states(model)[0]
+    codes = np.vstack([with_gaps(states, 5, seed, 0.6), np.full_like(states[:1], -1), states[:1]])
+    assert_enumerated(model, codes)
+    found, alone = enumerate_missing(model, codes), enumerate_missing(model, codes[2:3])
+    for all_rows, row in zip(found, alone, strict=True):
+        assert_array_equal(all_rows[2:3], row)
+
+
+@pytest.mark.parametrize(
+    "n_values", [[200, 3, 2], [2] * 13, [7, 5, 6, 7, 8], [12, 13, 12, 2], [170, 40]], ids=str
+)
+def test_enumerate_rows_of_many_states(n_values):
+    """More than the blocks have, and columns with more values than a block has states."""
+    model = random_potts(n_values, 1)
+    assert_enumerated(model, np.full((1, len(n_values)), -1), 1e-12)
+
+
+def test_enumerate_rows_leaves_what_has_too_many_states():
+    """Groups that nothing connects are counted by themselves."""
+    model = random_potts([3, 3, 2, 4], 0)
+    model.coupling[:6, 6:] = model.coupling[6:, :6] = 0
+    codes = np.array([[-1, -1, -1, -1], [-1, -1, 0, -1], [-1, 0, -1, -1], [0, 1, 1, 2]])
+    for max_states, expected in ((9, [1, 1, 1, 1]), (8, [0, 0, 1, 1]), (3, [0, 0, 0, 1])):
+        p, _, is_exact = enumerate_missing(model, codes, max_states)
+        assert_array_equal(is_exact, expected)
+        assert_array_equal(p[is_exact == 0], model.fields(codes)[is_exact == 0])
+
+
+@pytest.mark.parametrize("n_drawn", range(5))
+def test_importance_weights(n_drawn):
+    """Their mean is the sum over all states: within five standard errors for each of two rows of
+    fields and five numbers of drawn columns, a false alarm of 6e-6. Without draws, it is the sum.
+    """
+    model = random_potts([3, 4, 2, 5], 2, 0.5)
+    fields = np.stack([model.intercept, -2 * model.intercept])
+    arrays = fields, model.coupling, model.starts, n_drawn
+    log_weights = importance_weights(*arrays, 4000, 7, 0)
+    for field, found in zip(fields, log_weights, strict=True):
+        exact = logsumexp(enumerate_states(model.like(model.coupling, field))[2])
+        weights = np.exp(found - exact)
+        error = weights.std() / np.sqrt(4000)
+        assert abs(weights.mean() - 1) <= 5 * error + 1e-12
+        assert error < (0.02 if n_drawn else 1e-14)
+    # A draw is a function of its number.
+    assert_array_equal(importance_weights(*arrays, 10, 7, 30), log_weights[:, 30:40])

@@ -13,7 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from private import left_out, quantile
-from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+)
 
 
 def coupled_rows(n, seed=0):
@@ -280,3 +287,117 @@ def test_of_equal_rows_none_is_an_outlier(contamination):
         X = np.ones((n, n % 7 + 1), dtype=int)
         detector = BoltzmannOutlierDetector(contamination=contamination, random_state=0)
         assert (detector.fit(X, sample_weight=1 + np.arange(n) % 3).predict(X) == 1).all()
+
+
+# Surprises.
+
+
+def brute_surprise(density, row, j, values):
+    """-ln p of cell j given the other observed cells, from scores of rows with each value there."""
+    rows = np.repeat(row[None], len(values), axis=0)
+    rows[:, j] = values
+    scores = density.score_samples(rows)
+    return np.logaddexp.reduce(scores) - scores[values.index(row[j])]
+
+
+@pytest.mark.parametrize(
+    ("density", "low"),
+    [
+        (FVBMPseudoLikelihood(columns=range(3), unseen="error"), 0),
+        (FSLLDensity(columns=range(3), unseen="error"), 0),
+        (SDCPRBM(4, columns=[list(range(3))] * 5, max_iter=10), 0),
+        (BoltzmannMixture([("pairs", FVBMPseudoLikelihood()), ("all", FSLLDensity())]), 0),
+        (FVBMPseudoLikelihood(), -1),
+        (MaximumEntropy(), 0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_surprises_are_those_of_scores(density, low):
+    X, new = coupled_rows(300).astype(float), scrambled_rows(20).astype(float)
+    values = [0.0, 1.0, 2.0]
+    if getattr(density, "columns", "auto") == "auto":  # bits
+        X, new, values = X.clip(max=1), new.clip(max=1), [float(low), 1.0]
+        X[X == 0], new[new == 0] = low, low
+    detector = BoltzmannOutlierDetector(density, random_state=0).fit(X)
+    new[np.random.default_rng(0).random(new.shape) < 0.3] = np.nan
+    found = detector.explain(new)
+    assert found.dtype == np.float64
+    assert_array_equal(np.isnan(found), np.isnan(new))
+    for i, j in np.argwhere(~np.isnan(new)):
+        expected = brute_surprise(detector.estimator_, new[i], j, values)
+        assert found[i, j] == pytest.approx(expected, abs=1e-4)
+
+
+def test_surprises_of_the_default():
+    """Words, levels, numbers and gaps: by the network of the codes, and numbers by their bins."""
+    rng = np.random.default_rng(0)
+    word = rng.integers(3, size=400)
+    X = pd.DataFrame({
+        "word": np.array(["a", "b", "c"])[word],
+        "level": np.where(rng.random(400) < 0.8, word, rng.integers(3, size=400)),
+        "number": word + rng.normal(size=400),
+        "empty": None,
+    })  # fmt: skip
+    with pytest.warns(UserWarning, match="empty"):
+        detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    new = X[:30].copy()
+    new.loc[new.index[:5], "level"] = np.nan
+    found = detector.explain(new)
+    assert list(found.columns) == list(X.columns) and found.index.equals(new.index)
+    assert_array_equal(found.isna().to_numpy(), new.isna().to_numpy())
+    codes = detector._coding.encode(new)
+    for j, n_values in enumerate(detector.estimator_.n_values_.tolist()):
+        for i in np.flatnonzero(~np.isnan(codes[:, j])):
+            expected = brute_surprise(
+                detector.estimator_, codes[i], j, [float(a) for a in range(n_values)]
+            )
+            # Inside of a bin, pieces of its histogram are thinner than its mean by 2 at most.
+            more = found.iloc[i, j] - expected
+            assert more == pytest.approx(0, abs=1e-6) if j < 2 else -1e-6 < more < 2
+    with pytest.warns(UserWarning, match="feature names"):
+        array = detector.explain(new.to_numpy(dtype=object))
+    assert isinstance(array, np.ndarray)
+    assert_array_equal(array, found.to_numpy())
+
+
+def test_surprises_point_at_wrong_cells():
+    """Typing errors: a value that does not fit, one that was never seen, and a number far out."""
+    rng = np.random.default_rng(0)
+    sea = rng.random(500) < 0.5
+    X = pd.DataFrame({
+        "animal": np.where(sea, "whale", "lion"),
+        "place": np.where(sea, "sea", "land"),
+        "weight": np.exp(np.where(sea, 10, 5) + 0.3 * rng.normal(size=500)),
+        "sex": rng.choice(["f", "m"], 500),
+    })  # fmt: skip
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    ordinary = detector.explain(X)
+    assert (ordinary.to_numpy() >= 0).all() and ordinary.to_numpy().mean() < 1
+    new = pd.concat([X[sea][:1]] * 4, ignore_index=True)
+    new.loc[1, "weight"] = 3.0
+    new.loc[2, "sex"] = "x"
+    new.loc[3, "weight"] *= 1000
+    found = detector.explain(new)
+    assert found.loc[0].max() < 3
+    assert found.idxmax(axis=1)[1:].tolist() == ["weight", "sex", "weight"]
+    assert found.loc[2, "sex"] == pytest.approx(np.log(501))
+    assert_allclose(found.loc[2, ["animal", "place"]], found.loc[0, ["animal", "place"]], atol=0.5)
+    # The unit of a number does not matter.
+    other = BoltzmannOutlierDetector(random_state=0).fit(X.assign(weight=1000 * X["weight"]))
+    again = other.explain(new.assign(weight=1000 * new["weight"]))
+    assert_allclose(again.to_numpy(), found.to_numpy(), atol=1e-6)
+
+
+def test_surprises_of_polars():
+    pl = pytest.importorskip("polars")
+    X = pd.DataFrame(coupled_rows(100), columns=list("abcde")).astype(str)
+    expected = BoltzmannOutlierDetector(random_state=0).fit(X).explain(X[:5])
+    found = BoltzmannOutlierDetector(random_state=0).fit(pl.DataFrame(X.to_dict("list")))
+    found = found.explain(pl.DataFrame(X[:5].to_dict("list")))
+    assert isinstance(found, pl.DataFrame) and found.columns == list("abcde")
+    assert_allclose(found.to_numpy(), expected.to_numpy())
+
+
+def test_densities_without_probabilities_of_columns_explain_nothing():
+    assert hasattr(BoltzmannOutlierDetector(), "explain")
+    assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")

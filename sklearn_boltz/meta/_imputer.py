@@ -36,9 +36,10 @@ from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
 ALPHA = 0.03
-# Maximum number of joint states of the missing cells of a row that are enumerated; for other rows,
-# number of sweeps of Gibbs sampling before averaging, and during it.
-MAX_STATES, N_STEPS = 2**12, 200
+# Maximum number of joint states of connected missing cells of a row that are enumerated; for other
+# rows, number of sweeps of Gibbs sampling before averaging, and during it. With more states, these
+# sweeps take less time.
+MAX_STATES, N_STEPS = 2**18, 200
 # Number of rows that are filled together, each such block with random numbers of its own.
 BLOCK_ROWS = 500
 

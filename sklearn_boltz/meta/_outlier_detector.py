@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
-from sklearn_boltz.meta._coding import Coding
+from sklearn_boltz.meta._coding import Coding, some_columns
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     checked_table,
@@ -19,7 +20,9 @@ from sklearn_boltz.meta._default import (
     tell,
     timed_fit,
 )
+from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._cells import is_frame, missing_cells
 from sklearn_boltz.tables._table import learn_table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
@@ -204,6 +207,9 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             self._fit_density, [(density, X, rows, *task) for task in tasks], self.n_jobs
         )
         self.estimator_, self._mean, scores, seconds = first
+        self._n_rows = float(weights.sum())
+        self._table = table_of(self.estimator_) if self._coding is None else self._coding.table
+        self._table = learn_table(X) if self._table is None else self._table
         tell(self, "density of all rows", {"seconds": seconds, "rows": len(scores)})
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
             scores[held] = found[2]
@@ -291,6 +297,64 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             -1 for outliers, 1 for all other rows.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @available_if(
+        lambda self: self.estimator is None or hasattr(self.estimator, "predict_column_proba")
+    )
+    def explain(self, X):
+        """Return how surprising each cell is, given the other cells of its row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table.
+
+        Returns
+        -------
+        surprise : ndarray or data frame of float64 of shape (n_samples, n_features)
+            -ln p(cell | the other observed cells), in nats, at least 0; a data frame if `X` is one.
+            NaN for missing cells. Of a number in bins, p is the probability of its bin. Where its
+            density in the bin is below the (geometric) mean of the bin, as far outside of the
+            numbers of `fit`, p is smaller in the same ratio. So the unit of a column does not
+            matter. A value that did not occur in `fit` has p = 1/(n + 1), for n rows of the fit,
+            and counts as missing for the other cells of its row.
+
+        Raises
+        ------
+        AttributeError
+            If a given `estimator` has no `predict_column_proba`.
+        ValueError
+            If a given `estimator` models a column as continuous, such as an RBM with Gaussian
+            units.
+
+        Examples
+        --------
+        A whale that lives on land: the place does not fit the other cells.
+
+        >>> import pandas as pd
+        >>> from sklearn_boltz import BoltzmannOutlierDetector
+        >>> animals = pd.DataFrame({"name": ["lion", "whale", "gnu"], "eats": ["meat", "krill",
+        ...     "grass"], "place": ["land", "sea", "land"]})
+        >>> X = animals.sample(300, replace=True, random_state=0)
+        >>> new = pd.DataFrame({"name": ["whale"], "eats": ["krill"], "place": ["land"]})
+        >>> BoltzmannOutlierDetector().fit(X).explain(new).round(1)
+           name  eats  place
+        0   0.8   0.8    5.0
+        """
+        check_is_fitted(self)
+        X = checked_table(self, X, reset=False)
+        kept = np.arange(X.shape[1]) if self._coding is None else self._coding.kept
+        part, found = some_columns(X, kept), np.full(X.shape, np.nan)
+        with named(self):
+            rows = X if self._coding is None else self._coding.encode(X)
+            own = surprises(self.estimator_, rows, part, self._table)
+        unseen = np.isnan(own) & ~missing_cells(part)
+        found[:, kept] = np.where(unseen, np.log(self._n_rows + 1), own)
+        if not is_frame(X):
+            return found
+        if hasattr(X, "with_columns"):  # of polars
+            return type(X)(dict(zip(X.columns, found.T, strict=True)))
+        return type(X)(found, index=X.index, columns=X.columns)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

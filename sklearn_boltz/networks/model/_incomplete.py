@@ -1,8 +1,8 @@
 """Rows with missing cells: what a network of pairs says of these, given the observed cells.
 
 Given the observed cells of a row, the missing ones are a network of pairs, too, and fall into
-groups that nothing connects. A group with few joint states is enumerated; else chains serve, with
-random numbers that are the same for every row.
+groups that nothing connects. A group with few joint states is enumerated; else draws or chains
+serve, with random numbers that are the same for every row.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
 from sklearn_boltz.missing._completion import patterns
+from sklearn_boltz.networks.model._enumeration import importance_weights
 from sklearn_boltz.networks.model._joint import CHUNK, log_sum_exp
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
@@ -19,17 +20,23 @@ from sklearn_boltz.networks.sampling._sampling import (
     gibbs_mode,
     gibbs_probabilities,
 )
+from sklearn_boltz.numerics._threads import row_blocks
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
+# Rows whose probabilities are kept at once.
+BLOCK_ROWS = 1000
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
 # their sweeps, and the temperatures of annealing.
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
-# Annealing for the values of a column: chains for each value; the temperatures, which are doubled
-# until the standard errors of the probabilities, and of their logarithms before they are
-# normalised, are this small, or there are so many.
+# The values of a column: joint states of the most strongly coupled other missing cells, which are
+# summed out for each draw of the rest. The draws for each value, more and more until the standard
+# errors of the probabilities, and of their logarithms before they are normalised, are this small.
+MAX_CORE, N_DRAWS, MAX_ERRORS = 2**9, (32, 128, 512), (0.01, 0.1)
+# Where they are not, annealing: chains for each value, and temperatures, which are doubled until
+# the errors are this small, or there are so many.
 N_CHAINS_OF_VALUE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 100, 25, 1600
-MAX_ERROR, MAX_LOG_ERROR = 0.03, 0.5
+MAX_ERRORS_OF_CHAINS = 0.03, 0.5
 # The chains that find the rates of the independent columns where it begins, their sweeps before
 # and while these are counted, and the least rate.
 N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
@@ -49,15 +56,16 @@ class Part(NamedTuple):
     groups: list | None
 
 
-def parts(model, codes):
+def parts(model, codes, max_states=None):
     """Yield a Part for the rows of each pattern of missing cells, not too many at once."""
+    max_states = MAX_STATES if max_states is None else max_states
     adjacency = model.adjacency()
     for rows, unknown in patterns(codes < 0):
         _, label = connected_components(adjacency[np.ix_(unknown, unknown)], directed=False)
         groups = [unknown[label == g] for g in range(label.max(initial=-1) + 1)]
         sizes = [np.prod(model.n_values[group], dtype=float) for group in groups]
         largest = max(sizes, default=1.0)
-        if largest > MAX_STATES:
+        if largest > max_states:
             yield Part(rows, None)
             continue
         step = max(1, int(CHUNK // largest))
@@ -65,38 +73,62 @@ def parts(model, codes):
             yield Part(rows[start : start + step], groups)
 
 
+class Enumerated(NamedTuple):
+    """What follows from all joint states of the missing cells of rows.
+
+    Attributes
+    ----------
+    p : ndarray of float64 of shape (n, Q)
+        p(x_j = a | the observed cells) of missing cells; what stands for observed ones is of no
+        use.
+    log_sums : ndarray of float64 of shape (n,)
+        ln of the sum over the missing cells, less the log-weight of the observed ones.
+    is_exact : ndarray of bool of shape (n,)
+        Whether the row had few enough states. If not, the rest is of no use.
+    """
+
+    p: np.ndarray
+    log_sums: np.ndarray
+    is_exact: np.ndarray
+
+
+def enumerated(model, codes, max_states):
+    """Enumerate the missing cells of rows of any model."""
+    found = Enumerated(
+        np.empty((len(codes), model.starts[-1])), np.zeros(len(codes)), np.ones(len(codes), bool)
+    )
+    for rows, groups in parts(model, codes, max_states):
+        if groups is None:
+            found.is_exact[rows] = False
+            continue
+        fields = model.value_fields(codes[rows])
+        for group in groups:
+            joint = model.joint(codes[rows], fields, group)
+            found.log_sums[rows] += joint.log_partition()
+            for place, j in enumerate(joint.columns):
+                own = slice(model.starts[j], model.starts[j + 1])
+                found.p[rows, own] = np.exp(joint.log_marginal(place))
+    return found
+
+
 # Sums over the missing cells.
 
 
 def log_sums(model, codes, base):
     """ln Σ exp(log_weight) over the completions of each row."""
-    result = model.log_weight(codes)
-    for rows, groups in parts(model, codes):
-        if groups is None:
-            betas = np.linspace(0, 1, N_TEMPERATURES + 1)
-            for i in rows:
-                generator = np.random.default_rng(SEED)
-                result[i] = annealed_log_partition(
-                    model, base, betas, N_CHAINS, generator, codes[i]
-                ).value
-            continue
-        fields = model.value_fields(codes[rows])
-        for group in groups:
-            result[rows] += model.joint(codes[rows], fields, group).log_partition()
+    blocks = row_blocks(len(codes), BLOCK_ROWS)
+    found = [model.enumerated(codes[rows], MAX_STATES)[1:] for rows in blocks]
+    sums, is_exact = map(np.concatenate, zip(*found, strict=True))
+    result, betas = model.log_weight(codes) + sums, np.linspace(0, 1, N_TEMPERATURES + 1)
+    for i in np.flatnonzero(~is_exact):
+        generator = np.random.default_rng(SEED)
+        estimate = annealed_log_partition(model, base, betas, N_CHAINS, generator, codes[i])
+        result[i] = estimate.value
     return result
 
 
-def log_conditionals(model, codes, columns=None):
-    """ln p(x_j = a | the observed cells but x_j) in the one-hot layout, (n, Q).
-
-    Parameters
-    ----------
-    model : DiscreteModel
-    codes : ndarray of int of shape (n, d)
-    columns : sequence of int, default=None
-        The only columns that are asked for; what stands for others is of no use.
-    """
-    columns = range(codes.shape[1]) if columns is None else columns
+def log_conditionals(model, codes):
+    """ln p(x_j = a | the observed cells but x_j) in the one-hot layout, (n, Q)."""
     result = np.empty((len(codes), model.starts[-1]))
     for rows, groups in parts(model, codes):
         if groups is None:
@@ -105,14 +137,13 @@ def log_conditionals(model, codes, columns=None):
             continue
         fields = model.value_fields(codes[rows])
         joints = [model.joint(codes[rows], fields, group) for group in groups]
-        observed = [j for j in columns if codes[rows[0], j] >= 0]
+        observed = np.flatnonzero(codes[rows[0]] >= 0).tolist()
         for joint in joints:
             for values, gain in joint.gains(codes[rows], observed):
                 fields[:, values] += gain
             for place, j in enumerate(joint.columns):
-                if j in columns:
-                    own = slice(model.starts[j], model.starts[j + 1])
-                    fields[:, own] = joint.log_marginal(place)
+                own = slice(model.starts[j], model.starts[j + 1])
+                fields[:, own] = joint.log_marginal(place)
         result[rows] = model.log_softmax(fields)
     return result
 
@@ -155,6 +186,10 @@ def impute(model, codes, how, n_steps, generator):
     -------
     filled : ndarray of float64 of shape (n, d)
     """
+    if how == "mean":
+        blocks = row_blocks(len(codes), BLOCK_ROWS)
+        means = [_means(model, codes[rows], n_steps, generator) for rows in blocks]
+        return np.where(codes < 0, np.concatenate(means), codes)
     filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
         if groups is None:
@@ -168,19 +203,18 @@ def impute(model, codes, how, n_steps, generator):
             filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
-        missing = np.zeros(codes.shape, dtype=bool)
-        missing[many] = codes[many] < 0
-        found = _impute_by_chains(model, codes[many], how, n_steps, generator)
-        filled[missing] = found[codes[many] < 0]
+        find = gibbs_mode if how == "mode" else _drawn
+        filled[many] = find(model, codes[many], n_steps, generator)
     return filled
 
 
-def _impute_by_chains(model, codes, how, n_steps, generator):
-    if how == "mode":
-        return gibbs_mode(model, codes, n_steps, generator)
-    if how == "sample":
-        return gibbs_complete(model, codes, n_steps, generator).codes
-    p = gibbs_probabilities(model, codes, n_steps, generator)
+def _drawn(model, codes, n_steps, generator):
+    return gibbs_complete(model, codes, n_steps, generator).codes
+
+
+def _means(model, codes, n_steps, generator):
+    """Means of missing codes, (n, d); what stands for observed ones is of no use."""
+    p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
@@ -188,25 +222,14 @@ def _impute_by_chains(model, codes, how, n_steps, generator):
 def cell_probabilities(model, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
-    What stands for observed cells is of no use. Rows whose missing cells have more than
-    `max_states` joint states take chains.
+    What stands for observed cells is of no use. Rows of which connected missing cells have more
+    than `max_states` joint states take chains.
     """
-    result = np.empty((len(codes), model.starts[-1]))
-    n_states = np.where(codes < 0, model.n_values.astype(float), 1.0).prod(axis=1)
-    many = np.flatnonzero(n_states > max_states)
-    few = np.flatnonzero(n_states <= max_states)
+    found = model.enumerated(codes, max_states)
+    many = np.flatnonzero(~found.is_exact)
     if len(many):
-        result[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
-    for some, groups in parts(model, codes[few]):
-        rows = few[some]
-        fields = model.value_fields(codes[rows])
-        for group in groups:
-            joint = model.joint(codes[rows], fields, group)
-            for place, j in enumerate(joint.columns):
-                own = slice(model.starts[j], model.starts[j + 1])
-                fields[:, own] = joint.log_marginal(place)
-        result[rows] = np.exp(model.log_softmax(fields))
-    return result
+        found.p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
+    return found.p
 
 
 def column_probabilities(model, codes, column, workers):
@@ -214,7 +237,7 @@ def column_probabilities(model, codes, column, workers):
 
     What stands in the column itself is ignored. Chains seldom pass between values of a column to
     which all others are coupled. So rows with many joint states take p(x_column = a, the observed
-    cells) from chains that hold the value a, by annealed importance sampling. The random numbers
+    cells) from draws with the value a, or from annealed chains that hold it. The random numbers
     are the same for every row and value.
 
     Parameters
@@ -231,25 +254,79 @@ def column_probabilities(model, codes, column, workers):
     codes = codes.copy()
     codes[:, column] = -1
     own = slice(model.starts[column], model.starts[column + 1])
-    result = np.empty((len(codes), own.stop - own.start))
-    many = []
-    for rows, groups in parts(model, codes):
-        if groups is None:
-            many.append(rows)
-            continue
-        result[rows] = np.exp(log_conditionals(model, codes[rows], [column])[:, own])
-    if many:
-        many = np.concatenate(many)
+    bits = np.where(codes < 0, np.log2(model.n_values), 0).sum(axis=1)
+    n_states = np.exp2(np.minimum(bits, np.log2(MAX_STATES))).sum()
+
+    def of_block(rows):
+        found = model.enumerated(codes[rows], MAX_STATES)
+        return found.p[:, own].copy(), found.is_exact
+
+    found = workers.map(of_block, row_blocks(len(codes)), n_states)
+    result, is_exact = map(np.concatenate, zip(*found, strict=True))
+    many = np.flatnonzero(~is_exact)
+    if len(many):
         distinct, place = np.unique(codes[many], axis=0, return_inverse=True)
-        n_sweeps = len(distinct) * model.n_values[column] * LEAST_TEMPERATURES * N_CHAINS_OF_VALUE
-        found = workers.map(
-            lambda row: _annealed(model, row, column), distinct, n_sweeps * model.starts[-1]
-        )
-        result[many] = np.array(found)[place.ravel()]
+        work = len(distinct) * model.n_values[column] * N_CHAINS_OF_VALUE * own.stop
+        estimates = workers.map(lambda row: model.estimated(row, column), distinct, work)
+        result[many] = np.array(estimates)[place.ravel()]
     return result
 
 
-def _annealed(model, row, column):
+def weighed(potts, row, column, strengths):
+    """p(x_column | the observed cells) of one row from importance weights; None if too uncertain.
+
+    With each value of the column, the missing cells that are least coupled to others are drawn,
+    and the others summed out.
+
+    Parameters
+    ----------
+    potts : PottsModel
+    row : ndarray of int of shape (d,)
+    column : int
+    strengths : ndarray of float64 of shape (d, d)
+        How strongly each two columns are coupled.
+    """
+    missing = np.setdiff1d(np.flatnonzero(row < 0), [column])
+    order, n_drawn = _drawn_first(strengths[np.ix_(missing, missing)], potts.n_values[missing])
+    places, own = potts.places(missing[order]), potts.places([column])
+    known = potts.fields(row[None])[0]
+    fields = known[places] + potts.coupling[np.ix_(own, places)]
+    coupling = potts.coupling[np.ix_(places, places)]
+    starts = np.concatenate([[0], np.cumsum(potts.n_values[missing[order]])])
+    log_weights = np.empty((len(own), 0))
+    for n in N_DRAWS:
+        first = log_weights.shape[1]
+        more = importance_weights(fields, coupling, starts, n_drawn, n - first, SEED, first)
+        log_weights = np.hstack([log_weights, more])
+        peak = log_weights.max(axis=1, keepdims=True)
+        weights = np.exp(log_weights - peak)
+        means = weights.mean(axis=1)
+        log_errors = weights.std(axis=1, ddof=1) / means / np.sqrt(n)
+        p = softmax(known[own] + peak[:, 0] + np.log(means))
+        if is_certain(p, log_errors, *MAX_ERRORS):
+            return p
+    return None
+
+
+def _drawn_first(strengths, n_values):
+    """An order of missing columns, and how many of them to draw; the others are summed out."""
+    core, n_states = np.zeros(len(n_values), dtype=bool), 1
+    order = np.argsort(-(strengths**2).sum(axis=0), kind="stable")
+    for j in order:
+        if n_states * n_values[j] <= MAX_CORE:
+            core[j], n_states = True, n_states * n_values[j]
+    return np.concatenate([order[~core[order]], order[core[order]]]), int((~core).sum())
+
+
+def is_certain(p, log_errors, most, most_log):
+    """Whether standard errors are small, of probabilities and of ln of these, not normalised."""
+    # d p_a / d ln w_b = p_a (δ_ab - p_b).
+    slopes = p[:, None] * (np.eye(len(p)) - p)
+    error = np.sqrt(slopes**2 @ log_errors**2).max()
+    return error <= most and log_errors.max() <= most_log
+
+
+def annealed(model, row, column):
     """p(x_column | the observed cells) of one row."""
     n_values, n_temperatures = model.n_values[column], LEAST_TEMPERATURES
     rows = np.tile(row, (n_values, 1))
@@ -265,11 +342,7 @@ def _annealed(model, row, column):
         ]
         p = softmax([estimate.value for estimate in found])
         log_errors = np.array([estimate.std_err for estimate in found])
-        # d p_a / d ln w_b = p_a (δ_ab - p_b).
-        slopes = p[:, None] * (np.eye(n_values) - p)
-        error = np.sqrt(slopes**2 @ log_errors**2).max()
-        is_exact_enough = error <= MAX_ERROR and log_errors.max() <= MAX_LOG_ERROR
-        if is_exact_enough or n_temperatures >= MOST_TEMPERATURES:
+        if is_certain(p, log_errors, *MAX_ERRORS_OF_CHAINS) or n_temperatures >= MOST_TEMPERATURES:
             return p
         n_temperatures *= 2
 

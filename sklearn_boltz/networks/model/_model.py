@@ -8,6 +8,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_boltz.networks.model import _incomplete
+from sklearn_boltz.networks.model._enumeration import enumerate_rows
+from sklearn_boltz.networks.model._gauge import frobenius_scores
 from sklearn_boltz.networks.model._joint import Joint
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 
@@ -121,6 +123,14 @@ class DiscreteModel:
         result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
         return result
 
+    def enumerated(self, codes, max_states):
+        """What follows from all joint states of the missing cells of each row, an `Enumerated`."""
+        return _incomplete.enumerated(self, codes, max_states)
+
+    def estimated(self, row, column):
+        """p(x_column | the observed cells) of a row with too many joint states, estimated."""
+        return _incomplete.annealed(self, row, column)
+
     def log_softmax(self, fields):
         """Normalise the values of each column in the one-hot layout, in place."""
         first = self.starts[:-1]
@@ -148,6 +158,35 @@ class PairwiseModel(DiscreteModel):
     @cached_property
     def _by_value(self):
         return self.potts()
+
+    @cached_property
+    def _strengths(self):
+        return frobenius_scores(self._by_value.coupling, self.n_values)
+
+    @cached_property
+    def _coupled(self):
+        return self.adjacency().view(np.uint8)
+
+    def enumerated(self, codes, max_states):
+        """What follows from all joint states of the missing cells of each row, an `Enumerated`."""
+        potts, log_sums = self._by_value, np.empty(len(codes))
+        p, is_exact = potts.fields(codes), np.empty(len(codes), dtype=bool)
+        enumerate_rows(
+            np.ascontiguousarray(codes, dtype=np.int32),
+            p,
+            potts.coupling,
+            potts.starts,
+            self._coupled,
+            max_states,
+            log_sums,
+            is_exact.view(np.uint8),
+        )
+        return _incomplete.Enumerated(p, log_sums, is_exact)
+
+    def estimated(self, row, column):
+        """p(x_column | the observed cells) of a row with too many joint states, estimated."""
+        p = _incomplete.weighed(self._by_value, row, column, self._strengths)
+        return super().estimated(row, column) if p is None else p
 
     def value_fields(self, codes):
         """What the observed cells add to the log-weights of all values, (n, Q)."""

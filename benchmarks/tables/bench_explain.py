@@ -1,0 +1,148 @@
+"""Which cell of a row is wrong? `BoltzmannOutlierDetector.explain` beside two simpler scores.
+
+In 2 % of the rows of a table, a cell is changed: a word or a level is replaced by another one of
+its column, a number loses a digit, or the cell is exchanged with that of another row, whichever is
+drawn. All rows are then fitted, the changed ones too. The figures are the shares of the changed
+cells that are the most surprising one of their row, and among the five most surprising; and the
+processor's seconds.
+
+Beside it: -ln of the share of the value in its column (columns independent of each other), and -ln
+of its probability out of bag by a forest of 100 trees for each column, from all others. Both take
+numbers in eight bins of equal frequency.
+"""
+
+import warnings
+
+import _path  # noqa: F401
+import numpy as np
+import pandas as pd
+from _common import make_parser, print_table, processor_timed, report, run_script
+from _data import load_mixed
+from sklearn.ensemble import RandomForestClassifier
+
+from sklearn_boltz import BoltzmannOutlierDetector
+
+SETS = ["wage", "yrbss", "chile", "attrition", "happiness", "nhefs"]
+SHARE, N_LEVELS, N_BINS, N_TREES, N_SHOWN = 0.02, 20, 8, 100, 5
+
+
+def is_number(cells):
+    return pd.api.types.is_numeric_dtype(cells) and cells.nunique() > N_LEVELS
+
+
+def without_a_digit(number, rng):
+    """A number as it is written, without one of its digits; None where that leaves it as it was."""
+    text = f"{number:.12g}"
+    places = [place for place, sign in enumerate(text) if sign.isdigit()]
+    place = rng.choice(places)
+    changed = (text[:place] + text[place + 1 :]).strip("-.")
+    return None if changed in ("", "e") or float(changed) == number else float(changed)
+
+
+def changed_cell(table, row, name, rng):
+    """Another value for a cell; None if what was drawn leaves it as it is."""
+    cells, old = table[name].dropna(), table[name].iloc[row]
+    if rng.random() < 0.5:  # from another row
+        new = cells.iloc[rng.integers(len(cells))]
+    elif is_number(table[name]):
+        new = without_a_digit(old, rng)
+    else:
+        new = rng.choice(cells.unique())
+    return None if new == old else new
+
+
+def with_errors(table, seed):
+    """-> a table with changed cells, their rows and their columns."""
+    rng, rows, columns = np.random.default_rng(seed), [], []
+    wrong = table.astype({name: float for name in table if is_number(table[name])})
+    for row in rng.permutation(len(table))[: int(SHARE * len(table))].tolist():
+        known = np.flatnonzero(table.iloc[row].notna())
+        new = None
+        while new is None:
+            j = int(rng.choice(known))
+            new = changed_cell(table, row, table.columns[j], rng)
+        wrong.iloc[row, j] = new
+        rows.append(row)
+        columns.append(j)
+    return wrong, np.array(rows), np.array(columns)
+
+
+# The scores: surprises of the cells of all rows, NaN where a cell is missing.
+
+
+def ours(table, seed):
+    return BoltzmannOutlierDetector(random_state=seed).fit(table).explain(table).to_numpy()
+
+
+def codes_of(table):
+    columns = [
+        pd.qcut(cells, N_BINS, labels=False, duplicates="drop")
+        if is_number(cells)
+        else pd.Series(pd.factorize(cells)[0], cells.index).where(cells.notna())
+        for _, cells in table.items()
+    ]
+    return np.column_stack(columns).astype(float)
+
+
+def independent(table, seed):
+    codes = codes_of(table)
+    for own in codes.T:
+        known = ~np.isnan(own)
+        counts = np.bincount(own[known].astype(int))
+        own[known] = -np.log(counts[own[known].astype(int)] / known.sum())
+    return codes
+
+
+def forests(table, seed):
+    codes = codes_of(table)
+    one_hot = [
+        np.eye(int(np.nanmax(own)) + 1)[np.nan_to_num(own).astype(int)] * ~np.isnan(own)[:, None]
+        for own in codes.T
+    ]
+    found = np.full(codes.shape, np.nan)
+    for j, own in enumerate(codes.T):
+        known = ~np.isnan(own)
+        X = np.hstack(one_hot[:j] + one_hot[j + 1 :])[known]
+        forest = RandomForestClassifier(N_TREES, oob_score=True, random_state=seed, n_jobs=1)
+        forest.fit(X, own[known])
+        place = np.searchsorted(forest.classes_, own[known])
+        p = np.take_along_axis(forest.oob_decision_function_, place[:, None], axis=1)[:, 0]
+        found[known, j] = -np.log(np.maximum(np.nan_to_num(p), 0.5 / N_TREES))
+    return found
+
+
+SCORES = {"explain": ours, "independent columns": independent, "forests": forests}
+
+
+def compare(sets, n_seeds, folder):
+    lines = []
+    for name in sets:
+        table = load_mixed(name, folder)
+        for score, function in SCORES.items():
+            found = []
+            for seed in range(n_seeds):
+                wrong, rows, columns = with_errors(table, seed)
+                surprises, seconds = processor_timed(function, wrong, seed)
+                own = surprises[rows]
+                greater = own > own[np.arange(len(rows)), columns][:, None]
+                place = greater.sum(axis=1)
+                found.append([np.mean(place == 0), np.mean(place < N_SHOWN), seconds])
+            first, among, seconds = np.mean(found, axis=0)
+            size = f"{name}, {len(table)} × {table.shape[1]}"
+            lines.append([size, score, f"{first:.2f}", f"{among:.2f}", f"{seconds:.1f}"])
+    print_table(["table", "score", "first", f"among {N_SHOWN}", "seconds"], lines)
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")  # of codes that may stand for missing cells
+    title = f"A changed cell in {SHARE:.0%} of the rows: share found, seconds of one core"
+    with report(args.output / "tables_explain.txt", title):
+        compare(args.sets, args.seeds, args.data)
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,61 @@
+"""How surprising each cell of a row is, given its other cells."""
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from sklearn_boltz._estimator import BaseBoltzmann
+from sklearn_boltz.tables._cells import columns_of
+
+# The least probability, so that surprises are finite.
+LEAST = 1e-300
+
+
+def surprises(density, rows, X, table):
+    """-ln p(cell | the other observed cells of its row).
+
+    Parameters
+    ----------
+    density : estimator
+        Fitted, with `predict_column_proba`.
+    rows, X : data frame or array of shape (n, n_columns)
+        Rows as `density` takes them, and as `table` does.
+    table : Table
+
+    Returns
+    -------
+    surprises : ndarray of float64 of shape (n, n_columns)
+        NaN for missing cells, and for values that `table` does not know.
+    """
+    codes = table.encode(X, "missing").astype(np.float64)
+    found = np.full(codes.shape, np.nan)
+    for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
+        bins = column.bins if column.scores is None else column.scores.bins
+        numbers = None if bins is None else column.finite(cells)
+        own = codes[:, j] if bins is None else bins.encode(numbers)
+        known = np.flatnonzero(~np.isnan(own))
+        if not len(known):
+            continue
+        p = density.predict_column_proba(_safe_indexing(rows, known), j)
+        found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
+        if bins is not None:
+            found[known, j] += _thinness(bins, numbers[known], own[known])
+    return found
+
+
+def table_of(density):
+    """The table of a density of this package, or of the first part of a mixture; else None."""
+    parts = getattr(density, "estimators_", [density])
+    return next((part._table for part in parts if isinstance(part, BaseBoltzmann)), None)
+
+
+def _of_codes(p, codes):
+    """p of the value that each code stands for: -1 and 1, or 0, 1, ...; NaN for other codes."""
+    codes = np.rint((codes + 1) / 2 if codes.min() < 0 else codes).astype(np.intp)
+    own = np.take_along_axis(p, np.minimum(codes, p.shape[1] - 1)[:, None], axis=1)[:, 0]
+    return np.where(codes < p.shape[1], own, np.nan)
+
+
+def _thinness(bins, numbers, codes):
+    """By how much ln f of numbers is below its mean in their bins, 0 where it is not."""
+    usual = bins.mean_log_density[codes.astype(np.intp)]
+    return np.maximum(usual - bins.log_density(numbers), 0)
