@@ -15,7 +15,6 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -41,7 +40,6 @@ from sklearn_boltz.tables._cells import (
     has_dates,
     having,
     is_empty,
-    is_frame,
     is_whole,
     listed,
     looks_missing,
@@ -51,6 +49,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
     without_objects,
 )
+from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
@@ -525,7 +524,7 @@ class BaseBoltzmann(
 
     def _mean_numbers(self, X, rows, j):
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        some = _safe_indexing(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
+        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
         means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
         return means

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
@@ -25,7 +25,13 @@ from sklearn_boltz.meta._default import (
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
-from sklearn_boltz.tables._cells import also, as_array, columns_of, is_missing, missing_cells
+from sklearn_boltz.tables._cells import (
+    also,
+    as_array,
+    columns_of,
+    missing_cells,
+)
+from sklearn_boltz.tables._frames import is_missing, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -239,7 +245,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             kept = np.flatnonzero(weights)
-            X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
+            X, y, weights = some_rows(X, kept), y[kept], weights[kept]
         self.classes_, y = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             self._refuse_single_class(labels)
@@ -474,4 +480,4 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
 def _some(which, rows, y, weights):
     """The rows for which a mask is true, with classes and weights."""
     places = np.flatnonzero(which)
-    return _safe_indexing(rows, places), y[places], None if weights is None else weights[places]
+    return some_rows(rows, places), y[places], None if weights is None else weights[places]

@@ -5,7 +5,12 @@ import warnings
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._cells import columns_of, is_frame, listed, missing_cells
+from sklearn_boltz.tables._cells import (
+    columns_of,
+    listed,
+    missing_cells,
+)
+from sklearn_boltz.tables._frames import some_columns
 from sklearn_boltz.tables._table import learn_table, ordered_columns, ordered_numbers
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
@@ -96,10 +101,3 @@ class Coding:
 def log_unseen(X, codes, n_rows):
     """ln p of the unseen cells of each row, which are missing in its codes: 1 / (n + 1) each."""
     return -(np.isnan(codes) & ~missing_cells(X)).sum(axis=1) * np.log(n_rows + 1)
-
-
-def some_columns(X, kept):
-    """Some columns of a table."""
-    if len(kept) == X.shape[1]:
-        return X
-    return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]

@@ -1,6 +1,5 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-import sys
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -15,11 +14,11 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     as_array,
-    is_frame,
     is_whole,
     unmasked,
     unusable_cell,
 )
+from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._table import check_form, learn_table
 
 # Tolerance of the fit of a network, in nats.
@@ -96,13 +95,6 @@ def tell(estimator, stage, figures):
     if estimator.verbose:
         shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
         print(f"[{type(estimator).__name__}] {stage}: {shown}")
-
-
-def joined(tables):
-    """Tables of one kind as one, one after the other."""
-    if not is_frame(tables[0]):
-        return np.concatenate(tables)
-    return sys.modules[type(tables[0]).__module__.partition(".")[0]].concat(tables)
 
 
 def choose_density(n_values, ordered, n_rows, alpha, **options):

@@ -5,18 +5,16 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     draws_of,
-    joined,
     named,
     tell,
     timed_fit,
@@ -26,9 +24,16 @@ from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
-    is_frame,
     looks_missing,
     missing_cells,
+)
+from sklearn_boltz.tables._frames import (
+    is_frame,
+    joined,
+    some_columns,
+    some_rows,
+    with_columns,
+    with_flags,
 )
 from sklearn_boltz.tables._kinds import Kind
 from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
@@ -236,13 +241,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         if not is_frame(filled):
             return np.hstack([filled, flags.astype(filled.dtype)])
         names = self.get_feature_names_out()[len(self._kept) :]
-        for name, flag in zip(names, flags.T, strict=True):
-            column = type(filled[filled.columns[0]])
-            if hasattr(filled, "with_columns"):
-                filled = filled.with_columns(column(name, flag))
-            else:
-                filled[name] = flag
-        return filled
+        return with_flags(filled, names, flags)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns of the result.
@@ -289,7 +288,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
     def _filled(self, X, missing):
         if not missing.any():
-            return X.copy() if hasattr(X, "copy") else X.clone()
+            return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._table is None:
             return self._in_blocks(_impute, X, self.how)
         with named(self):
@@ -323,7 +322,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         generator = check_random_state(self.random_state)
         blocks = row_blocks(len(rows), BLOCK_ROWS)
         tasks = [
-            (self.estimator_, _safe_indexing(rows, block), generator.randint(2**31), *options)
+            (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)
             for block in blocks
         ]
         return joined(in_parallel(fill, tasks, self.n_jobs))

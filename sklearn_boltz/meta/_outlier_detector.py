@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -20,6 +20,7 @@ from sklearn_boltz.meta._default import (
     timed_fit,
 )
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._table import learn_table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
@@ -191,7 +192,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         weights = checked_weights(sample_weight, X)
         counted, whole = weights > 0, X
         if not counted.all():
-            X, weights = _safe_indexing(X, np.flatnonzero(counted)), weights[counted]
+            X, weights = some_rows(X, np.flatnonzero(counted)), weights[counted]
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
         density, rows = self._unfitted(X, weights)
@@ -216,7 +217,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         self.held_out_scores_ = np.empty(len(counted))
         self.held_out_scores_[counted] = scores
         if not counted.all():  # rows without weight are new
-            others = _safe_indexing(whole, np.flatnonzero(~counted))
+            others = some_rows(whole, np.flatnonzero(~counted))
             self.held_out_scores_[~counted] = self.score_samples(others)
         return self
 
@@ -315,7 +316,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             return completed_log_weights(density, rows, self._seed)
 
         def rest(places, codes):
-            return coding.log_density(_safe_indexing(X, places), codes)
+            return coding.log_density(some_rows(X, places), codes)
 
         result = completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS)
         return result + coding.log_unseen(X, rows)
@@ -335,7 +336,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         kept = np.flatnonzero(weights)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
-            density, _safe_indexing(rows, kept), weights[kept] if is_weighted else None
+            density, some_rows(rows, kept), weights[kept] if is_weighted else None
         )
         # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(fitted, X, rows)

@@ -17,11 +17,11 @@ from sklearn_boltz.tables._cells import (
     dates_in,
     is_date_or_time,
     is_empty,
-    is_missing,
     is_whole,
     looks_missing,
     missing_code,
 )
+from sklearn_boltz.tables._frames import is_missing
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._scores import NormalScores
 

@@ -14,8 +14,6 @@ from sklearn_boltz.tables._cells import (
     as_array,
     columns_of,
     dates_in,
-    is_frame,
-    is_missing,
     is_whole,
     missing_cells,
     unit_of_dates,
@@ -26,9 +24,17 @@ from sklearn_boltz.tables._column import (
     UnfitColumn,
     are_amounts,
     categories_of,
-    plain,
 )
-from sklearn_boltz.tables._headers import Header
+from sklearn_boltz.tables._frames import (
+    Header,
+    are_numbers,
+    declared_order,
+    frame_like,
+    is_frame,
+    is_missing,
+    names_of,
+    with_columns,
+)
 from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
 
 
@@ -75,7 +81,7 @@ class Table:
         frame = X if is_frame(X) else None
         names = [f"column {j}" for j in range(numbers.shape[1])]
         if frame is not None:
-            names = [f"column {name!r}" for name in frame.columns]
+            names = [f"column {name!r}" for name in names_of(frame)]
         header = None if frame is None else Header.of(frame)
         return cls([Column(name) for name in names], header, _dtype_of(X, numbers))
 
@@ -267,7 +273,7 @@ class Table:
             values[j][:] = value
         template = self.template
         if template is not None:
-            return _frame(template, values)
+            return frame_like(template, values, [column.categories for column in self.columns])
         if self.is_plain:
             return _cast(codes, self.dtype)
         return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
@@ -297,19 +303,13 @@ class Table:
             values[j] = self.columns[j].back(known[j][rows]) if j in known else found
         if not is_frame(X):
             return _filled_array(X, values, missing)
-        names = list(X.columns)
-        filled = X.copy() if hasattr(X, "copy") else X.clone()
-        for j, found in values.items():
-            cells, rows = X[names[j]], missing[:, j]
-            column = np.asarray(cells)
-            column = column.copy() if column.dtype.kind == "M" else column.astype(object)
-            column[rows] = found
-            series = _series(cells, column)
-            if hasattr(filled, "with_columns"):
-                filled = filled.with_columns(series)
-            else:
-                filled[names[j]] = series
-        return filled
+        found = list(columns_of(X)) if values else []
+        for j, of_missing in values.items():
+            cells = found[j][1]
+            cells = cells.copy() if cells.dtype.kind == "M" else cells.astype(object)
+            cells[missing[:, j]] = of_missing
+            values[j] = cells
+        return with_columns(X, values, {j: self.columns[j].categories for j in values})
 
 
 def _filled_array(X, values, missing):
@@ -336,18 +336,13 @@ def without_column(X, j):
         hidden = X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype)
         hidden[:, j] = None if X.dtype.kind == "O" else np.nan
         return hidden
-    cells = X[list(X.columns)[j]]
-    if hasattr(X, "with_columns"):  # of polars
-        return X.with_columns(type(cells)(cells.name, [None] * len(X), dtype=cells.dtype))
-    hidden = X.copy()
-    hidden[cells.name] = np.full(len(X), None)
-    return hidden
+    return with_columns(X, {j: np.full(len(X), None)})
 
 
 def has_numbers_only(X):
     """Whether all columns hold numbers or truth values, by their types or one by one."""
     if is_frame(X):
-        return all(_is_numeric(dtype) for dtype in X.dtypes)
+        return are_numbers(X)
     if issparse(X):
         return True
     try:
@@ -364,12 +359,6 @@ def holds_numbers(cells):
     if cells.dtype.kind in "biuf":
         return True
     return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
-
-
-def _is_numeric(dtype):
-    if hasattr(dtype, "is_numeric"):  # of polars
-        return dtype.is_numeric() or str(dtype) == "Boolean"
-    return getattr(dtype, "kind", "O") in "biuf"
 
 
 def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
@@ -397,13 +386,14 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     found = list(columns_of(X))
     check_form(X)
     told = kinds or [Kind()] * len(found)
+    names = [] if frame is None else names_of(frame)
     tasks, units = [], [unit_of_dates(cells) for _, cells in found]
     for j, (title, cells) in enumerate(found):
         kind = told[j]
         if frame is None and numbers is not None and kind.is_open:
             kind = Kind("plain")  # numbers in an array stand for themselves
         if units[j] is None:
-            order = _declared_order(frame, j)
+            order = None if frame is None else declared_order(frame[names[j]])
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
         else:
             tasks.append((title, partial(_of_dates, title, kind)))
@@ -500,7 +490,7 @@ def ordered_columns(table):
     """
     ordered = ordered_numbers(table)
     if table.header is not None:
-        ordered |= [dtype.is_ordered for dtype in table.header.dtypes]
+        ordered |= table.header.ordered
     return ordered
 
 
@@ -529,7 +519,7 @@ def check_form(X):
             f"shape {tuple(shape)}. Of a data frame, take one row by X.iloc[[0]], and one column "
             "by X[['name']]."
         )
-    names = list(X.columns) if is_frame(X) else []
+    names = names_of(X) if is_frame(X) else []
     twice = [repr(name) for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(
@@ -540,17 +530,6 @@ def check_form(X):
 def _has_signs(numbers):
     """Whether a table holds -1 and 1 only."""
     return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
-
-
-def _declared_order(frame, j):
-    """The categories that the type of a column declares, in their order; None if it has none."""
-    if frame is None:
-        return None
-    dtype = frame.dtypes.iloc[j] if hasattr(frame.dtypes, "iloc") else frame.dtypes[j]
-    if type(dtype).__name__ == "Categorical":  # of polars, whose categories have no order
-        return None
-    declared = getattr(dtype, "categories", None)
-    return None if declared is None else [plain(value) for value in declared]
 
 
 def _dtype_of(X, numbers):
@@ -578,51 +557,3 @@ def _cast(values, dtype):
     if dtype.kind in "biu" and not np.array_equal(values, np.rint(values)):
         return values
     return values.astype(dtype)
-
-
-def _frame(template, values):
-    """A frame with the columns of a template and the given values."""
-    names = list(template.columns)
-    if hasattr(template, "with_columns"):  # of polars
-        series = [
-            _series(template[name], column) for name, column in zip(names, values, strict=True)
-        ]
-        return type(template)(series)
-    columns = {
-        place: _series(template[name], column)
-        for place, (name, column) in enumerate(zip(names, values, strict=True))
-    }
-    frame = type(template)(columns)
-    frame.columns = template.columns
-    return frame
-
-
-def _series(like, values):
-    """Values as a column of the type of another one, if it can hold them."""
-    if values.dtype.kind == "M":
-        return _series_of_dates(like, values)
-    whole = all(is_missing(v) or (isinstance(v, Real) and v == int(v)) for v in values.tolist())
-    if hasattr(like, "alias"):  # of polars
-        values = [None if is_missing(value) else plain(value) for value in values.tolist()]
-        if str(like.dtype) == "Boolean":  # of a constant column, the value is a number here
-            values = [None if value is None else bool(value) for value in values]
-        if not like.dtype.is_integer():
-            return type(like)(like.name, values, dtype=like.dtype)
-        if whole:
-            return type(like)(like.name, [v if v is None else int(v) for v in values], like.dtype)
-        return type(like)(like.name, values, strict=False)
-    index = like.index if len(like) == len(values) else None
-    kind = getattr(like.dtype, "kind", "O")
-    if kind in "iuf" and values.dtype.kind == "O":
-        values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
-    fits = kind not in "iub" or whole
-    return type(like)(values, index, like.dtype if fits else None, like.name)
-
-
-def _series_of_dates(like, dates):
-    if hasattr(like, "alias"):  # of polars
-        return type(like)(like.name, dates.astype("datetime64[us]")).cast(like.dtype)
-    index = like.index if len(like) == len(dates) else None
-    if getattr(like.dtype, "kind", "O") == "O":  # of Python
-        dates = dates.astype(object)
-    return type(like)(dates, index, like.dtype, like.name)

@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from conftest import cases
-from contract.estimators import MODELS, each
+from contract.estimators import META, MODELS, OF_ANY_TABLE, each, name_of
 from contract.frames import ODD, people, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -106,6 +107,42 @@ def test_columns_of_polars_and_back():
     assert filled["levels"].to_list() == ["lo", "hi", "lo"]
 
 
+def test_columns_of_pyarrow_and_back():
+    ordered = pa.DictionaryArray.from_arrays(
+        pa.array([0, 2, None], pa.int8()), ["lo", "mid", "hi"], ordered=True
+    )
+    frame = pa.table({
+        "truth": [True, None, False],
+        "text": pa.array(["b", None, "a"], pa.large_string()),
+        "levels": ordered,
+        "names": pa.array(["lo", "hi", None]).dictionary_encode(),
+        "of several chunks": pa.chunked_array(
+            [pa.array(chunk, pa.dictionary(pa.int16(), pa.string())) for chunk in ("yx", [None])]
+        ),
+        "counts": pa.array([1, None, 6], pa.uint8()),
+        "share": pa.array([0.5, None, 0.25], pa.float32()),
+        "nothing": pa.nulls(3),
+    })  # fmt: skip
+    table = learn_table(frame)
+    categories = [None if c.categories is None else c.categories.tolist() for c in table.columns]
+    words = [[False, True], ["a", "b"], ["lo", "mid", "hi"], ["hi", "lo"], ["x", "y"]]
+    assert categories == [*words, [1, 6], None, None]
+    coded = table.encode(frame)
+    missing = np.array([[not cell.is_valid for cell in column] for column in frame.columns]).T
+    assert_array_equal(np.isnan(coded), missing)
+    assert table.decode(coded).schema == frame.schema
+    assert table.decode(coded).to_pylist() == frame.to_pylist()
+    drawn, missing[:, 7] = table.decode(coded[:1])["levels"], False
+    assert drawn.unify_dictionaries().chunk(0).dictionary.to_pylist() == ["lo", "mid", "hi"]
+    filled = table.fill(frame, np.nan_to_num(coded), missing)
+    assert filled.schema == frame.schema
+    assert [column.null_count for column in filled.columns] == [0] * 7 + [3]
+    assert filled["levels"].to_pylist() == ["lo", "hi", "lo"]
+    fractions = table.fill(frame, np.zeros((3, 8)), missing, numbers={5: np.full(3, 2.5)})
+    assert fractions["counts"].to_pylist() == [1, 2.5, 6]
+    assert pickle.loads(pickle.dumps(table)).decode(coded).to_pylist() == frame.to_pylist()
+
+
 cells = st.one_of(
     st.none(), st.sampled_from(["yes", "no", "maybe"]), st.booleans(), st.integers(-3, 3),
     st.sampled_from([0.5, 2.5, float("nan")]),
@@ -180,22 +217,26 @@ def test_the_remedy_for_numbers_as_texts_works():
 
 
 @each(MODELS)
-def test_booleans_of_polars_with_gaps(estimator):
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_booleans_with_gaps(estimator, make):
     """A frame of nothing else is an array of objects to NumPy."""
-    frame = pl.DataFrame({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
+    frame = make({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
     model = clone(estimator).fit(frame)
     filled = model.impute(frame, how="mode", random_state=0)
-    assert filled.schema == frame.schema and filled["a"].null_count() == 0
+    assert filled.schema == frame.schema and not np.equal(np.asarray(filled["a"]), None).any()
     assert np.isfinite(model.score_samples(frame)).all()
 
 
 @each(MODELS)
-@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
+@pytest.mark.parametrize("container", ["pandas", "polars", "PyArrow", "objects"])
 def test_words_are_as_good_as_their_codes(estimator, container):
     X, frame = words()
     # The same numbers in an array are codes from 0 on.
     objects = np.where(np.arange(4) == 3, np.array(["x", "y"])[X[:, [3]]], frame.astype(object))
-    table = {"pandas": frame, "polars": pl.from_pandas(frame), "objects": objects}[container]
+    table = {
+        "pandas": frame, "polars": pl.from_pandas(frame), "objects": objects,
+        "PyArrow": pa.Table.from_pandas(frame),
+    }[container]  # fmt: skip
     model = clone(estimator).set_params(unseen="error").fit(table)
     codes = clone(estimator).fit(X)
     assert_allclose(model.score_samples(table), codes.score_samples(X), rtol=1e-12)
@@ -211,7 +252,7 @@ def test_the_same_words_make_the_same_model_in_any_order_of_rows():
 
 
 @pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
-@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, np.asarray])
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pa.table, np.asarray])
 def test_unknown_words_in_the_column_are_ignored(estimator, container):
     """Of the column whose probabilities are asked for."""
     trees = np.random.default_rng(0).choice(["ash", "oak", "elm"], size=(60, 2)).astype(object)
@@ -229,6 +270,41 @@ def test_unknown_words_in_the_column_are_ignored(estimator, container):
     assert unknown[0, 1] == "yew"
     with pytest.raises(ValueError, match="has the value 'yew' in row 0"):
         model.predict_column_proba(table(unknown), 0)
+
+
+def rows_of(table):
+    """The rows of a result in plain values, whatever its container."""
+    if isinstance(table, tuple):  # with classes, of RBMClassifier
+        return [rows_of(table[0]), table[1].tolist()]
+    if isinstance(table, np.ndarray):
+        return table.tolist()
+    if isinstance(table, pd.DataFrame):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    return table.to_dicts() if isinstance(table, pl.DataFrame) else table.to_pylist()
+
+
+@each([*OF_ANY_TABLE, *META])
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_frames_of_all_libraries_have_the_same_answers(estimator, convert):
+    frame = people()[["city", "kids", "member"]]
+    frame = frame.assign(city=frame["city"].mask(np.arange(60) % 11 == 3), wage=np.arange(60) / 7)
+    table = convert(frame)
+    models = [clone(estimator).fit(X) for X in (frame, table)]
+    verbs = ["score_samples", "transform", "predict", "predict_proba", "log_pseudo_likelihood"]
+    uses = [getattr(type(estimator), name, None) for name in verbs]
+    if hasattr(models[0], "impute"):
+        uses += [lambda model, X, how=how: model.impute(X, how=how, random_state=0)
+                 for how in ("mean", "mode", "sample")]  # fmt: skip
+        uses.append(lambda model, X: model.predict_column_proba(X, "city"))
+    if hasattr(models[0], "sample"):
+        uses.append(lambda model, X: model.sample(5, random_state=0))
+        if name_of(estimator) not in ("RBMClassifier", "BoltzmannClassifier"):
+            uses.append(lambda model, X: model.sample(5, random_state=0, given={"city": "c1"}))
+    for use in filter(None, uses):
+        expected, found = (use(*pair) for pair in zip(models, (frame, table), strict=True))
+        if not isinstance(expected, (np.ndarray, tuple)):
+            assert type(found) is type(table)
+        assert rows_of(found) == rows_of(expected)
 
 
 @pytest.mark.parametrize("constant", ["x", 5])
