@@ -27,7 +27,6 @@ from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
     N_NAMES,
     also,
@@ -50,13 +49,11 @@ from sklearn_boltz.tables._cells import (
     without_objects,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._kinds import NAMES, OF_LEVELS, OF_NUMBERS, Kind, kind_of, per_column
+from sklearn_boltz.tables._kinds import OF_LEVELS, Need, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
-    amounts,
     check_form,
     has_numbers_only,
-    learn_table,
     without_column,
 )
 
@@ -74,8 +71,6 @@ LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
 )
-# Kinds of columns whose cells may be used as they are.
-_OPEN = ("auto", "plain")
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
     "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
@@ -284,14 +279,8 @@ class BaseBoltzmann(
 
     # Tables.
 
-    # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
-    _takes_codes = False
-    # Whether a table of -1 and 1 stands for itself.
-    _takes_signs = False
-    # Whether numbers that are no codes are put into bins.
-    _bins_numbers = False
-    # The kinds of numbers that have normal scores beside the codes instead.
-    _scored_kinds = ()
+    # What the model takes.
+    _need = Need()
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
@@ -322,13 +311,14 @@ class BaseBoltzmann(
                 checked = as_numbers(checked)
             if not plain and (has_dates(X) or numbers_only and checked.dtype.kind not in "biuf"):
                 raise TypeError("The values of X must be numbers.")
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         with self._named():
             if reset:
-                numbers = checked if numbers_only else None
-                self._table = self._learned(X, numbers, sample_weight)
+                numbers, kinds = checked if numbers_only else None, self._kinds(X)
+                batched = self._reads_batches
+                self._table = Table.learn(X, numbers, self._need, kinds, weights, batched)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            encode = table.encode_numbers if numbers_only else table.encode
-            coded = encode(checked, self.unseen)
+            coded = table.encode(checked, self.unseen)
         if self.unseen != "error" and not allow_nan:
             self._check_known(X, dense(coded), complete)
         if not numbers_only:
@@ -370,54 +360,6 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _learned(self, X, numbers, sample_weight):
-        """The columns of the training table, of which `numbers` are the same if it has no words."""
-        told = self._kinds(X)
-        names = np.array([kind.name for kind in told or [Kind()] * self.n_features_in_])
-        # Numbers in an array stand for themselves.
-        if told and numbers is not None and not is_frame(X) and np.isin(names, _OPEN).all():
-            told = None
-        if self._reads_batches:
-            if numbers is None:
-                raise ValueError(
-                    "batches must hold numbers, and these hold words. Encode them, for example "
-                    "by sklearn.preprocessing.OrdinalEncoder()."
-                )
-            if told is None or not self._are_listed(told):
-                return Table.of_numbers(numbers, X)
-        options = {"codes": self._takes_codes, "signs": self._takes_signs}
-        table = learn_table(X, numbers, kinds=told, **options)
-        binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
-        if self._bins_numbers and is_open.any() and not (issparse(X) or self._reads_batches):
-            binned |= is_open & amounts(table, X)
-        if not binned.any():
-            return table
-        weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        scored = binned & np.isin(names, self._scored_kinds)
-        return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
-
-    def _are_listed(self, kinds):
-        """Whether the values of a column are listed; of no other kind may batches be.
-
-        Each would have values or bins of its own.
-        """
-        columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in _OPEN]
-        if columns:
-            j, what = columns[0], kinds[columns[0]].name
-            raise ValueError(
-                f"{self._column(j)} is declared as {what!r}, and its values are not known when "
-                f"data come in batches. List them, as in columns={{{j}: [0, 1, 2]}}, or divide "
-                f"numbers into bins before.{also(map(self._column, columns[1:]))}"
-            )
-        return any(kind.levels for kind in kinds)
-
-    def _most_bins(self, table, binned):
-        """Bins of a column at most."""
-        return MOST
-
-    # The kinds of columns that the parameter `columns` may name.
-    _names_of_kinds = NAMES
-
     def _entries(self):
         """What the parameter `columns` says of each column."""
         return per_column(self.columns, self._variable, self.n_features_in_)
@@ -427,8 +369,8 @@ class BaseBoltzmann(
         if isinstance(self.columns, str):
             if self.columns == "auto":
                 return None
-            return [kind_of(self.columns, self._names_of_kinds)] * self.n_features_in_
-        return [kind_of(entry, self._names_of_kinds) for entry in self._entries()]
+            return [kind_of(self.columns, self._need.kinds)] * self.n_features_in_
+        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
 
     def _column(self, j):
         """How error messages name column j."""

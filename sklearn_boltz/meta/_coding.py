@@ -11,7 +11,7 @@ from sklearn_boltz.tables._cells import (
     missing_cells,
 )
 from sklearn_boltz.tables._frames import some_columns
-from sklearn_boltz.tables._table import learn_table, ordered_columns, ordered_numbers
+from sklearn_boltz.tables._table import Table
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
@@ -59,9 +59,9 @@ class Coding:
                 stacklevel=find_stack_level(),
             )
         X = some_columns(X, kept)
-        table = learn_table(X)
-        are_numbers = ordered_numbers(table)
-        return cls(table.with_bins(X, are_numbers, weights, MAX_BINS), kept, float(weights.sum()))
+        table = Table.learn(X)
+        table = table.with_bins(X, table.holds_numbers, weights, MAX_BINS)
+        return cls(table, kept, float(weights.sum()))
 
     @property
     def n_values(self):
@@ -71,7 +71,7 @@ class Coding:
     @property
     def ordered(self):
         """Which columns have ordered values."""
-        return ordered_columns(self.table)
+        return self.table.is_ordered
 
     def encode(self, X):
         """The codes of a table; NaN for cells with missing or unseen values."""

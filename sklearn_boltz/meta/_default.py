@@ -19,7 +19,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
 )
 from sklearn_boltz.tables._frames import is_frame
-from sklearn_boltz.tables._table import check_form, learn_table
+from sklearn_boltz.tables._table import Table, check_form
 
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
@@ -224,7 +224,7 @@ def _need_of_codes(X):
 
 def _numbers_of_values(X, probabilities):
     """-> the encoder of a table, its codes, and the number of values of each column."""
-    table = learn_table(X)
+    table = Table.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero([column.categories is None for column in table.columns]):
         n_values[j] = _n_codes(codes[:, j].astype(np.float64), probabilities)

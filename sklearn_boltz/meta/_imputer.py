@@ -35,8 +35,8 @@ from sklearn_boltz.tables._frames import (
     with_columns,
     with_flags,
 )
-from sklearn_boltz.tables._kinds import Kind
-from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
+from sklearn_boltz.tables._kinds import Kind, Need
+from sklearn_boltz.tables._table import Table
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
@@ -204,9 +204,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         with named(self):
             self._table = None
             if self.estimator is None:
-                table = learn_table(X, kinds=_kinds(X))
                 weights = checked_weights(sample_weight, X)
-                self._table = table.with_bins(X, amounts(table, X), weights)
+                self._table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -283,8 +282,9 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
-        ordered = ordered_columns(self._table)
-        return choose_density(n_values, ordered, len(codes), ALPHA, **draws_of(codes))
+        return choose_density(
+            n_values, self._table.is_ordered, len(codes), ALPHA, **draws_of(codes)
+        )
 
     def _filled(self, X, missing):
         if not missing.any():
@@ -337,7 +337,7 @@ def _cell_probabilities(network, codes, seed):
 
 
 def _kinds(X):
-    """As of `learn_table`: which columns of numbers are certainly no real ones.
+    """As of `Table.learn`: which columns of numbers are certainly no real ones.
 
     A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
     there is a warning; or a level.

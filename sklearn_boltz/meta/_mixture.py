@@ -30,7 +30,7 @@ from sklearn_boltz.tables._cells import (
     missing_cells,
 )
 from sklearn_boltz.tables._frames import frame_like, is_frame, joined, some_rows
-from sklearn_boltz.tables._table import learn_table, without_column
+from sklearn_boltz.tables._table import Table, without_column
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -229,7 +229,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             kept = np.flatnonzero(weights)
             X, weights = some_rows(X, kept), weights[kept]
         with named(self):
-            self._table = learn_table(X)
+            self._table = Table.learn(X)
         generator = check_random_state(self.random_state)
         rest, held = np.arange(len(X)), None
         if given is None:

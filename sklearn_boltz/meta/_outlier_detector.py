@@ -21,7 +21,7 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._frames import some_rows
-from sklearn_boltz.tables._table import learn_table
+from sklearn_boltz.tables._table import Table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
 # and decreases by .08 on ALARM.
@@ -325,7 +325,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         """The weights of the rows without each fold, and the places of the fold."""
         if self._coding is None:
             with named(self):
-                rows = learn_table(X).encode(X, "missing")
+                rows = Table.learn(X).encode(X, "missing")
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))

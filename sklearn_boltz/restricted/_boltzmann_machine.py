@@ -91,7 +91,7 @@ from sklearn_boltz.tables._cells import (
     shown,
 )
 from sklearn_boltz.tables._frames import is_frame
-from sklearn_boltz.tables._kinds import NAMES, Kind
+from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -191,7 +191,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     it with ``reset=True``.
     """
 
-    _bins_numbers = True
+    _need = Need(bins=True)
     _parameter_constraints = {
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],

@@ -35,7 +35,11 @@ from sklearn_boltz.tables._frames import (
     names_of,
     with_columns,
 )
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
+from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+
+# Kinds of columns whose numbers stand for themselves in an array.
+PLAIN = ("auto", "plain")
+NO_NEED = Need()
 
 
 class Table:
@@ -79,11 +83,67 @@ class Table:
     def of_numbers(cls, numbers, X=None):
         """Of columns of numbers that stand for themselves, as they are in a table X."""
         frame = X if is_frame(X) else None
-        names = [f"column {j}" for j in range(numbers.shape[1])]
-        if frame is not None:
-            names = [f"column {name!r}" for name in names_of(frame)]
+        names = range(numbers.shape[1]) if frame is None else map(repr, names_of(frame))
         header = None if frame is None else Header.of(frame)
-        return cls([Column(name) for name in names], header, _dtype_of(X, numbers))
+        return cls([Column(f"column {name}") for name in names], header, _dtype_of(X, numbers))
+
+    @classmethod
+    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None, in_batches=False):
+        """Learn the columns of a table.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix
+        numbers : ndarray or sparse matrix, default=None
+            The same as numbers, where it holds numbers only.
+        need : Need
+            What the model takes; by default, neither codes nor bins.
+        kinds : list of Kind, default=None
+            What the user says of each column; None to look at all.
+        weights : ndarray of float64 of shape (n_samples,), default=None
+            How often each row counts.
+        in_batches : bool, default=False
+            Whether other rows follow. These must hold numbers, as the model takes them.
+
+        Returns
+        -------
+        table : Table
+        """
+        if in_batches and not _are_listed(X, numbers, kinds or []):
+            return cls.of_numbers(numbers, X)
+        names = np.array([kind.name for kind in kinds or [Kind()]])
+        frame = X if is_frame(X) else None
+        # Numbers in an array stand for themselves, and signs in a frame where the model takes them.
+        is_plain = numbers is not None and np.isin(names, PLAIN).all()
+        if is_plain and (frame is None or not kinds and need.signs and _has_signs(numbers)):
+            table = cls.of_numbers(numbers, X)
+        else:
+            header = None if frame is None else Header.of(frame)
+            dtype = None if numbers is None else _dtype_of(X, numbers)
+            table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
+        binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
+        if need.bins and is_open.any() and not (issparse(X) or in_batches):
+            binned = binned | is_open & table._amounts(X)
+        if not binned.any():
+            return table
+        other_bits = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
+        n_bits = max(need.n_bits - other_bits, 0) / binned.sum()
+        most = int(min(need.most_bins, max(2, 2.0**n_bits)))
+        return table.with_bins(X, binned, weights, most, binned & np.isin(names, need.scored))
+
+    def _amounts(self, X):
+        """Which columns of X hold numbers that are no codes: fractions, many values, or negative.
+
+        Not those in which a code seems to stand for a missing value: what it means has to be asked.
+        """
+        most = MOST_CODES if self.header is None else MOST_LEVELS
+        found = ~self.is_word
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
+            codes = (is_whole(X) | np.isnan(X)).all(axis=0)
+            found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
+        for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
+            found[j] = found[j] and are_amounts(self.columns[j].numbers(cells), most)
+        return found
 
     @property
     def template(self):
@@ -97,6 +157,20 @@ class Table:
     def is_number(self):
         """Which columns hold numbers in bins, or with normal scores; an array of bool."""
         return self.is_binned | self.is_scored
+
+    @property
+    def holds_numbers(self):
+        """Which columns hold numbers or dates, also those that are levels; an array of bool."""
+        are_levels = [c.categories is not None and c.categories.dtype.kind in "iuf"
+                      for c in self.columns]  # fmt: skip
+        return ~self.is_word | self.is_number | are_levels
+
+    @property
+    def is_ordered(self):
+        """Which columns hold numbers, or categories of a type that declares their order."""
+        return (
+            self.holds_numbers if self.header is None else self.holds_numbers | self.header.ordered
+        )
 
     @property
     def is_ordinal(self):
@@ -221,7 +295,8 @@ class Table:
 
         Parameters
         ----------
-        X : data frame or array of objects
+        X : data frame, array or sparse matrix
+            An array of numbers is returned as it is where these stand for themselves.
         unseen : {"smooth", "error", "missing"}
 
         Returns
@@ -229,6 +304,8 @@ class Table:
         codes : ndarray of shape (n_samples, n_features)
             NaN where a cell is missing.
         """
+        if issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+            return X if self.is_plain else self._encode_numbers(X, unseen)
         cells = [cells for _, cells in columns_of(X)]
         if len(cells) != len(self.columns):  # which is told elsewhere
             cells = cells[: len(self.columns)]
@@ -239,10 +316,8 @@ class Table:
         # Codes and flags are no reason for floats.
         return np.column_stack(coded) if coded else np.empty((len(X), 0))
 
-    def encode_numbers(self, X, unseen="error"):
+    def _encode_numbers(self, X, unseen):
         """The same for an array of numbers, in which some columns have categories."""
-        if self.is_plain:
-            return X
         coded = X = X.toarray() if issparse(X) else X
         words = np.flatnonzero(self.is_word)
         found = _of_each(
@@ -361,50 +436,49 @@ def holds_numbers(cells):
     return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
 
 
-def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
-    """Learn the columns of a table.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-    numbers : ndarray, default=None
-        The same as numbers, where it holds numbers only.
-    kinds : list of Kind, default=None
-        What the user says of each column; None to look at all.
-    codes : bool, default=False
-        Whether the model takes the integers 0, 1, 2, ... themselves.
-    signs : bool, default=False
-        Whether it takes a table of -1 and 1.
-
-    Returns
-    -------
-    table : Table
-    """
-    if numbers is not None and kinds is None and (not is_frame(X) or signs and _has_signs(numbers)):
-        return Table.of_numbers(numbers, X)
-    frame = X if is_frame(X) else None
+def _learned(X, frame, numbers, codes, kinds):
+    """The columns of a table, of which those of numbers have no bins."""
     found = list(columns_of(X))
     check_form(X)
-    told = kinds or [Kind()] * len(found)
+    kinds = kinds or [Kind()] * len(found)
     names = [] if frame is None else names_of(frame)
     tasks, units = [], [unit_of_dates(cells) for _, cells in found]
     for j, (title, cells) in enumerate(found):
-        kind = told[j]
+        kind = kinds[j]
         if frame is None and numbers is not None and kind.is_open:
-            kind = Kind("plain")  # numbers in an array stand for themselves
+            kind = Kind("plain")
         if units[j] is None:
             order = None if frame is None else declared_order(frame[names[j]])
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
         else:
             tasks.append((title, partial(_of_dates, title, kind)))
     values = _of_each(tasks)
-    titles = [title for title, _ in found]
-    columns = [
+    return [
         Column(title, of_it, unit=unit, kind=kind)
-        for title, of_it, unit, kind in zip(titles, values, units, told, strict=True)
+        for (title, _), of_it, unit, kind in zip(found, values, units, kinds, strict=True)
     ]
-    header = None if frame is None else Header.of(frame)
-    return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
+
+
+def _are_listed(X, numbers, kinds):
+    """Whether the values of a column of batches are listed; of no other kind may batches be.
+
+    Each would have values or bins of its own.
+    """
+    if numbers is None:
+        raise ValueError(
+            "batches must hold numbers, and these hold words. Encode them, for example by "
+            "sklearn.preprocessing.OrdinalEncoder()."
+        )
+    columns = [j for j, kind in enumerate(kinds) if not kind.levels and kind.name not in PLAIN]
+    if columns:
+        titles = [title for title, _ in columns_of(X)]
+        j, *others = columns
+        raise ValueError(
+            f"{titles[j]} is declared as {kinds[j].name!r}, and its values are not known when data "
+            f"come in batches. List them, as in columns={{{j}: [0, 1, 2]}}, or divide numbers into "
+            f"bins before.{also(titles[k] for k in others)}"
+        )
+    return any(kind.levels for kind in kinds)
 
 
 def _of_dates(title, kind):
@@ -441,57 +515,6 @@ def _of_each(tasks):
     if first.reason == "dates":
         raise ValueError(dates_in(titles))
     raise ValueError(f"{first}{also(titles[1:])}")
-
-
-def amounts(table, X):
-    """Which columns hold numbers that are no codes: fractions, many values, or negative ones.
-
-    Not those in which a code seems to stand for a missing value: what it means has to be asked.
-
-    Parameters
-    ----------
-    table : Table
-    X : array-like or data frame
-        The rows of the training.
-
-    Returns
-    -------
-    found : ndarray of bool of shape (n_columns,)
-    """
-    most = MOST_LEVELS if is_frame(X) else MOST_CODES
-    found = np.array([column.categories is None for column in table.columns])
-    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
-        codes = (is_whole(X) | np.isnan(X)).all(axis=0)
-        found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
-    for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
-        found[j] = found[j] and are_amounts(table.columns[j].numbers(cells), most)
-    return found
-
-
-def ordered_numbers(table):
-    """Which columns hold numbers or dates, also those that are levels; an array of bool."""
-    return np.array([
-        column.categories is None or column.bins is not None or column.scores is not None
-        or column.categories.dtype.kind in "iuf"
-        for column in table.columns
-    ])  # fmt: skip
-
-
-def ordered_columns(table):
-    """Which columns have ordered values: numbers, or categories declared as ordered.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    ordered : ndarray of bool of shape (n_columns,)
-    """
-    ordered = ordered_numbers(table)
-    if table.header is not None:
-        ordered |= table.header.ordered
-    return ordered
 
 
 def check_form(X):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from private import Table, has_numbers_only, is_date_or_time, is_empty, learn_table, true_of
+from private import Table, has_numbers_only, is_date_or_time, is_empty, true_of
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
@@ -66,7 +66,7 @@ def test_a_column_of_each_kind_and_back(kind):
     cells, categories = PANDAS[kind]
     frame = pd.DataFrame({"a": cells})
     frame.index = [4, 5, 6, 7]
-    table = learn_table(frame)
+    table = Table.learn(frame)
     found = table.columns[0].categories
     assert (None if found is None else found.tolist()) == categories
     coded = table.encode(frame)
@@ -95,7 +95,7 @@ def test_columns_of_polars_and_back():
         "counts": [1, None, 6],
         "share": [0.5, None, 0.25],
     })  # fmt: skip
-    table = learn_table(frame)
+    table = Table.learn(frame)
     categories = [None if c.categories is None else c.categories.tolist() for c in table.columns]
     expected = [[False, True], ["a", "b"], ["lo", "mid", "hi"], ["hi", "lo"], [1, 6], None]
     assert categories == expected
@@ -123,7 +123,7 @@ def test_columns_of_pyarrow_and_back():
         "share": pa.array([0.5, None, 0.25], pa.float32()),
         "nothing": pa.nulls(3),
     })  # fmt: skip
-    table = learn_table(frame)
+    table = Table.learn(frame)
     categories = [None if c.categories is None else c.categories.tolist() for c in table.columns]
     words = [[False, True], ["a", "b"], ["lo", "mid", "hi"], ["hi", "lo"], ["x", "y"]]
     assert categories == [*words, [1, 6], None, None]
@@ -177,7 +177,7 @@ def test_any_cells_and_back(rows):
     array[:] = rows
     if has_numbers_only(array):
         return
-    table = learn_table(array)
+    table = Table.learn(array)
     coded = table.encode(array)
     back = table.decode(coded)
     for cell, code, new in zip(array.ravel(), coded.ravel(), np.ravel(back), strict=True):
@@ -186,22 +186,22 @@ def test_any_cells_and_back(rows):
 
 def test_numbers_in_arrays_stand_for_themselves():
     X = np.array([[0.0, 3.0], [np.nan, 7.0]])
-    table = learn_table(X, X)
-    assert table.is_plain and table.encode_numbers(X) is X
+    table = Table.learn(X, X)
+    assert table.is_plain and table.encode(X) is X
     assert_array_equal(table.fill(X, np.zeros((2, 2)), np.isnan(X)), [[0, 3], [0, 7]])
     assert Table.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
 
 
 def test_numbers_that_no_type_of_numpy_holds():
     array = np.array([[Fraction(1, 2), 2**70], [None, 0.5]], dtype=object)
-    table = learn_table(pd.DataFrame(array))
+    table = Table.learn(pd.DataFrame(array))
     coded = table.encode(pd.DataFrame(array))
     assert coded.dtype == np.float64
     assert_array_equal(coded, [[0.5, 2.0**70], [np.nan, 0.5]])
 
 
 def test_unseen_categories():
-    table = learn_table(pd.DataFrame({"city": ["Rome", "Oslo"], "n": [1, 2]}))
+    table = Table.learn(pd.DataFrame({"city": ["Rome", "Oslo"], "n": [1, 2]}))
     strange = pd.DataFrame({"city": ["Oslo", "Bonn"], "n": [2, 1]})
     with pytest.raises(ValueError, match=r"column 'city' has the value 'Bonn' in row 1.*'Oslo'"):
         table.encode(strange)
@@ -210,7 +210,7 @@ def test_unseen_categories():
 
 def test_the_remedy_for_numbers_as_texts_works():
     texts = pd.Series([*map(str, range(59)), "?"], name="age")
-    assert learn_table(pd.to_numeric(texts, errors="coerce").to_frame()).columns[0]
+    assert Table.learn(pd.to_numeric(texts, errors="coerce").to_frame()).columns[0]
 
 
 # In estimators.
@@ -287,7 +287,9 @@ def rows_of(table):
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
 def test_frames_of_all_libraries_have_the_same_answers(estimator, convert):
     frame = people()[["city", "kids", "member"]]
-    frame = frame.assign(city=frame["city"].mask(np.arange(60) % 11 == 3), wage=np.arange(60) / 7)
+    frame = frame.assign(
+        city=frame["city"].where(np.arange(60) % 11 != 3, None), wage=np.arange(60) / 7
+    )
     table = convert(frame)
     models = [clone(estimator).fit(X) for X in (frame, table)]
     verbs = ["score_samples", "transform", "predict", "predict_proba", "log_pseudo_likelihood"]
