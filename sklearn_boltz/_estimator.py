@@ -36,7 +36,6 @@ from sklearn_boltz.tables._cells import (
     columns_with_codes,
     first_of,
     foreign_coding,
-    has_dates,
     having,
     is_empty,
     is_whole,
@@ -44,16 +43,13 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_cells,
     shown,
-    unmasked,
     unusable_cell,
-    without_objects,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import OF_LEVELS, Need, kind_of, per_column
 from sklearn_boltz.tables._table import (
     Table,
-    check_form,
-    has_numbers_only,
+    opened,
     without_column,
 )
 
@@ -291,28 +287,25 @@ class BaseBoltzmann(
         `sample_weight` says. An error names the cell and the remedy.
         """
         self._check_library(X)
-        X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         if issparse(X):
             complete = COMPLETE_IF_SPARSE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         # Of an array of numbers, there is nothing to find out.
-        plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        if not plain:
-            with self._named():
-                check_form(X)
-        numbers_only = plain or has_numbers_only(X)
-        X = without_objects(X) if numbers_only and not plain else X
+        numbers_only = type(X) is np.ndarray and X.dtype.kind in "biuf"
+        if not numbers_only:
+            with named(self):
+                X, numbers_only = opened(X)
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
             )
             if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
                 checked = as_numbers(checked)
-            if not plain and (has_dates(X) or numbers_only and checked.dtype.kind not in "biuf"):
+            if numbers_only and checked.dtype.kind not in "biuf":
                 raise TypeError("The values of X must be numbers.")
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
-        with self._named():
+        with named(self):
             if reset:
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
                 batched = self._reads_batches
@@ -340,14 +333,6 @@ class BaseBoltzmann(
             raise ValueError(
                 f"{type(self).__name__}: {self._column(j)} has {what}{more}. {complete}"
             )
-
-    @contextmanager
-    def _named(self):
-        """Begin messages with the name of the class."""
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from error
 
     @contextmanager
     def _naming_cells(self, X, complete):
@@ -396,13 +381,6 @@ class BaseBoltzmann(
             )
         return list(input_features)
 
-    def _about_categories(self, columns):
-        """What to do about whole numbers in some columns that are categories.
-
-        None if a model takes no fractions, either: scaled amounts would be refused as well.
-        """
-        return None
-
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
         single = isinstance(features, (str, Integral))
@@ -435,7 +413,7 @@ class BaseBoltzmann(
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
         has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
-        if has_words and len(X.shape) == 2 and j < X.shape[1] and not has_numbers_only(X):
+        if has_words and len(X.shape) == 2 and j < X.shape[1] and not opened(X)[1]:
             return without_column(X, j)
         return X
 
@@ -646,7 +624,7 @@ class BaseBoltzmann(
             stacklevel=find_stack_level(),
         )
 
-    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True):
+    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.
 
         Parameters
@@ -663,6 +641,9 @@ class BaseBoltzmann(
         coded : bool
             Whether the values may have a coding that is to be recognised; False if others of the
             column were accepted in `fit`.
+        declare : callable, default=None
+            From numbers of columns, what to do if their whole numbers are categories; None for a
+            model that takes no fractions, either: scaled amounts would be refused as well.
         """
         if legal.all():
             return
@@ -676,13 +657,23 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(columns))
+            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
             f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
         )
+
+
+@contextmanager
+def named(estimator):
+    """Context that puts the name of an estimator in front of errors about a table."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
 
 
 def checked_weights(sample_weight, X):

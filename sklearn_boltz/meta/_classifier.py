@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -19,7 +19,6 @@ from sklearn_boltz.meta._coding import Coding, log_unseen
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
-    named,
     tell,
     why_not_joint,
     with_values,

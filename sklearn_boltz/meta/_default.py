@@ -1,6 +1,5 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -72,16 +72,6 @@ def checked_table(estimator, X, reset):
     if description is not None:
         raise ValueError(f"{type(estimator).__name__}: {description}")
     return X
-
-
-@contextmanager
-def named(estimator):
-    """Context that puts the name of an estimator in front of errors about a table."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
 
 
 def timed_fit(estimator, rows, weights):

@@ -9,13 +9,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     draws_of,
-    named,
     tell,
     timed_fit,
 )

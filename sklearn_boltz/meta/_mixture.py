@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error, validate_arguments
-from sklearn_boltz.meta._default import checked_table, named, tell, timed_fit
+from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error, validate_arguments
+from sklearn_boltz.meta._default import checked_table, tell, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel

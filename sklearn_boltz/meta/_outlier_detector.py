@@ -8,14 +8,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     draws_of,
-    named,
     tell,
     timed_fit,
 )

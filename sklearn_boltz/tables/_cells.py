@@ -161,11 +161,6 @@ def _columns_where(columns, of_object, of_float):
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def has_dates(X):
-    """Whether a frame has a column of differences of times, which NumPy takes for numbers."""
-    return any(getattr(dtype, "kind", "") == "m" for dtype in getattr(X, "dtypes", ()))
-
-
 def _where(cells, of_object, of_float=None):
     """The rows of a column for which a test is true: of each cell, or of floats at once."""
     if cells.dtype.kind == "f" and of_float is not None:
@@ -227,19 +222,6 @@ def as_dates(cells, unit):
     if cells.dtype.kind == "O":
         cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
     return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
-
-
-def without_objects(X):
-    """A table of numbers in a type of numbers, if it is a list or an array of objects."""
-    if not isinstance(X, (list, tuple, np.ndarray)) or (
-        isinstance(X, np.ndarray) and X.dtype.kind != "O"
-    ):
-        return X
-    try:
-        array = as_array(X)
-    except ValueError:  # rows of different lengths, which scikit-learn refuses
-        return X
-    return as_numbers(array) if array.dtype.kind == "O" and array.ndim == 2 else array
 
 
 def as_numbers(cells):

@@ -12,11 +12,13 @@ from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     also,
     as_array,
+    as_numbers,
     columns_of,
     dates_in,
     is_whole,
     missing_cells,
     unit_of_dates,
+    unmasked,
 )
 from sklearn_boltz.tables._column import (
     MOST_CODES,
@@ -414,19 +416,26 @@ def without_column(X, j):
     return with_columns(X, {j: np.full(len(X), None)})
 
 
-def has_numbers_only(X):
-    """Whether all columns hold numbers or truth values, by their types or one by one."""
+def opened(X):
+    """-> a table without a mask, and whether it holds numbers or truth values only.
+
+    These have a type of numbers then, if they were in a list or among objects. What is no table is
+    refused.
+    """
+    X = unmasked(X)
+    check_form(X)
     if is_frame(X):
-        return are_numbers(X)
+        return X, are_numbers(X)
     if issparse(X):
-        return True
+        return X, True
     try:
-        X = as_array(X)
+        array = as_array(X)
     except ValueError:  # rows of different lengths, which scikit-learn refuses
-        return True
-    if X.dtype.kind == "O" and X.ndim == 2:
-        return all(isinstance(cell, Real) or is_missing(cell) for cell in X.ravel().tolist())
-    return X.dtype.kind not in "UST" or X.ndim != 2
+        return X, True
+    if array.ndim == 2 and array.dtype.kind in "OUST":
+        numbers_only = array.dtype.kind == "O" and holds_numbers(array.ravel())
+        return as_numbers(array) if numbers_only else X, numbers_only
+    return array if isinstance(X, (list, tuple)) else X, True
 
 
 def holds_numbers(cells):

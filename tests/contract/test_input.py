@@ -329,8 +329,7 @@ def legal(estimator, table, **parameters):
             warnings.simplefilter("ignore", ConvergenceWarning)
             clone(estimator).set_params(**parameters).fit(table)
 
-    text = said(fit).replace(name_of(estimator), "SDCPRBM")
-    return text.replace("SDCPRBM: column 1 has a dict", "column 1 has a dict")
+    return said(fit).replace(name_of(estimator), "SDCPRBM")
 
 
 @each(ALL)
