@@ -118,7 +118,7 @@ def test_any_density_and_indicators(survey):
 
 def test_empty_columns_are_left_out_and_rows_may_be_empty():
     X = np.array([["a", None, "x"], ["b", None, "y"], [None, None, None]] * 10, dtype=object)
-    with pytest.warns(UserWarning, match="without an observed value: column 1"):
+    with pytest.warns(UserWarning, match="column 1 without an observed value is left out"):
         filled = BoltzmannImputer().fit_transform(X)
     assert filled.shape == (30, 2) and not pd.isna(filled).any()
 

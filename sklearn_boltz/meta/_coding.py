@@ -45,19 +45,7 @@ class Coding:
         name : str
             What messages call the estimator.
         """
-        missing = missing_cells(X)
-        empty = missing.all(axis=0)
-        kept = np.flatnonzero(~empty)
-        titles = [title for title, _ in columns_of(X)]
-        if not len(kept):
-            raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
-        if empty.any():
-            without = [titles[j] for j in np.flatnonzero(empty)]
-            warnings.warn(
-                f"{name}: {listed(without)} without an observed value "
-                f"{'is' if len(without) == 1 else 'are'} left out.",
-                stacklevel=find_stack_level(),
-            )
+        kept = observed_columns(X, missing_cells(X), name)
         X = some_columns(X, kept)
         table = Table.learn(X)
         table = table.with_bins(X, table.holds_numbers, weights, MAX_BINS)
@@ -96,6 +84,21 @@ class Coding:
     def log_unseen(self, X, codes):
         """ln p of the cells in each row with a value that `learn` did not see, 1 / (n + 1) each."""
         return log_unseen(some_columns(X, self.kept), codes, self.n_rows)
+
+
+def observed_columns(X, missing, name):
+    """The numbers of the columns with an observed cell; a warning names the others."""
+    empty = missing.all(axis=0)
+    if empty.all():
+        raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
+    without = [title for (title, _), is_empty in zip(columns_of(X), empty, strict=True) if is_empty]
+    if without:
+        warnings.warn(
+            f"{name}: {listed(without)} without an observed value "
+            f"{'is' if len(without) == 1 else 'are'} left out.",
+            stacklevel=find_stack_level(),
+        )
+    return np.flatnonzero(~empty)
 
 
 def log_unseen(X, codes, n_rows):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
@@ -185,19 +186,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
         missing = missing_cells(X)
-        self._kept = np.flatnonzero(~missing.all(axis=0))
-        if len(self._kept) < missing.shape[1]:
-            names = [name for name, _ in columns_of(X)]
-            empty = [names[j] for j in np.flatnonzero(missing.all(axis=0))]
-            if not len(self._kept):
-                raise ValueError(
-                    "BoltzmannImputer: all cells of the table are missing. Pass rows with observed "
-                    "cells."
-                )
-            warnings.warn(
-                f"BoltzmannImputer: left out, without an observed value: {', '.join(empty)}.",
-                stacklevel=find_stack_level(),
-            )
+        with named(self):
+            self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
