@@ -351,10 +351,8 @@ class BaseBoltzmann(
 
     def _kinds(self, X):
         """What the user says of each column, a Kind each; None if nothing."""
-        if isinstance(self.columns, str):
-            if self.columns == "auto":
-                return None
-            return [kind_of(self.columns, self._need.kinds)] * self.n_features_in_
+        if isinstance(self.columns, str) and self.columns == "auto":
+            return None
         return [kind_of(entry, self._need.kinds) for entry in self._entries()]
 
     def _column(self, j):

@@ -35,7 +35,7 @@ class Coding:
         self.table, self.kept, self.n_rows = table, kept, n_rows
 
     @classmethod
-    def learn(cls, X, weights, name="X"):
+    def learn(cls, X, weights, name):
         """Learn the columns of a table.
 
         Parameters

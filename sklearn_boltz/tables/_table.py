@@ -308,30 +308,23 @@ class Table:
         """
         if issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
             return X if self.is_plain else self._encode_numbers(X, unseen)
-        cells = [cells for _, cells in columns_of(X)]
-        if len(cells) != len(self.columns):  # which is told elsewhere
-            cells = cells[: len(self.columns)]
-        pairs = zip(self.columns, cells, strict=False)
+        # That columns are too few or too many is an error of scikit-learn.
         coded = _of_each(
-            (column.title, partial(column.encode, mine, unseen)) for column, mine in pairs
+            (column.title, partial(column.encode, cells, unseen))
+            for column, (_, cells) in zip(self.columns, columns_of(X), strict=False)
         )
         # Codes and flags are no reason for floats.
         return np.column_stack(coded) if coded else np.empty((len(X), 0))
 
     def _encode_numbers(self, X, unseen):
         """The same for an array of numbers, in which some columns have categories."""
-        coded = X = X.toarray() if issparse(X) else X
-        words = np.flatnonzero(self.is_word)
-        found = _of_each(
-            (self.columns[j].title, partial(self.columns[j].encode, X[:, j], unseen)) for j in words
-        )
-        for j, codes in zip(words, found, strict=True):
-            if coded is X:
-                kind = np.float64 if X.dtype.kind in "biu" else X.dtype
-                coded = X.astype(kind if np.isnan(codes).any() else X.dtype)
-            if np.isnan(codes).any() and coded.dtype.kind in "biu":
-                coded = coded.astype(np.float64)
-            coded[:, j] = codes
+        X, words = X.toarray() if issparse(X) else X, np.flatnonzero(self.is_word)
+        columns = [(self.columns[j], X[:, j]) for j in words]
+        tasks = [(column.title, partial(column.encode, cells, unseen)) for column, cells in columns]
+        codes = np.column_stack(_of_each(tasks))
+        has_gaps = X.dtype.kind in "biu" and np.isnan(codes).any()
+        coded = X.astype(np.float64 if has_gaps else X.dtype)
+        coded[:, words] = codes
         return coded
 
     def decode(self, codes, generator=None, given=()):
@@ -353,7 +346,9 @@ class Table:
             return frame_like(template, values, [column.categories for column in self.columns])
         if self.is_plain:
             return _cast(codes, self.dtype)
-        return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
+        if self.dtype is None:
+            return np.column_stack([column.astype(object) for column in values])
+        return _cast(np.column_stack([column.astype(float) for column in values]), self.dtype)
 
     def fill(self, X, codes, missing, generator=None, numbers=()):
         """A copy of a table in which the missing cells have values; all others are as they were.
@@ -568,18 +563,6 @@ def _dtype_of(X, numbers):
     """The type of an array of numbers as it was before it was checked."""
     dtype = getattr(X, "dtype", None)
     return dtype if getattr(dtype, "kind", "O") in "biuf" else numbers.dtype
-
-
-def _as_numbers(values, dtype):
-    """Columns of numbers, with None for a missing one, as an array."""
-    return _cast(np.column_stack([np.asarray(column, np.float64) for column in values]), dtype)
-
-
-def _object_array(values):
-    out = np.empty((len(values[0]), len(values)), dtype=object)
-    for j, column in enumerate(values):
-        out[:, j] = column
-    return out
 
 
 def _cast(values, dtype):
