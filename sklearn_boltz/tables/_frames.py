@@ -96,20 +96,26 @@ def with_columns(frame, cells, order=()):
     order : dict
         From such numbers to the values of a dictionary of PyArrow, in order.
     """
-    names, copy, order = names_of(frame), nw.from_native(frame).clone(), dict(order)
-    columns = []
-    for j, values in cells.items():
-        column = _column(frame[names[j]], values, order.get(j))
-        columns.append(nw.from_native(column, series_only=True).alias(names[j]))
-    return copy.with_columns(*columns).to_native()
+    names, order = names_of(frame), dict(order)
+    columns = {names[j]: _column(frame[names[j]], own, order.get(j)) for j, own in cells.items()}
+    return _with(frame, columns)
 
 
 def with_flags(frame, names, flags):
-    """The frame with more columns, of truth values."""
-    frame = nw.from_native(frame)
-    columns = zip(names, flags.T, strict=True)
-    new = [nw.new_series(name, flag, backend=frame.implementation) for name, flag in columns]
-    return frame.with_columns(*new).to_native()
+    """A copy of a frame with more columns, of truth values."""
+    like = frame[names_of(frame)[0]]
+    return _with(frame, {name: _new(like, flag) for name, flag in zip(names, flags.T, strict=True)})
+
+
+def _with(frame, columns):
+    """A copy of a frame with other or more columns, by their names."""
+    if dependencies.is_pandas_like_dataframe(frame):  # narwhals would drop names of levels
+        frame = frame.copy()
+        for name, column in columns.items():
+            frame[name] = column
+        return frame
+    new = [nw.from_native(column, series_only=True).alias(name) for name, column in columns.items()]
+    return nw.from_native(frame).with_columns(*new).to_native()
 
 
 def frame_like(template, cells, orders):
@@ -167,7 +173,9 @@ def _column_of_pandas(like, values, whole, has_gaps):
 
 
 def _new(like, values, dtype=None):
-    """A new column of polars or PyArrow."""
+    """A new column of polars or PyArrow; pandas takes an array for one."""
+    if dependencies.is_pandas_like_series(like):
+        return values
     if dependencies.is_polars_series(like):
         return type(like)(like.name, values, dtype, strict=dtype is not None)
     pyarrow = import_module("pyarrow")
