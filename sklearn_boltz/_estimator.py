@@ -47,11 +47,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import OF_LEVELS, Need, kind_of, per_column
-from sklearn_boltz.tables._table import (
-    Table,
-    opened,
-    without_column,
-)
+from sklearn_boltz.tables._table import Table, check_form, opened, without_column
 
 VERSION = version("sklearn_boltz")
 
@@ -295,6 +291,7 @@ class BaseBoltzmann(
         numbers_only = type(X) is np.ndarray and X.dtype.kind in "biuf"
         if not numbers_only:
             with named(self):
+                check_form(X)
                 X, numbers_only = opened(X)
         with self._naming_cells(X, complete):
             checked = validate_data(

@@ -24,12 +24,7 @@ from sklearn_boltz.meta._default import (
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
-from sklearn_boltz.tables._cells import (
-    also,
-    as_array,
-    columns_of,
-    missing_cells,
-)
+from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import is_missing, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 

@@ -5,11 +5,7 @@ import warnings
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._cells import (
-    columns_of,
-    listed,
-    missing_cells,
-)
+from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
 from sklearn_boltz.tables._frames import some_columns
 from sklearn_boltz.tables._table import Table
 

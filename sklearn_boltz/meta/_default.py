@@ -11,13 +11,7 @@ from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._cells import (
-    MOST_LEVELS,
-    as_array,
-    is_whole,
-    unmasked,
-    unusable_cell,
-)
+from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, unmasked, unusable_cell
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._table import Table, check_form
 

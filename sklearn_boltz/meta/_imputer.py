@@ -12,21 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import observed_columns
-from sklearn_boltz.meta._default import (
-    checked_table,
-    choose_density,
-    draws_of,
-    tell,
-    timed_fit,
-)
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
-from sklearn_boltz.tables._cells import (
-    MISSING_CODES,
-    columns_of,
-    looks_missing,
-    missing_cells,
-)
+from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,

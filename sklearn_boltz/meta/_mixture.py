@@ -23,12 +23,7 @@ from sklearn_boltz.meta._default import checked_table, tell, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._cells import (
-    MOST_LEVELS,
-    as_array,
-    is_whole,
-    missing_cells,
-)
+from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, missing_cells
 from sklearn_boltz.tables._frames import frame_like, is_frame, joined, some_rows
 from sklearn_boltz.tables._table import Table, without_column
 

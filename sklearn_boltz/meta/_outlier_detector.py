@@ -11,13 +11,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sklearn_boltz._estimator import checked_weights, named, unchanged_on_error
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import (
-    checked_table,
-    choose_density,
-    draws_of,
-    tell,
-    timed_fit,
-)
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._table import Table

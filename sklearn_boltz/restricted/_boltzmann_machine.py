@@ -83,13 +83,7 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.tables._batches import fresh, rows_of
-from sklearn_boltz.tables._cells import (
-    GREY_LEVELS,
-    N_NAMES,
-    as_array,
-    is_whole,
-    shown,
-)
+from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table

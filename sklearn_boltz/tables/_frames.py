@@ -186,9 +186,10 @@ def _dictionary(dtype, values, order):
     """A column of a dictionary of PyArrow, which begins with the values in `order`."""
     pyarrow = import_module("pyarrow")
     known = [value for value in values if value is not None]
-    place = {value: code for code, value in enumerate(dict.fromkeys([*order, *known]))}
+    known = dict.fromkeys([*([] if order is None else order), *known])
+    place = {value: code for code, value in enumerate(known)}
     codes = pyarrow.array(map(place.get, values), dtype.index_type)
-    words = pyarrow.array(list(place), dtype.value_type)
+    words = pyarrow.array(list(place)).cast(dtype.value_type)
     return pyarrow.chunked_array(
         [pyarrow.DictionaryArray.from_arrays(codes, words, ordered=dtype.ordered)]
     )

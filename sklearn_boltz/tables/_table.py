@@ -41,6 +41,7 @@ from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
 
 # Kinds of columns whose numbers stand for themselves in an array.
 PLAIN = ("auto", "plain")
+# Of a table that is looked at for no model.
 NO_NEED = Need()
 
 
@@ -414,11 +415,9 @@ def without_column(X, j):
 def opened(X):
     """-> a table without a mask, and whether it holds numbers or truth values only.
 
-    These have a type of numbers then, if they were in a list or among objects. What is no table is
-    refused.
+    These have a type of numbers then, if they were in a list or among objects.
     """
     X = unmasked(X)
-    check_form(X)
     if is_frame(X):
         return X, are_numbers(X)
     if issparse(X):
@@ -450,7 +449,7 @@ def _learned(X, frame, numbers, codes, kinds):
     for j, (title, cells) in enumerate(found):
         kind = kinds[j]
         if frame is None and numbers is not None and kind.is_open:
-            kind = Kind("plain")
+            kind = Kind("plain")  # numbers in an array stand for themselves
         if units[j] is None:
             order = None if frame is None else declared_order(frame[names[j]])
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))

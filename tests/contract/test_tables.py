@@ -119,6 +119,8 @@ def test_columns_of_pyarrow_and_back():
         "of several chunks": pa.chunked_array(
             [pa.array(chunk, pa.dictionary(pa.int16(), pa.string())) for chunk in ("yx", [None])]
         ),
+        "bits": pa.array([1, None, 0], pa.int32()).dictionary_encode(),
+        "levels of numbers": pa.array([9, 7, None], pa.int8()).dictionary_encode(),
         "counts": pa.array([1, None, 6], pa.uint8()),
         "share": pa.array([0.5, None, 0.25], pa.float32()),
         "nothing": pa.nulls(3),
@@ -126,19 +128,19 @@ def test_columns_of_pyarrow_and_back():
     table = Table.learn(frame)
     categories = [None if c.categories is None else c.categories.tolist() for c in table.columns]
     words = [[False, True], ["a", "b"], ["lo", "mid", "hi"], ["hi", "lo"], ["x", "y"]]
-    assert categories == [*words, [1, 6], None, None]
+    assert categories == [*words, None, [7, 9], [1, 6], None, None]
     coded = table.encode(frame)
     missing = np.array([[not cell.is_valid for cell in column] for column in frame.columns]).T
     assert_array_equal(np.isnan(coded), missing)
     assert table.decode(coded).schema == frame.schema
     assert table.decode(coded).to_pylist() == frame.to_pylist()
-    drawn, missing[:, 7] = table.decode(coded[:1])["levels"], False
+    drawn, missing[:, 9] = table.decode(coded[:1])["levels"], False
     assert drawn.unify_dictionaries().chunk(0).dictionary.to_pylist() == ["lo", "mid", "hi"]
     filled = table.fill(frame, np.nan_to_num(coded), missing)
     assert filled.schema == frame.schema
-    assert [column.null_count for column in filled.columns] == [0] * 7 + [3]
+    assert [column.null_count for column in filled.columns] == [0] * 9 + [3]
     assert filled["levels"].to_pylist() == ["lo", "hi", "lo"]
-    fractions = table.fill(frame, np.zeros((3, 8)), missing, numbers={5: np.full(3, 2.5)})
+    fractions = table.fill(frame, np.zeros((3, 10)), missing, numbers={7: np.full(3, 2.5)})
     assert fractions["counts"].to_pylist() == [1, 2.5, 6]
     assert pickle.loads(pickle.dumps(table)).decode(coded).to_pylist() == frame.to_pylist()
 
