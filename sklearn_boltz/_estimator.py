@@ -15,7 +15,6 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -28,7 +27,6 @@ from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
     N_NAMES,
     also,
@@ -38,37 +36,18 @@ from sklearn_boltz.tables._cells import (
     columns_with_codes,
     first_of,
     foreign_coding,
-    has_dates,
     having,
     is_empty,
-    is_frame,
     is_whole,
     listed,
     looks_missing,
     missing_cells,
     shown,
-    unmasked,
     unusable_cell,
-    without_objects,
 )
-from sklearn_boltz.tables._column import are_bits
-from sklearn_boltz.tables._kinds import (
-    NAMES,
-    OF_LEVELS,
-    OF_NUMBERS,
-    Kind,
-    grouped,
-    kind_of,
-    per_column,
-)
-from sklearn_boltz.tables._table import (
-    Table,
-    amounts,
-    check_form,
-    has_numbers_only,
-    learn_table,
-    without_column,
-)
+from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._kinds import OF_LEVELS, Kind, Need, grouped, kind_of, per_column
+from sklearn_boltz.tables._table import Table, check_form, opened, without_column
 
 VERSION = version("sklearn_boltz")
 
@@ -84,8 +63,6 @@ LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
 )
-# Kinds of columns whose cells may be used as they are.
-_OPEN = ("auto", "plain")
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
     "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
@@ -301,14 +278,8 @@ class BaseBoltzmann(
 
     # Tables.
 
-    # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
-    _takes_codes = False
-    # Whether a table of -1 and 1 stands for itself.
-    _takes_signs = False
-    # Whether numbers that are no codes are put into bins.
-    _bins_numbers = False
-    # The kinds of numbers that have normal scores beside the codes instead.
-    _scored_kinds = ()
+    # What the model takes.
+    _need = Need()
     # Whether rows come in batches: these hold numbers, as the model takes them, or the codes of a
     # table that is known.
     _reads_batches = _reads_codes = False
@@ -322,33 +293,35 @@ class BaseBoltzmann(
         if self._reads_codes:
             return check_array(X, ensure_all_finite="allow-nan", **options)
         self._check_library(X)
-        X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         if issparse(X):
             complete = COMPLETE_IF_SPARSE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         # Of an array of numbers, there is nothing to find out.
-        plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        if not plain:
-            with self._named():
+        numbers_only = type(X) is np.ndarray and X.dtype.kind in "biuf"
+        if not numbers_only:
+            with named(self):
                 check_form(X)
-        numbers_only = plain or has_numbers_only(X)
-        X = without_objects(X) if numbers_only and not plain else X
+                X, numbers_only = opened(X)
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
             )
             if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
                 checked = as_numbers(checked)
-            if not plain and (has_dates(X) or numbers_only and checked.dtype.kind not in "biuf"):
+            if numbers_only and checked.dtype.kind not in "biuf":
                 raise TypeError("The values of X must be numbers.")
-        with self._named():
+        weights = sample_weight
+        of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
+        if weights is not None and not of_cells:
+            weights = checked_weights(weights, X)
+        with named(self):
             if reset:
-                numbers = checked if numbers_only else None
-                self._table = self._learned(X, numbers, sample_weight)
+                numbers, kinds = checked if numbers_only else None, self._kinds(X)
+                batched = self._reads_batches
+                self._table = Table.learn(X, numbers, self._need, kinds, weights, batched)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            encode = table.encode_numbers if numbers_only else table.encode
-            coded = encode(checked, self.unseen)
+            coded = table.encode(checked, self.unseen)
         if self.unseen != "error" and not allow_nan:
             self._check_known(X, dense(coded), complete)
         if not numbers_only:
@@ -372,14 +345,6 @@ class BaseBoltzmann(
             )
 
     @contextmanager
-    def _named(self):
-        """Begin messages with the name of the class."""
-        try:
-            yield
-        except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from error
-
-    @contextmanager
     def _naming_cells(self, X, complete):
         """Name the cell that is to blame if scikit-learn's checks refuse a table."""
         try:
@@ -390,57 +355,14 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _learned(self, X, numbers, sample_weight):
-        """The columns of the training table, of which `numbers` are the same if it has no words."""
-        told = self._kinds(X)
-        names = np.array([kind.name for kind in told or [Kind()] * self.n_features_in_])
-        # Numbers in an array stand for themselves.
-        if told and numbers is not None and not is_frame(X) and np.isin(names, _OPEN).all():
-            told = None
-        if self._reads_batches:
-            if numbers is None:
-                raise ValueError(
-                    "the first batch holds numbers only, and this one does not. Pass data frames, "
-                    "or begin with a batch that has strings."
-                )
-            if not any(kind.levels for kind in told or ()):
-                return Table.of_numbers(numbers, X)
-        options = {"codes": self._takes_codes, "signs": self._takes_signs}
-        table = learn_table(X, numbers, kinds=told, **options)
-        binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
-        if self._bins_numbers and is_open.any() and not (issparse(X) or self._reads_batches):
-            binned |= is_open & amounts(table, X)
-        if not binned.any():
-            return table
-        weights = sample_weight
-        of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
-        if weights is not None and not of_cells:
-            weights = checked_weights(weights, X)
-        scored = binned & np.isin(names, self._scored_kinds)
-        return table.with_bins(X, binned, weights, self._most_bins(table, binned), scored)
-
     def _stands_for_itself(self, X):
         """Whether a batch holds codes or listed values, so that no other one has to be seen."""
-        with self._named():
+        with named(self):
             check_form(X)
+            X, numbers_only = opened(X)
         validate_data(self, X, reset=True, skip_check_array=True)
-        told = self._kinds(X) or [Kind()] * self.n_features_in_
-        if not has_numbers_only(X) or any(k.name not in _OPEN and not k.levels for k in told):
-            return False
-        if issparse(X):
-            return True
-        if is_frame(X):
-            return all(cells.dtype.kind in "biuf" and are_bits(cells) for _, cells in columns_of(X))
-        is_open = [kind.name == "auto" for kind in told]
-        table = Table.of_numbers(np.asarray(X), X)
-        return not (self._bins_numbers and (is_open & amounts(table, X)).any())
-
-    def _most_bins(self, table, binned):
-        """Bins of a column at most."""
-        return MOST
-
-    # The kinds of columns that the parameter `columns` may name.
-    _names_of_kinds = NAMES
+        kinds = self._kinds(X) or [Kind()] * self.n_features_in_
+        return numbers_only and Table.stands_for_itself(X, self._need, kinds)
 
     def _entries(self):
         """What the parameter `columns` says of each column."""
@@ -448,11 +370,9 @@ class BaseBoltzmann(
 
     def _kinds(self, X):
         """What the user says of each column, a Kind each; None if nothing."""
-        if isinstance(self.columns, str):
-            if self.columns == "auto":
-                return None
-            return [kind_of(self.columns, self._names_of_kinds)] * self.n_features_in_
-        return [kind_of(entry, self._names_of_kinds) for entry in self._entries()]
+        if isinstance(self.columns, str) and self.columns == "auto":
+            return None
+        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
 
     def _column(self, j):
         """How error messages name column j."""
@@ -477,13 +397,6 @@ class BaseBoltzmann(
                 f"({self.n_features_in_}), got {len(input_features)}"
             )
         return list(input_features)
-
-    def _about_categories(self, columns):
-        """What to do about whole numbers in some columns that are categories.
-
-        None if a model takes no fractions, either: scaled amounts would be refused as well.
-        """
-        return None
 
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
@@ -517,7 +430,7 @@ class BaseBoltzmann(
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
         has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
-        if has_words and len(X.shape) == 2 and j < X.shape[1] and not has_numbers_only(X):
+        if has_words and len(X.shape) == 2 and j < X.shape[1] and not opened(X)[1]:
             return without_column(X, j)
         return X
 
@@ -548,7 +461,7 @@ class BaseBoltzmann(
 
     def _mean_numbers(self, X, rows, j):
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        some = _safe_indexing(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
+        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
         means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
         return means
@@ -736,7 +649,7 @@ class BaseBoltzmann(
             stacklevel=find_stack_level(),
         )
 
-    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True):
+    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.
 
         Parameters
@@ -753,6 +666,9 @@ class BaseBoltzmann(
         coded : bool
             Whether the values may have a coding that is to be recognised; False if others of the
             column were accepted in `fit`.
+        declare : callable, default=None
+            From numbers of columns, what to do if their whole numbers are categories; None for a
+            model that takes no fractions, either: scaled amounts would be refused as well.
         """
         if legal.all():
             return
@@ -766,13 +682,23 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(columns))
+            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
             f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
         )
+
+
+@contextmanager
+def named(estimator):
+    """Context that puts the name of an estimator in front of errors about a table."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
 
 
 def checked_weights(sample_weight, X):

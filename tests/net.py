@@ -175,7 +175,7 @@ def _flatten(name, value, flat):
     elif isinstance(value, (list, tuple)):
         for key, part in enumerate(value):
             _flatten(f"{name}[{key}]", part, flat)
-    elif hasattr(value, "columns"):
+    elif hasattr(value, "columns") and hasattr(value, "shape"):  # a data frame
         _flatten(name, {column: np.asarray(value[column]) for column in value.columns}, flat)
     elif isinstance(value, (np.ndarray, np.generic, int, float, str, bool, type(None))):
         flat[name] = np.asarray(value)

@@ -320,9 +320,9 @@ from sklearn_boltz.tables._batches import (
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._counts import ColumnCounts, Counts
-from sklearn_boltz.tables._headers import Header
+from sklearn_boltz.tables._frames import Header
 from sklearn_boltz.tables._scores import NormalScores
-from sklearn_boltz.tables._table import Table, has_numbers_only, learn_table
+from sklearn_boltz.tables._table import Table, opened
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (

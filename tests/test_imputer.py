@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -66,16 +67,17 @@ def test_words_are_filled_by_words(survey, how):
     assert share_right(filled, frame, hidden) > 0.9
 
 
-def test_polars_and_arrays_of_objects(survey):
+def test_other_frames_and_arrays_of_objects(survey):
     frame, hidden = survey
     gaps = with_gaps(frame, hidden)[["city", "tongue"]]
-    pandas, array, polars = (
-        BoltzmannImputer(random_state=0).fit_transform(rows)
-        for rows in (gaps, gaps.to_numpy(), pl.from_pandas(gaps))
+    pandas, array, polars, arrow = (
+        BoltzmannImputer(random_state=0, add_indicator=True).fit_transform(rows)
+        for rows in (gaps, gaps.to_numpy(), pl.from_pandas(gaps), pa.Table.from_pandas(gaps))
     )
-    assert isinstance(polars, pl.DataFrame)
+    assert isinstance(polars, pl.DataFrame) and isinstance(arrow, pa.Table)
     assert_array_equal(array, pandas.to_numpy())
     assert_array_equal(polars.to_numpy(), pandas.to_numpy())
+    assert arrow.to_pylist() == polars.to_dicts()
 
 
 def test_draws_differ_by_seed_and_repeat(survey):
@@ -116,7 +118,7 @@ def test_any_density_and_indicators(survey):
 
 def test_empty_columns_are_left_out_and_rows_may_be_empty():
     X = np.array([["a", None, "x"], ["b", None, "y"], [None, None, None]] * 10, dtype=object)
-    with pytest.warns(UserWarning, match="without an observed value: column 1"):
+    with pytest.warns(UserWarning, match="column 1 without an observed value is left out"):
         filled = BoltzmannImputer().fit_transform(X)
     assert filled.shape == (30, 2) and not pd.isna(filled).any()
 

@@ -42,7 +42,7 @@ SCORED = [
 class Location(FVBMPseudoLikelihood):
     """A network whose numbers have normal scores."""
 
-    _scored_kinds = ("number", "auto")
+    _need = FVBMPseudoLikelihood._need._replace(scored=("number", "auto"))
 
 
 def learnt(name):
@@ -674,7 +674,7 @@ def test_dates():
 
 def test_sparse_networks_have_scores_but_no_terms_with_them():
     class Sparse(SparseFVBM):
-        _scored_kinds = ("number", "auto")
+        _need = SparseFVBM._need._replace(scored=("number", "auto"))
 
     X = wages(100)
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()

@@ -330,7 +330,7 @@ def test_numbers_of_values_as_an_array():
 
 def test_coding_of_a_table(animals):
     _, gaps, _ = animals
-    coding = Coding.learn(gaps, np.ones(len(gaps)))
+    coding = Coding.learn(gaps, np.ones(len(gaps)), "it")
     codes = coding.encode(gaps)
     assert_array_equal(np.isnan(codes), gaps.isna().to_numpy())
     assert_array_equal(coding.n_values, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
@@ -188,18 +189,18 @@ def test_tables_of_any_kind_and_pickles(estimator, animals):
     gaps, y = gaps[:100], y[:100]
     if isinstance(estimator, BoltzmannMixture):
         gaps = gaps.drop(columns="weight")
-    frame = pl.from_pandas(gaps)
     objects = gaps.astype(object).where(gaps.notna(), None).to_numpy()
+    tables = pl.from_pandas(gaps), pa.Table.from_pandas(gaps, preserve_index=False), objects
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        expected, *others = (clone(estimator).fit(rows, y) for rows in (gaps, frame, objects))
+        expected, *others = (clone(estimator).fit(rows, y) for rows in (gaps, *tables))
     scores = expected.score_samples(gaps)
-    for model, rows in zip(others, (frame, objects), strict=True):
+    for model, rows in zip(others, tables, strict=True):
         assert_allclose(model.score_samples(rows), scores, atol=1e-6)
         if isinstance(model, BoltzmannClassifier):
             p = expected.predict_proba(gaps)
             assert_allclose(model.predict_proba(rows), p, atol=1e-6)
-    for model in (expected, others[0]):
+    for model in (expected, *others[:2]):
         assert model.feature_names_in_.tolist() == list(gaps.columns)
     again = pickle.loads(pickle.dumps(expected))
     assert_array_equal(again.score_samples(gaps), scores)

@@ -21,10 +21,10 @@ from private import (
     SHAPE_RATE,
     Layout,
     Stream,
+    Table,
     exact_log_partition,
     kinds_of,
     learn_layout,
-    learn_table,
     published,
     with_published,
 )
@@ -98,7 +98,7 @@ def test_rows_of_the_table_and_of_the_model(kinds, seed):
         else:
             columns[f"c{j}"] = (40 * rng.random(n) - 3) if spec is Gaussian else rng.random(n)
     frame, specs = pd.DataFrame(columns), [KINDS[kind][0] for kind in kinds]
-    table = learn_table(frame, kinds=kinds_of(specs, specs, frame))
+    table = Table.learn(frame, kinds=kinds_of(specs, specs, frame))
     codes = np.asarray(table.encode(frame), float)
     layout = learn_layout(specs, table, codes, str)
     holes = rng.random(codes.shape) < 0.2

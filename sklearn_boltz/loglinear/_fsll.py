@@ -36,7 +36,7 @@ from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
 from sklearn_boltz.tables._counts import encoded
-from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
 # Binary columns that have as many joint states as tables of numbers in bins are to have.
@@ -214,7 +214,7 @@ class FSLLDensity(BaseBoltzmann):
     -2.08
     """
 
-    _takes_codes = _bins_numbers = True
+    _need = Need(codes=True, bins=True, n_bits=BITS)
     _parameter_constraints = {
         "columns": [StrOptions(set(NAMES)), list, dict, tuple, range],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -404,11 +404,6 @@ class FSLLDensity(BaseBoltzmann):
             return Counts(dtype, n_values, *informative(rows, weights))
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
-
-    def _most_bins(self, table, binned):
-        """So many that the joint states are about as many as those of BITS bits."""
-        others = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
-        return int(max(2, 2 ** (max(BITS - others, 0) / binned.sum())))
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""

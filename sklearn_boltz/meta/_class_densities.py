@@ -4,10 +4,10 @@ from inspect import signature
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.utils import _safe_indexing
 
 from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._frames import some_rows
 
 # Number of transitions of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200
@@ -94,7 +94,7 @@ class DensityOfEachClass:
     def fit(self, rows, y, weights, n_jobs):
         """Fit the densities to rows and their classes; -> seconds of each. Weights may be None."""
         tasks = [
-            (self.density, _safe_indexing(rows, some), None if weights is None else weights[some])
+            (self.density, some_rows(rows, some), None if weights is None else weights[some])
             for some in (np.flatnonzero(y == c) for c in range(y.max() + 1))
         ]
         self.fitted, seconds = map(list, zip(*in_parallel(timed_fit, tasks, n_jobs), strict=True))

@@ -6,12 +6,12 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -19,13 +19,13 @@ from sklearn_boltz.meta._coding import Coding, log_unseen
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
-    named,
     tell,
     why_not_joint,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
-from sklearn_boltz.tables._cells import also, as_array, columns_of, is_missing, missing_cells
+from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
+from sklearn_boltz.tables._frames import is_missing, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -239,7 +239,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             kept = np.flatnonzero(weights)
-            X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
+            X, y, weights = some_rows(X, kept), y[kept], weights[kept]
         self.classes_, y = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             self._refuse_single_class(labels)
@@ -474,4 +474,4 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
 def _some(which, rows, y, weights):
     """The rows for which a mask is true, with classes and weights."""
     places = np.flatnonzero(which)
-    return _safe_indexing(rows, places), y[places], None if weights is None else weights[places]
+    return some_rows(rows, places), y[places], None if weights is None else weights[places]

@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._cells import columns_of, is_frame, listed, missing_cells
-from sklearn_boltz.tables._table import learn_table, ordered_columns, ordered_numbers
+from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
+from sklearn_boltz.tables._frames import some_columns
+from sklearn_boltz.tables._table import Table
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
@@ -30,7 +31,7 @@ class Coding:
         self.table, self.kept, self.n_rows = table, kept, n_rows
 
     @classmethod
-    def learn(cls, X, weights, name="X"):
+    def learn(cls, X, weights, name):
         """Learn the columns of a table.
 
         Parameters
@@ -40,23 +41,11 @@ class Coding:
         name : str
             What messages call the estimator.
         """
-        missing = missing_cells(X)
-        empty = missing.all(axis=0)
-        kept = np.flatnonzero(~empty)
-        titles = [title for title, _ in columns_of(X)]
-        if not len(kept):
-            raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
-        if empty.any():
-            without = [titles[j] for j in np.flatnonzero(empty)]
-            warnings.warn(
-                f"{name}: {listed(without)} without an observed value "
-                f"{'is' if len(without) == 1 else 'are'} left out.",
-                stacklevel=find_stack_level(),
-            )
+        kept = observed_columns(X, missing_cells(X), name)
         X = some_columns(X, kept)
-        table = learn_table(X)
-        are_numbers = ordered_numbers(table)
-        return cls(table.with_bins(X, are_numbers, weights, MAX_BINS), kept, float(weights.sum()))
+        table = Table.learn(X)
+        table = table.with_bins(X, table.holds_numbers, weights, MAX_BINS)
+        return cls(table, kept, float(weights.sum()))
 
     @property
     def n_values(self):
@@ -66,7 +55,7 @@ class Coding:
     @property
     def ordered(self):
         """Which columns have ordered values."""
-        return ordered_columns(self.table)
+        return self.table.is_ordered
 
     def encode(self, X):
         """The codes of a table; NaN for cells with missing or unseen values."""
@@ -93,6 +82,21 @@ class Coding:
         return log_unseen(self.table, some_columns(X, self.kept), codes, self.n_rows)
 
 
+def observed_columns(X, missing, name):
+    """The numbers of the columns with an observed cell; a warning names the others."""
+    empty = missing.all(axis=0)
+    if empty.all():
+        raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
+    without = [title for (title, _), is_empty in zip(columns_of(X), empty, strict=True) if is_empty]
+    if without:
+        warnings.warn(
+            f"{name}: {listed(without)} without an observed value "
+            f"{'is' if len(without) == 1 else 'are'} left out.",
+            stacklevel=find_stack_level(),
+        )
+    return np.flatnonzero(~empty)
+
+
 def log_unseen(table, X, codes, n_rows):
     """What unseen values, which are missing in its codes, add to ln p of each row.
 
@@ -102,10 +106,3 @@ def log_unseen(table, X, codes, n_rows):
     n_unseen = (observed & ~seen).sum(axis=1)
     n_seen = (observed & seen & table.is_word & ~table.is_binned).sum(axis=1)
     return n_seen * np.log(n_rows) - (n_seen + n_unseen) * np.log(n_rows + 1)
-
-
-def some_columns(X, kept):
-    """Some columns of a table."""
-    if len(kept) == X.shape[1]:
-        return X
-    return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]

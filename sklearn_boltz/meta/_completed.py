@@ -4,9 +4,9 @@ from numbers import Real
 from zlib import crc32
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from sklearn_boltz.tables._cells import columns_of, missing_cells
+from sklearn_boltz.tables._frames import some_rows
 
 # Number of completions of a row with missing cells.
 N_DRAWS = 10
@@ -37,7 +37,7 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
     gaps = missing.any(axis=1) if hasattr(density, "impute") else np.zeros(len(rows), dtype=bool)
     places = np.flatnonzero(~gaps)
     if len(places):
-        part = _safe_indexing(rows, places)
+        part = some_rows(rows, places)
         result[places] = _log_weights(density, part)
         if rest is not None:
             result[places] += rest(places, part)
@@ -50,7 +50,7 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
     repeated = np.repeat(np.flatnonzero(gaps)[first], N_DRAWS)
     completions = [
         density.impute(
-            _safe_indexing(rows, some),
+            some_rows(rows, some),
             how="sample",
             random_state=crc32(content.encode(), seed) % 2**31,
             **options,

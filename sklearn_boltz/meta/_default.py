@@ -1,7 +1,5 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-import sys
-from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
@@ -9,18 +7,13 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._cells import (
-    MOST_LEVELS,
-    as_array,
-    is_frame,
-    is_whole,
-    unmasked,
-    unusable_cell,
-)
-from sklearn_boltz.tables._table import check_form, learn_table
+from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, unmasked, unusable_cell
+from sklearn_boltz.tables._frames import is_frame
+from sklearn_boltz.tables._table import Table, check_form
 
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
@@ -75,16 +68,6 @@ def checked_table(estimator, X, reset):
     return X
 
 
-@contextmanager
-def named(estimator):
-    """Context that puts the name of an estimator in front of errors about a table."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
-
-
 def timed_fit(estimator, rows, weights):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None."""
     start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
@@ -96,13 +79,6 @@ def tell(estimator, stage, figures):
     if estimator.verbose:
         shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
         print(f"[{type(estimator).__name__}] {stage}: {shown}")
-
-
-def joined(tables):
-    """Tables of one kind as one, one after the other."""
-    if not is_frame(tables[0]):
-        return np.concatenate(tables)
-    return sys.modules[type(tables[0]).__module__.partition(".")[0]].concat(tables)
 
 
 def choose_density(n_values, ordered, n_rows, alpha, **options):
@@ -232,7 +208,7 @@ def _need_of_codes(X):
 
 def _numbers_of_values(X, probabilities):
     """-> the encoder of a table, its codes, and the number of values of each column."""
-    table = learn_table(X)
+    table = Table.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero([column.categories is None for column in table.columns]):
         n_values[j] = _n_codes(codes[:, j].astype(np.float64), probabilities)

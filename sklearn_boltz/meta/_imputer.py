@@ -5,33 +5,27 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
+from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.meta._coding import some_columns
-from sklearn_boltz.meta._default import (
-    checked_table,
-    choose_density,
-    draws_of,
-    joined,
-    named,
-    tell,
-    timed_fit,
-)
+from sklearn_boltz.meta._coding import observed_columns
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
-from sklearn_boltz.tables._cells import (
-    MISSING_CODES,
-    columns_of,
+from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
+from sklearn_boltz.tables._frames import (
     is_frame,
-    looks_missing,
-    missing_cells,
+    joined,
+    some_columns,
+    some_rows,
+    with_columns,
+    with_flags,
 )
-from sklearn_boltz.tables._kinds import Kind
-from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
+from sklearn_boltz.tables._kinds import Kind, Need
+from sklearn_boltz.tables._table import Table
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
@@ -182,27 +176,15 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
         missing = missing_cells(X)
-        self._kept = np.flatnonzero(~missing.all(axis=0))
-        if len(self._kept) < missing.shape[1]:
-            names = [name for name, _ in columns_of(X)]
-            empty = [names[j] for j in np.flatnonzero(missing.all(axis=0))]
-            if not len(self._kept):
-                raise ValueError(
-                    "BoltzmannImputer: all cells of the table are missing. Pass rows with observed "
-                    "cells."
-                )
-            warnings.warn(
-                f"BoltzmannImputer: left out, without an observed value: {', '.join(empty)}.",
-                stacklevel=find_stack_level(),
-            )
+        with named(self):
+            self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
             self._table = None
             if self.estimator is None:
-                table = learn_table(X, kinds=_kinds(X))
                 weights = checked_weights(sample_weight, X)
-                self._table = table.with_bins(X, amounts(table, X), weights)
+                self._table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -237,13 +219,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         if not is_frame(filled):
             return np.hstack([filled, flags.astype(filled.dtype)])
         names = self.get_feature_names_out()[len(self._kept) :]
-        for name, flag in zip(names, flags.T, strict=True):
-            column = type(filled[filled.columns[0]])
-            if hasattr(filled, "with_columns"):
-                filled = filled.with_columns(column(name, flag))
-            else:
-                filled[name] = flag
-        return filled
+        return with_flags(filled, names, flags)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns of the result.
@@ -285,12 +261,13 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
-        ordered = ordered_columns(self._table)
-        return choose_density(n_values, ordered, len(codes), ALPHA, **draws_of(codes))
+        return choose_density(
+            n_values, self._table.is_ordered, len(codes), ALPHA, **draws_of(codes)
+        )
 
     def _filled(self, X, missing):
         if not missing.any():
-            return X.copy() if hasattr(X, "copy") else X.clone()
+            return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._table is None:
             return self._in_blocks(_impute, X, self.how)
         with named(self):
@@ -324,7 +301,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         generator = check_random_state(self.random_state)
         blocks = row_blocks(len(rows), BLOCK_ROWS)
         tasks = [
-            (self.estimator_, _safe_indexing(rows, block), generator.randint(2**31), *options)
+            (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)
             for block in blocks
         ]
         return joined(in_parallel(fill, tasks, self.n_jobs))
@@ -339,7 +316,7 @@ def _cell_probabilities(network, codes, seed):
 
 
 def _kinds(X):
-    """As of `learn_table`: which columns of numbers are certainly no real ones.
+    """As of `Table.learn`: which columns of numbers are certainly no real ones.
 
     A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
     there is a warning; or a level.

@@ -13,7 +13,7 @@ from sklearn.base import (
     is_outlier_detector,
     is_regressor,
 )
-from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,15 +21,17 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sklearn_boltz._estimator import (
     Documented,
     checked_weights,
+    named,
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz.meta._default import checked_table, joined, named, tell, timed_fit
+from sklearn_boltz.meta._default import checked_table, tell, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
-from sklearn_boltz.tables._table import learn_table, without_column
+from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, missing_cells
+from sklearn_boltz.tables._frames import frame_like, is_frame, joined, some_rows
+from sklearn_boltz.tables._table import Table, without_column
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -226,14 +228,14 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             kept = np.flatnonzero(weights)
-            X, weights = _safe_indexing(X, kept), weights[kept]
+            X, weights = some_rows(X, kept), weights[kept]
         with named(self):
-            self._table = learn_table(X)
+            self._table = Table.learn(X)
         generator = check_random_state(self.random_state)
         rest, held = np.arange(len(X)), None
         if given is None:
             rest, held = self._divided(X, generator)
-        rows, counts = _safe_indexing(X, rest), None if sample_weight is None else weights[rest]
+        rows, counts = some_rows(X, rest), None if sample_weight is None else weights[rest]
         tasks = [(_seeded(part, generator), rows, counts) for _, part in self.estimators]
         parts, seconds = zip(*in_parallel(timed_fit, tasks, self.n_jobs), strict=True)
         names = [name for name, _ in self.estimators]
@@ -242,7 +244,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         self.named_estimators_ = Bunch(**dict(zip(names, parts, strict=True)))
         self.weights_ = given
         if given is None:
-            rows = _safe_indexing(X, held)
+            rows = some_rows(X, held)
             log_p = np.column_stack([part.score_samples(rows) for part in parts])
             self.weights_ = likeliest_weights(log_p, weights[held])
             means = np.average(log_p, axis=0, weights=weights[held])
@@ -597,7 +599,9 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
                 )
             cells[place] = value
         if template is not None:
-            return type(template)({name: [cell] for name, cell in zip(names, cells, strict=True)})
+            cells = [np.array([cell], dtype=object) for cell in cells]
+            orders = [column.categories for column in self._table.columns]
+            return frame_like(template, cells, orders)
         return as_array([cells])
 
     def _names(self):
@@ -715,5 +719,5 @@ def _options(method, generator):
 
 def _taken(tables, places):
     """Rows of tables of one kind, by their places in all of them one after the other."""
-    rows = _safe_indexing(joined(tables), places)
+    rows = some_rows(joined(tables), places)
     return rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows

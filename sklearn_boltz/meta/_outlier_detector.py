@@ -4,26 +4,20 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import Documented, checked_weights, unchanged_on_error
-from sklearn_boltz.meta._coding import Coding, some_columns
+from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
+from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import (
-    checked_table,
-    choose_density,
-    draws_of,
-    named,
-    tell,
-    timed_fit,
-)
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._cells import is_frame, missing_cells
-from sklearn_boltz.tables._table import learn_table
+from sklearn_boltz.tables._cells import missing_cells
+from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
+from sklearn_boltz.tables._table import Table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
 # and decreases by .08 on ALARM.
@@ -194,7 +188,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         weights = checked_weights(sample_weight, X)
         counted, whole = weights > 0, X
         if not counted.all():
-            X, weights = _safe_indexing(X, np.flatnonzero(counted)), weights[counted]
+            X, weights = some_rows(X, np.flatnonzero(counted)), weights[counted]
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
         density, rows = self._unfitted(X, weights)
@@ -209,7 +203,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         self.estimator_, self._mean, scores, seconds = first
         self._n_rows = float(weights.sum())
         self._table = table_of(self.estimator_) if self._coding is None else self._coding.table
-        self._table = learn_table(X) if self._table is None else self._table
+        self._table = Table.learn(X) if self._table is None else self._table
         tell(self, "density of all rows", {"seconds": seconds, "rows": len(scores)})
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
             scores[held] = found[2]
@@ -222,7 +216,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         self.held_out_scores_ = np.empty(len(counted))
         self.held_out_scores_[counted] = scores
         if not counted.all():  # rows without weight are new
-            others = _safe_indexing(whole, np.flatnonzero(~counted))
+            others = some_rows(whole, np.flatnonzero(~counted))
             self.held_out_scores_[~counted] = self.score_samples(others)
         return self
 
@@ -379,7 +373,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             return completed_log_weights(density, rows, self._seed)
 
         def rest(places, codes):
-            return coding.log_density(_safe_indexing(X, places), codes)
+            return coding.log_density(some_rows(X, places), codes)
 
         result = completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS)
         return result + coding.log_unseen(X, rows)
@@ -388,7 +382,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         """The weights of the rows without each fold, and the places of the fold."""
         if self._coding is None:
             with named(self):
-                rows = learn_table(X).encode(X, "missing")
+                rows = Table.learn(X).encode(X, "missing")
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))
@@ -399,7 +393,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         kept = np.flatnonzero(weights)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
-            density, _safe_indexing(rows, kept), weights[kept] if is_weighted else None
+            density, some_rows(rows, kept), weights[kept] if is_weighted else None
         )
         # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(fitted, X, rows)

@@ -1,10 +1,10 @@
 """How surprising each cell of a row is, given its other cells."""
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from sklearn_boltz._estimator import BaseBoltzmann
 from sklearn_boltz.tables._cells import columns_of
+from sklearn_boltz.tables._frames import some_rows
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300
@@ -35,7 +35,7 @@ def surprises(density, rows, X, table):
         known = np.flatnonzero(~np.isnan(own))
         if not len(known):
             continue
-        p = density.predict_column_proba(_safe_indexing(rows, known), j)
+        p = density.predict_column_proba(some_rows(rows, known), j)
         found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
         if bins is not None:
             found[known, j] += _thinness(bins, numbers[known], own[known])

@@ -186,8 +186,8 @@ class MaximumEntropy(Network):
     0.6
     """
 
-    _bins_numbers = False  # it is for columns of two values
-    _names_of_kinds = ("auto", *OF_LEVELS)
+    # It is for columns of two values.
+    _need = Network._need._replace(bins=False, kinds=("auto", *OF_LEVELS))
     _objective = "likelihood"
     _further = "terms_", "term_weights_", "count_potential_"
 

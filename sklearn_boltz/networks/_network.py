@@ -22,7 +22,7 @@ from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._counts import encoded
-from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
@@ -44,8 +44,7 @@ class Network(Drawing, Likelihoods):
     A child defines `_plan`: from rows to what a fit does.
     """
 
-    _takes_codes = _takes_signs = _bins_numbers = True
-    _scored_kinds = ("number",)
+    _need = Need(codes=True, signs=True, bins=True, scored=("number",))
     # What the fit maximises.
     _objective = "pseudo-likelihood"
     # The fitted attributes of what is in the model besides pairs, of these three in their order:

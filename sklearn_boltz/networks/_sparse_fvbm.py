@@ -349,11 +349,9 @@ class SparseFVBM(Network):
         self.unseen = unseen
         self.verbose = verbose
 
+    # Few bins, as it is asked which columns interact: blocks of more are slow to select.
+    _need = Network._need._replace(most_bins=MOST_BINS)
     _further = "terms_", "term_weights_"
-
-    def _most_bins(self, table, binned):
-        """Few, as it is asked which columns interact: blocks of more are slow to select."""
-        return MOST_BINS
 
     def _plan(self, rows, batches, initial, label):
         check_rows(self, rows)

@@ -83,9 +83,10 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.tables._batches import Codes, fresh, rows_of
-from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_frame, is_whole, shown
+from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
 from sklearn_boltz.tables._counts import encoded
-from sklearn_boltz.tables._kinds import NAMES, Kind
+from sklearn_boltz.tables._frames import is_frame
+from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -185,7 +186,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     it with ``reset=True``.
     """
 
-    _bins_numbers = True
+    _need = Need(bins=True)
     _parameter_constraints = {
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -365,33 +366,31 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
-        self._check_domain(X, legal, self._domain, partial(self._remedy, X), first_row)
+        remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
+        self._check_domain(X, legal, self._domain, remedy, first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
         layout, column = self._layout_now(), columns[0]
         low, high = layout.bounds_of(column)
         if layout.one_hot[column]:
-            return f"Give these codes, or {self._about_categories(columns)} for other values."
+            return f"Give these codes, or {self._declaring(columns, 'nominal')} for other values."
         if layout.kinds[column] is not Bernoulli:
             return (
                 "Scale the columns with sklearn.preprocessing.MinMaxScaler("
                 f"feature_range=({low:g}, {high:g}), clip=True)."
             )
         return (
-            f"For numbers, set {self._declaring(columns, 'number')}; for categories, 'nominal'. "
+            f"For numbers, {self._declaring(columns, 'number')}; for categories, 'nominal'. "
             "Grey levels become probabilities of a 1 by "
             "sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
-    def _about_categories(self, columns):
-        return f"set {self._declaring(columns, 'nominal')}"
-
     def _declaring(self, columns, kind):
-        """The parameter `columns` with a kind for some columns, as a user writes it."""
+        """How a user sets the parameter `columns` to a kind for some columns."""
         entries = [f"{self._key(j)}: {kind!r}" for j in columns[:N_NAMES]]
         more = ", ..." if len(columns) > N_NAMES else ""
-        return f"columns={{{', '.join(entries)}{more}}}"
+        return f"set columns={{{', '.join(entries)}{more}}}"
 
     def _key(self, column):
         """The key of a column in a dict `columns`."""

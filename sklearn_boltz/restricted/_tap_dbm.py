@@ -37,7 +37,7 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
-from sklearn_boltz.tables._kinds import Kind
+from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
@@ -55,7 +55,7 @@ SHARED = (
 class LayerRBM(TAPRBM):
     """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
 
-    _bins_numbers = False
+    _need = Need()
 
     def _kinds(self, X):
         return [Kind("plain")] * X.shape[1]

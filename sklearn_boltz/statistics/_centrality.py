@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
-from sklearn_boltz.tables._cells import is_missing
+from sklearn_boltz.tables._frames import is_missing
 
 
 def strength(sizes, communities=None):

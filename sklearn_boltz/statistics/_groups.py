@@ -18,7 +18,7 @@ from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits
 from sklearn_boltz.statistics._results import pair_frame
-from sklearn_boltz.tables._cells import is_missing
+from sklearn_boltz.tables._frames import is_missing
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9

@@ -10,6 +10,8 @@ from numbers import Real
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_boltz.tables._frames import cells_of, is_frame, is_missing, names_of
+
 # Columns that a message names at most.
 N_NAMES = 5
 # What to do where a value looks like a code for a missing one.
@@ -22,11 +24,6 @@ ROWS_TO_TELL = 20
 GREY_LEVELS = 255
 # Whole numbers of so many different values are taken for levels.
 MOST_LEVELS = 20
-
-
-def is_frame(X):
-    """Whether X is a data frame of pandas, polars or the like."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
 
 
 def as_array(X):
@@ -53,8 +50,8 @@ def unmasked(X):
 def columns_of(X):
     """Yield what each column of a table is called in messages, and its cells as an array."""
     if is_frame(X):
-        for name in list(X.columns):
-            yield f"column {name!r}", np.asarray(X[name])
+        for name in names_of(X):
+            yield f"column {name!r}", cells_of(X[name])
         return
     try:
         X = X.toarray() if issparse(X) else as_array(X)
@@ -164,11 +161,6 @@ def _columns_where(columns, of_object, of_float):
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def has_dates(X):
-    """Whether a frame has a column of differences of times, which NumPy takes for numbers."""
-    return any(getattr(dtype, "kind", "") == "m" for dtype in getattr(X, "dtypes", ()))
-
-
 def _where(cells, of_object, of_float=None):
     """The rows of a column for which a test is true: of each cell, or of floats at once."""
     if cells.dtype.kind == "f" and of_float is not None:
@@ -230,31 +222,6 @@ def as_dates(cells, unit):
     if cells.dtype.kind == "O":
         cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
     return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
-
-
-def is_missing(value):
-    """Whether a cell is None, NaN, NaT or pandas.NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
-        return True
-    except ValueError:  # an array in a cell
-        return False
-
-
-def without_objects(X):
-    """A table of numbers in a type of numbers, if it is a list or an array of objects."""
-    if not isinstance(X, (list, tuple, np.ndarray)) or (
-        isinstance(X, np.ndarray) and X.dtype.kind != "O"
-    ):
-        return X
-    try:
-        array = as_array(X)
-    except ValueError:  # rows of different lengths, which scikit-learn refuses
-        return X
-    return as_numbers(array) if array.dtype.kind == "O" and array.ndim == 2 else array
 
 
 def as_numbers(cells):

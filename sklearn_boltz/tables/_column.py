@@ -17,11 +17,11 @@ from sklearn_boltz.tables._cells import (
     dates_in,
     is_date_or_time,
     is_empty,
-    is_missing,
     is_whole,
     looks_missing,
     missing_code,
 )
+from sklearn_boltz.tables._frames import is_missing
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._scores import NormalScores
 
@@ -159,25 +159,19 @@ class Column(NamedTuple):
             return self.bins.encode(self.finite(cells))
         if self.scores is not None:
             return self.scores.encode(self.finite(cells))
-        codes = _places(self.categories, cells)
-        cells = cells.tolist()
-        strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
+        codes, strange = _places(self.categories, cells)
         # Of a listed column without a value in the training, none is known.
         is_listed = self.kind.levels is not None and len(self.categories)
         if strange and unseen != "missing" and is_listed:
-            raise UnfitColumn(
-                "undeclared",
-                f"{self.title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, "
-                "which is none of the values that `columns` lists. Add it there and fit again, or "
-                "write the cell as NaN.",
-            )
+            _refuse_unlisted(self.title, *strange[0], " and fit again,")
         if strange and unseen == "error":
+            row, cell = strange[0]
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
             raise UnfitColumn(
                 "unseen",
-                f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
-                f"row of the training data has; {known}. Replace it by NaN, or leave `unseen` at "
-                "'smooth', which gives such values a small probability.",
+                f"{self.title} has the value {cell!r} in row {row}, which no row of the training "
+                f"data has; {known}. Replace it by NaN, or leave `unseen` at 'smooth', which gives "
+                "such values a small probability.",
             )
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
@@ -250,15 +244,29 @@ class Column(NamedTuple):
 
 
 def _places(categories, cells):
-    """The place of each cell among the categories as float64, -1 where it is none of them."""
+    """The place of each cell among the categories as float64, and rows and cells without one.
+
+    Of the latter, places are -1, also where cells are empty.
+    """
     if cells.dtype.kind in "biuf" and categories.dtype.kind in "if" and len(categories):
         order = np.argsort(categories)
         found = order[np.searchsorted(categories, cells, sorter=order).clip(max=len(order) - 1)]
-        return np.where(categories[found] == cells, found, -1).astype(np.float64)
-    place_of = {value: code for code, value in enumerate(categories.tolist())}
-    cells = cells.tolist()
-    place_of = {cell: place_of.get(plain(cell), -1) for cell in _different(cells)}
-    return np.array([place_of[cell] for cell in cells], dtype=np.float64)
+        places, cells = np.where(categories[found] == cells, found, -1), cells.tolist()
+    else:
+        place_of = {value: code for code, value in enumerate(categories.tolist())}
+        cells = cells.tolist()
+        place_of = {cell: place_of.get(plain(cell), -1) for cell in dict.fromkeys(cells)}
+        places = np.array([place_of[cell] for cell in cells])
+    strange = [(row, cells[row]) for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
+    return places.astype(np.float64), strange
+
+
+def _refuse_unlisted(title, row, cell, fit_again=","):
+    raise UnfitColumn(
+        "undeclared",
+        f"{title} has the value {plain(cell)!r} in row {row}, which is none of the values that "
+        f"`columns` lists. Add it there{fit_again} or write the cell as NaN.",
+    )
 
 
 def _check_counts(numbers, title):
@@ -355,7 +363,7 @@ def categories_of(cells, title, kind, order, codes):
     is_date = cells.dtype.kind in "mM"
     cells = cells.tolist()
     try:
-        different = _different(cells)
+        different = dict.fromkeys(cells)
     except TypeError:  # a cell that is no value
         for row, cell in enumerate(cells):
             check_cell(cell, title, row)
@@ -396,14 +404,9 @@ def _declared(cells, title, kind):
     """The declared categories, of which each cell must be one."""
     are_whole = all(type(value) is int for value in kind.levels)
     categories = np.array(kind.levels) if are_whole else _as_column(kind.levels)
-    places, cells = _places(categories, cells), cells.tolist()
-    strange = [row for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
+    _, strange = _places(categories, cells)
     if strange:
-        raise UnfitColumn(
-            "undeclared",
-            f"{title} has the value {plain(cells[strange[0]])!r} in row {strange[0]}, which is "
-            "none of the values that `columns` lists. Add it there, or write the cell as NaN.",
-        )
+        _refuse_unlisted(title, *strange[0])
     return categories
 
 
@@ -421,11 +424,6 @@ def _check_binary(values, title):
             f"{title} is declared as 'binary', but has {len(values):,} different values, such as "
             f"{some}. Declare it as 'nominal' or 'number'.",
         )
-
-
-def _different(cells):
-    """The different values among cells, in the order of their first places."""
-    return dict.fromkeys(cells)
 
 
 def _check_texts(texts, title, n_rows):

@@ -32,12 +32,11 @@ from sklearn_boltz.tables._cells import (
     as_dates,
     columns_of,
     is_empty,
-    is_frame,
     unit_of_dates,
 )
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
-from sklearn_boltz.tables._headers import Dtype, Header
-from sklearn_boltz.tables._table import Table, check_form, frame_of, of_each
+from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame
+from sklearn_boltz.tables._table import Table, check_form, of_each
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
@@ -133,7 +132,7 @@ class ColumnCounts(NamedTuple):
     title : str
         What messages call the column.
     dtype : Dtype or None
-        In a data frame.
+        In a data frame of pandas.
     numbers : Counts
         Dates are microseconds since 1970.
     texts : dict
@@ -273,7 +272,8 @@ class TableCounts(NamedTuple):
         """Count the values of all columns of a batch, a data frame or an array."""
         header = Header.of(batch) if is_frame(batch) else None
         batch = batch if header else as_array(batch)
-        dtypes = header.dtypes if header else [None] * batch.shape[1]
+        is_pandas = header is not None and header.library == "pandas"
+        dtypes = header.types if is_pandas else [None] * batch.shape[1]
         columns = zip(columns_of(batch), dtypes, strict=True)
         columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
         is_numeric = not header and batch.dtype.kind in "biuf"
@@ -307,8 +307,10 @@ class TableCounts(NamedTuple):
 
     def _table(self, cells):
         if self.header is not None:
-            header = self.header._replace(dtypes=[column.dtype for column in self.columns])
-            return frame_of(header.empty_frame(), cells)
+            header = self.header
+            if header.library == "pandas":
+                header = header.with_types([column.dtype for column in self.columns])
+            return frame_like(header.empty_frame(), cells, [None] * len(cells))
         return np.column_stack([column.astype(self.dtype or object) for column in cells])
 
 

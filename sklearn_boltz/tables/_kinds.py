@@ -6,12 +6,44 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import N_NAMES
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
 OF_NUMBERS = ("number", "binned", "count")
 NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
+
+
+class Need(NamedTuple):
+    """What a model takes of the columns of a table.
+
+    Attributes
+    ----------
+    codes : bool
+        The integers 0, 1, 2, ..., also those in a data frame.
+    signs : bool
+        A table of -1 and 1.
+    bins : bool
+        Numbers that are no codes, which are put into bins.
+    scored : tuple of str
+        The kinds of numbers that have normal scores beside the codes instead.
+    most_bins : int
+        Bins of a column at most.
+    n_bits : float
+        The joint states of all columns are about as many as those of so many bits at most: columns
+        in bins have fewer of these then.
+    kinds : tuple of str
+        What the parameter `columns` may name.
+    """
+
+    codes: bool = False
+    signs: bool = False
+    bins: bool = False
+    scored: tuple = ()
+    most_bins: int = MOST
+    n_bits: float = np.inf
+    kinds: tuple = NAMES
 
 
 class Kind(NamedTuple):

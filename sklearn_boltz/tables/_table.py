@@ -12,24 +12,38 @@ from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     also,
     as_array,
+    as_numbers,
     columns_of,
     dates_in,
-    is_frame,
-    is_missing,
     is_whole,
     missing_cells,
     unit_of_dates,
+    unmasked,
 )
 from sklearn_boltz.tables._column import (
     MOST_CODES,
     Column,
     UnfitColumn,
     are_amounts,
+    are_bits,
     categories_of,
-    plain,
 )
-from sklearn_boltz.tables._headers import Header
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
+from sklearn_boltz.tables._frames import (
+    Header,
+    are_numbers,
+    declared_order,
+    frame_like,
+    is_frame,
+    is_missing,
+    names_of,
+    with_columns,
+)
+from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+
+# Kinds of columns whose numbers stand for themselves in an array.
+PLAIN = ("auto", "plain")
+# Of a table that is looked at for no model.
+NO_NEED = Need()
 
 
 class Table:
@@ -73,11 +87,84 @@ class Table:
     def of_numbers(cls, numbers, X=None):
         """Of columns of numbers that stand for themselves, as they are in a table X."""
         frame = X if is_frame(X) else None
-        names = [f"column {j}" for j in range(numbers.shape[1])]
-        if frame is not None:
-            names = [f"column {name!r}" for name in frame.columns]
+        names = range(numbers.shape[1]) if frame is None else map(repr, names_of(frame))
         header = None if frame is None else Header.of(frame)
-        return cls([Column(name) for name in names], header, _dtype_of(X, numbers))
+        return cls([Column(f"column {name}") for name in names], header, _dtype_of(X, numbers))
+
+    @classmethod
+    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None, in_batches=False):
+        """Learn the columns of a table.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix
+        numbers : ndarray or sparse matrix, default=None
+            The same as numbers, where it holds numbers only.
+        need : Need
+            What the model takes; by default, neither codes nor bins.
+        kinds : list of Kind, default=None
+            What the user says of each column; None to look at all.
+        weights : ndarray of float64 of shape (n_samples,), default=None
+            How often each row counts.
+        in_batches : bool, default=False
+            Whether other rows follow. These must hold numbers, as the model takes them.
+
+        Returns
+        -------
+        table : Table
+        """
+        if in_batches and numbers is None:
+            raise ValueError(
+                "the first batch holds numbers only, and this one does not. Pass data frames, or "
+                "begin with a batch that has strings."
+            )
+        if in_batches and not any(kind.levels for kind in kinds or ()):
+            return cls.of_numbers(numbers, X)
+        names = np.array([kind.name for kind in kinds or [Kind()]])
+        frame = X if is_frame(X) else None
+        # Numbers in an array stand for themselves, and signs in a frame where the model takes them.
+        is_plain = numbers is not None and np.isin(names, PLAIN).all()
+        if is_plain and (frame is None or not kinds and need.signs and _has_signs(numbers)):
+            table = cls.of_numbers(numbers, X)
+        else:
+            header = None if frame is None else Header.of(frame)
+            dtype = None if numbers is None else _dtype_of(X, numbers)
+            table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
+        binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
+        if need.bins and is_open.any() and not (issparse(X) or in_batches):
+            binned = binned | is_open & table._amounts(X)
+        if not binned.any():
+            return table
+        other_bits = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
+        n_bits = max(need.n_bits - other_bits, 0) / binned.sum()
+        most = int(min(need.most_bins, max(2, 2.0**n_bits)))
+        return table.with_bins(X, binned, weights, most, binned & np.isin(names, need.scored))
+
+    def _amounts(self, X):
+        """Which columns of X hold numbers that are no codes: fractions, many values, or negative.
+
+        Not those in which a code seems to stand for a missing value: what it means has to be asked.
+        """
+        most = MOST_CODES if self.header is None else MOST_LEVELS
+        found = ~self.is_word
+        if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
+            codes = (is_whole(X) | np.isnan(X)).all(axis=0)
+            found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
+        for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
+            found[j] = found[j] and are_amounts(self.columns[j].numbers(cells), most)
+        return found
+
+    @classmethod
+    def stands_for_itself(cls, X, need, kinds):
+        """Whether a batch of numbers holds codes or listed values, whatever is in others."""
+        if any(kind.name not in PLAIN and not kind.levels for kind in kinds):
+            return False
+        if issparse(X):
+            return True
+        if is_frame(X):
+            return all(cells.dtype.kind in "biuf" and are_bits(cells) for _, cells in columns_of(X))
+        is_open = [kind.name == "auto" for kind in kinds]
+        return not (need.bins and (is_open & cls.of_numbers(X)._amounts(X)).any())
 
     @property
     def template(self):
@@ -91,6 +178,20 @@ class Table:
     def is_number(self):
         """Which columns hold numbers in bins, or with normal scores; an array of bool."""
         return self.is_binned | self.is_scored
+
+    @property
+    def holds_numbers(self):
+        """Which columns hold numbers or dates, also those that are levels; an array of bool."""
+        are_levels = [c.categories is not None and c.categories.dtype.kind in "iuf"
+                      for c in self.columns]  # fmt: skip
+        return ~self.is_word | self.is_number | are_levels
+
+    @property
+    def is_ordered(self):
+        """Which columns hold numbers, or categories of a type that declares their order."""
+        return (
+            self.holds_numbers if self.header is None else self.holds_numbers | self.header.ordered
+        )
 
     @property
     def is_ordinal(self):
@@ -219,7 +320,8 @@ class Table:
 
         Parameters
         ----------
-        X : data frame or array of objects
+        X : data frame, array or sparse matrix
+            An array of numbers is returned as it is where these stand for themselves.
         unseen : {"smooth", "error", "missing"}
 
         Returns
@@ -227,32 +329,25 @@ class Table:
         codes : ndarray of shape (n_samples, n_features)
             NaN where a cell is missing.
         """
-        cells = [cells for _, cells in columns_of(X)]
-        if len(cells) != len(self.columns):  # which is told elsewhere
-            cells = cells[: len(self.columns)]
-        pairs = zip(self.columns, cells, strict=False)
+        if issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+            return X if self.is_plain else self._encode_numbers(X, unseen)
+        # That columns are too few or too many is an error of scikit-learn.
         coded = of_each(
-            (column.title, partial(column.encode, mine, unseen)) for column, mine in pairs
+            (column.title, partial(column.encode, cells, unseen))
+            for column, (_, cells) in zip(self.columns, columns_of(X), strict=False)
         )
         # Codes and flags are no reason for floats.
         return np.column_stack(coded) if coded else np.empty((len(X), 0))
 
-    def encode_numbers(self, X, unseen="error"):
+    def _encode_numbers(self, X, unseen):
         """The same for an array of numbers, in which some columns have categories."""
-        if self.is_plain:
-            return X
-        coded = X = X.toarray() if issparse(X) else X
-        words = np.flatnonzero(self.is_word)
-        found = of_each(
-            (self.columns[j].title, partial(self.columns[j].encode, X[:, j], unseen)) for j in words
-        )
-        for j, codes in zip(words, found, strict=True):
-            if coded is X:
-                kind = np.float64 if X.dtype.kind in "biu" else X.dtype
-                coded = X.astype(kind if np.isnan(codes).any() else X.dtype)
-            if np.isnan(codes).any() and coded.dtype.kind in "biu":
-                coded = coded.astype(np.float64)
-            coded[:, j] = codes
+        X, words = X.toarray() if issparse(X) else X, np.flatnonzero(self.is_word)
+        columns = [(self.columns[j], X[:, j]) for j in words]
+        tasks = [(column.title, partial(column.encode, cells, unseen)) for column, cells in columns]
+        codes = np.column_stack(of_each(tasks))
+        has_gaps = X.dtype.kind in "biu" and np.isnan(codes).any()
+        coded = X.astype(np.float64 if has_gaps else X.dtype)
+        coded[:, words] = codes
         return coded
 
     def decode(self, codes, generator=None, given=()):
@@ -271,10 +366,12 @@ class Table:
             values[j][:] = value
         template = self.template
         if template is not None:
-            return frame_of(template, values)
+            return frame_like(template, values, [column.categories for column in self.columns])
         if self.is_plain:
             return _cast(codes, self.dtype)
-        return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
+        if self.dtype is None:
+            return np.column_stack([column.astype(object) for column in values])
+        return _cast(np.column_stack([column.astype(float) for column in values]), self.dtype)
 
     def fill(self, X, codes, missing, generator=None, numbers=()):
         """A copy of a table in which the missing cells have values; all others are as they were.
@@ -301,19 +398,13 @@ class Table:
             values[j] = self.columns[j].back(known[j][rows]) if j in known else found
         if not is_frame(X):
             return _filled_array(X, values, missing)
-        names = list(X.columns)
-        filled = X.copy() if hasattr(X, "copy") else X.clone()
-        for j, found in values.items():
-            cells, rows = X[names[j]], missing[:, j]
-            column = np.asarray(cells)
-            column = column.copy() if column.dtype.kind == "M" else column.astype(object)
-            column[rows] = found
-            series = _series(cells, column)
-            if hasattr(filled, "with_columns"):
-                filled = filled.with_columns(series)
-            else:
-                filled[names[j]] = series
-        return filled
+        found = list(columns_of(X)) if values else []
+        for j, of_missing in values.items():
+            cells = found[j][1]
+            cells = cells.copy() if cells.dtype.kind == "M" else cells.astype(object)
+            cells[missing[:, j]] = of_missing
+            values[j] = cells
+        return with_columns(X, values, {j: self.columns[j].categories for j in values})
 
 
 def _filled_array(X, values, missing):
@@ -340,27 +431,27 @@ def without_column(X, j):
         hidden = X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype)
         hidden[:, j] = None if X.dtype.kind == "O" else np.nan
         return hidden
-    cells = X[list(X.columns)[j]]
-    if hasattr(X, "with_columns"):  # of polars
-        return X.with_columns(type(cells)(cells.name, [None] * len(X), dtype=cells.dtype))
-    hidden = X.copy()
-    hidden[cells.name] = np.full(len(X), None)
-    return hidden
+    return with_columns(X, {j: np.full(len(X), None)})
 
 
-def has_numbers_only(X):
-    """Whether all columns hold numbers or truth values, by their types or one by one."""
+def opened(X):
+    """-> a table without a mask, and whether it holds numbers or truth values only.
+
+    These have a type of numbers then, if they were in a list or among objects.
+    """
+    X = unmasked(X)
     if is_frame(X):
-        return all(_is_numeric(dtype) for dtype in X.dtypes)
+        return X, are_numbers(X)
     if issparse(X):
-        return True
+        return X, True
     try:
-        X = as_array(X)
+        array = as_array(X)
     except ValueError:  # rows of different lengths, which scikit-learn refuses
-        return True
-    if X.dtype.kind == "O" and X.ndim == 2:
-        return all(isinstance(cell, Real) or is_missing(cell) for cell in X.ravel().tolist())
-    return X.dtype.kind not in "UST" or X.ndim != 2
+        return X, True
+    if array.ndim == 2 and array.dtype.kind in "OUST":
+        numbers_only = array.dtype.kind == "O" and holds_numbers(array.ravel())
+        return as_numbers(array) if numbers_only else X, numbers_only
+    return array if isinstance(X, (list, tuple)) else X, True
 
 
 def holds_numbers(cells):
@@ -370,55 +461,27 @@ def holds_numbers(cells):
     return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
 
 
-def _is_numeric(dtype):
-    if hasattr(dtype, "is_numeric"):  # of polars
-        return dtype.is_numeric() or str(dtype) == "Boolean"
-    return getattr(dtype, "kind", "O") in "biuf"
-
-
-def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
-    """Learn the columns of a table.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-    numbers : ndarray, default=None
-        The same as numbers, where it holds numbers only.
-    kinds : list of Kind, default=None
-        What the user says of each column; None to look at all.
-    codes : bool, default=False
-        Whether the model takes the integers 0, 1, 2, ... themselves.
-    signs : bool, default=False
-        Whether it takes a table of -1 and 1.
-
-    Returns
-    -------
-    table : Table
-    """
-    if numbers is not None and kinds is None and (not is_frame(X) or signs and _has_signs(numbers)):
-        return Table.of_numbers(numbers, X)
-    frame = X if is_frame(X) else None
+def _learned(X, frame, numbers, codes, kinds):
+    """The columns of a table, of which those of numbers have no bins."""
     found = list(columns_of(X))
     check_form(X)
-    told = kinds or [Kind()] * len(found)
+    kinds = kinds or [Kind()] * len(found)
+    names = [] if frame is None else names_of(frame)
     tasks, units = [], [unit_of_dates(cells) for _, cells in found]
     for j, (title, cells) in enumerate(found):
-        kind = told[j]
+        kind = kinds[j]
         if frame is None and numbers is not None and kind.is_open:
             kind = Kind("plain")  # numbers in an array stand for themselves
         if units[j] is None:
-            order = _declared_order(frame, j)
+            order = None if frame is None else declared_order(frame[names[j]])
             tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
         else:
             tasks.append((title, partial(_of_dates, title, kind)))
     values = of_each(tasks)
-    titles = [title for title, _ in found]
-    columns = [
+    return [
         Column(title, of_it, unit=unit, kind=kind)
-        for title, of_it, unit, kind in zip(titles, values, units, told, strict=True)
+        for (title, _), of_it, unit, kind in zip(found, values, units, kinds, strict=True)
     ]
-    header = None if frame is None else Header.of(frame)
-    return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
 
 
 def _of_dates(title, kind):
@@ -457,57 +520,6 @@ def of_each(tasks):
     raise ValueError(f"{first}{also(titles[1:])}")
 
 
-def amounts(table, X):
-    """Which columns hold numbers that are no codes: fractions, many values, or negative ones.
-
-    Not those in which a code seems to stand for a missing value: what it means has to be asked.
-
-    Parameters
-    ----------
-    table : Table
-    X : array-like or data frame
-        The rows of the training.
-
-    Returns
-    -------
-    found : ndarray of bool of shape (n_columns,)
-    """
-    most = MOST_LEVELS if is_frame(X) else MOST_CODES
-    found = np.array([column.categories is None for column in table.columns])
-    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
-        codes = (is_whole(X) | np.isnan(X)).all(axis=0)
-        found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
-    for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
-        found[j] = found[j] and are_amounts(table.columns[j].numbers(cells), most)
-    return found
-
-
-def ordered_numbers(table):
-    """Which columns hold numbers or dates, also those that are levels; an array of bool."""
-    return np.array([
-        column.categories is None or column.bins is not None or column.scores is not None
-        or column.categories.dtype.kind in "iuf"
-        for column in table.columns
-    ])  # fmt: skip
-
-
-def ordered_columns(table):
-    """Which columns have ordered values: numbers, or categories declared as ordered.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    ordered : ndarray of bool of shape (n_columns,)
-    """
-    ordered = ordered_numbers(table)
-    if table.header is not None:
-        ordered |= [dtype.is_ordered for dtype in table.header.dtypes]
-    return ordered
-
-
 def check_form(X):
     """Refuse what is no table, lazy frames, and data frames with two columns of the same name."""
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
@@ -533,7 +545,7 @@ def check_form(X):
             f"shape {tuple(shape)}. Of a data frame, take one row by X.iloc[[0]], and one column "
             "by X[['name']]."
         )
-    names = list(X.columns) if is_frame(X) else []
+    names = names_of(X) if is_frame(X) else []
     twice = [repr(name) for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(
@@ -546,33 +558,10 @@ def _has_signs(numbers):
     return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
 
 
-def _declared_order(frame, j):
-    """The categories that the type of a column declares, in their order; None if it has none."""
-    if frame is None:
-        return None
-    dtype = frame.dtypes.iloc[j] if hasattr(frame.dtypes, "iloc") else frame.dtypes[j]
-    if type(dtype).__name__ == "Categorical":  # of polars, whose categories have no order
-        return None
-    declared = getattr(dtype, "categories", None)
-    return None if declared is None else [plain(value) for value in declared]
-
-
 def _dtype_of(X, numbers):
     """The type of an array of numbers as it was before it was checked."""
     dtype = getattr(X, "dtype", None)
     return dtype if getattr(dtype, "kind", "O") in "biuf" else numbers.dtype
-
-
-def _as_numbers(values, dtype):
-    """Columns of numbers, with None for a missing one, as an array."""
-    return _cast(np.column_stack([np.asarray(column, np.float64) for column in values]), dtype)
-
-
-def _object_array(values):
-    out = np.empty((len(values[0]), len(values)), dtype=object)
-    for j, column in enumerate(values):
-        out[:, j] = column
-    return out
 
 
 def _cast(values, dtype):
@@ -582,51 +571,3 @@ def _cast(values, dtype):
     if dtype.kind in "biu" and not np.array_equal(values, np.rint(values)):
         return values
     return values.astype(dtype)
-
-
-def frame_of(template, values):
-    """A frame with the columns of a template and the given values."""
-    names = list(template.columns)
-    if hasattr(template, "with_columns"):  # of polars
-        series = [
-            _series(template[name], column) for name, column in zip(names, values, strict=True)
-        ]
-        return type(template)(series)
-    columns = {
-        place: _series(template[name], column)
-        for place, (name, column) in enumerate(zip(names, values, strict=True))
-    }
-    frame = type(template)(columns)
-    frame.columns = template.columns
-    return frame
-
-
-def _series(like, values):
-    """Values as a column of the type of another one, if it can hold them."""
-    if values.dtype.kind == "M":
-        return _series_of_dates(like, values)
-    whole = all(is_missing(v) or (isinstance(v, Real) and v == int(v)) for v in values.tolist())
-    if hasattr(like, "alias"):  # of polars
-        values = [None if is_missing(value) else plain(value) for value in values.tolist()]
-        if str(like.dtype) == "Boolean":  # of a constant column, the value is a number here
-            values = [None if value is None else bool(value) for value in values]
-        if not like.dtype.is_integer():
-            return type(like)(like.name, values, dtype=like.dtype)
-        if whole:
-            return type(like)(like.name, [v if v is None else int(v) for v in values], like.dtype)
-        return type(like)(like.name, values, strict=False)
-    index = like.index if len(like) == len(values) else None
-    kind = getattr(like.dtype, "kind", "O")
-    if kind in "iuf" and values.dtype.kind == "O":
-        values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
-    fits = kind not in "iub" or whole
-    return type(like)(values, index, like.dtype if fits else None, like.name)
-
-
-def _series_of_dates(like, dates):
-    if hasattr(like, "alias"):  # of polars
-        return type(like)(like.name, dates.astype("datetime64[us]")).cast(like.dtype)
-    index = like.index if len(like) == len(dates) else None
-    if getattr(like.dtype, "kind", "O") == "O":  # of Python
-        dates = dates.astype(object)
-    return type(like)(dates, index, like.dtype, like.name)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from private import learn_table
+from private import Table
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
@@ -97,8 +97,8 @@ CASES = {
     "99, FVBMPseudoLikelihood": partial(fit, PAIRS, changed([4, 7], [1, 3], 99)),
     "99, FSLLDensity": partial(fit, TERMS, changed([4, 7], [1, 3], 99, dtype=int)),
     "a fraction beside three values": partial(fit, PAIRS, changed(3, 1, 1.5, X + X[:, :1])),
-    "a dictionary in a frame": lambda: learn_table(pd.DataFrame({"a": [{}, {}]})),
-    "texts of numbers": lambda: learn_table(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
+    "a dictionary in a frame": lambda: Table.learn(pd.DataFrame({"a": [{}, {}]})),
+    "texts of numbers": lambda: Table.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
     # Cells that were not there in `fit`.
     **{
         f"{what}, {kind}": lambda estimator=estimator, cells=cells: model(

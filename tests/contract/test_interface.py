@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
 from contract.frames import all_states, bits
@@ -122,13 +123,18 @@ def test_types_of_parameters_features_and_samples(estimator, dtype):
     assert_array_equal(model.sample(10, random_state=0), model.sample(10, 0))
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("container", ["pandas", "polars", "PyArrow"])
 @each(MODELS)
 def test_set_output_and_feature_names(estimator, container):
     names, X = [f"pixel{i}" for i in range(5)], bits(150)
-    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[container](
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "PyArrow": pa.table}[container](
         dict(zip(names, X.T, strict=True))
     )
+    if container == "PyArrow":  # to which scikit-learn sets no output
+        model = clone(estimator).fit(frame)
+        assert list(model.feature_names_in_) == names
+        assert_array_equal(model.transform(frame), fitted(estimator).transform(X))
+        return
     model = clone(estimator).set_output(transform=container).fit(frame)
     assert list(model.feature_names_in_) == names
     out = model.transform(frame)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from contract.estimators import ALL, DENSITIES, META, OF_ANY_TABLE, each, name_of
 from contract.frames import AMOUNTS
@@ -167,13 +168,14 @@ def test_probabilities_of_bins(estimator):
 
 
 @each(OF_NUMBERS)
-def test_frames_of_polars_and_arrays(estimator):
+def test_frames_of_other_libraries_and_arrays(estimator):
     X = wages(60)
-    frame = pl.DataFrame({name: cells.tolist() for name, cells in X.items()})
     expected = clone(estimator).fit(X)
-    model = clone(estimator).fit(frame)
-    assert_array_equal(model.score_samples(frame), expected.score_samples(X))
-    assert model.sample(3, random_state=0).schema == frame.schema
+    for make in (pl.DataFrame, pa.table):
+        frame = make({name: cells.tolist() for name, cells in X.items()})
+        model = clone(estimator).fit(frame)
+        assert_array_equal(model.score_samples(frame), expected.score_samples(X))
+        assert model.sample(3, random_state=0).schema == frame.schema
     numbers = X.drop(columns="city").to_numpy()
     model = clone(estimator).fit(numbers)
     scores = model.score_samples(numbers)
@@ -250,26 +252,37 @@ DATES = {
         "day": [datetime.datetime(2020, 1, 1, k % 24, 30) for k in range(60)],
         "vote": ["no", "yes"] * 30,
     }),
+    "PyArrow": pa.table({"day": DAYS, "vote": ["no", "yes"] * 30}),
+    "times of PyArrow": pa.table({
+        "day": pa.array([datetime.datetime(2020, 1, 1, k, 30) for k in range(20)] * 3,
+                        pa.timestamp("ms")),
+        "vote": ["no", "yes"] * 30,
+    }),
 }  # fmt: skip
+
+
+def cells(column):
+    return column.to_pylist() if isinstance(column, pa.ChunkedArray) else list(column)
 
 
 @pytest.mark.parametrize("kind", DATES)
 def test_dates_come_back(kind):
     X = DATES[kind]
-    gaps = {name: list(X[name]) for name in X.columns}
+    make = pa.table if isinstance(X, pa.Table) else type(X)
+    gaps = {name: cells(X[name]) for name in ("day", "vote")}
     gaps["day"][:3] = [None] * 3
-    gaps = type(X)(gaps)
+    gaps = make(gaps)
     model = FVBMPseudoLikelihood().fit(gaps)
-    days = set(list(X["day"])[3:])
-    assert set(model.sample(50, random_state=0)["day"]) <= days
-    filled = model.impute(gaps, how="sample", random_state=0)
-    assert list(filled["day"])[3:] == list(X["day"])[3:] and set(filled["day"]) <= days
-    mean = list(model.impute(gaps)["day"])[0]
+    days = set(cells(X["day"])[3:])
+    assert set(cells(model.sample(50, random_state=0)["day"])) <= days
+    filled = cells(model.impute(gaps, how="sample", random_state=0)["day"])
+    assert filled[3:] == cells(X["day"])[3:] and set(filled) <= days
+    mean = cells(model.impute(gaps)["day"])[0]
     assert min(days) < mean < max(days)
-    given = model.sample(4, random_state=0, given={"day": list(X["day"])[7]})
-    assert set(given["day"]) == {list(X["day"])[7]}
+    given = model.sample(4, random_state=0, given={"day": cells(X["day"])[7]})
+    assert set(cells(given["day"])) == {cells(X["day"])[7]}
     with pytest.raises(ValueError, match="has cells that are no dates"):
-        model.score_samples(type(X)({"day": [True], "vote": ["no"]}))
+        model.score_samples(make({"day": [True], "vote": ["no"]}))
 
 
 @each(OF_ANY_TABLE)

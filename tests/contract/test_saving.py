@@ -21,12 +21,13 @@ from contract.estimators import (
 )
 from contract.frames import bits
 from contract.state import assert_same
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_boltz
 from private import Header
-from sklearn_boltz import SDCPRBM, FSLLDensity
+from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # What SECURITY.md says of the types to trust, beside those of this package.
@@ -63,7 +64,14 @@ def polars_frame(n):
     ])  # fmt: skip
 
 
-FRAMES = {"pandas": pandas_frame, "polars": polars_frame}
+def pyarrow_frame(n):
+    some = pandas_frame(n)[["text", "ordered", "nullable truth", "small", "nullable"]]
+    table = pa.Table.from_pandas(some, preserve_index=False)
+    days = np.datetime64("2026-01-01") + np.arange(n) % 50
+    return table.append_column("day", pa.array(days))
+
+
+FRAMES = {"pandas": pandas_frame, "polars": polars_frame, "pyarrow": pyarrow_frame}
 every_library = pytest.mark.parametrize("library", FRAMES)
 
 
@@ -77,8 +85,11 @@ def same(one, other):
     elif isinstance(one, pl.DataFrame):
         assert one.schema == other.schema
         assert one.rows() == other.rows()  # old versions cannot compare empty frames
+    elif isinstance(one, pa.Table):
+        assert one.schema == other.schema
+        assert one.to_pylist() == other.to_pylist()
     else:
-        np.testing.assert_array_equal(one, other)
+        assert_array_equal(one, other)
 
 
 def through_skops(model):
@@ -108,7 +119,7 @@ def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library)
         same(drawn, again.sample(20, random_state=0))
         drawn = drawn[0] if isinstance(drawn, tuple) else drawn
         assert type(drawn) is type(X)
-        dtypes = "schema" if library == "polars" else "dtypes"
+        dtypes = "dtypes" if library == "pandas" else "schema"
         assert list(getattr(drawn, dtypes)) == list(getattr(X, dtypes))
 
 
@@ -136,7 +147,7 @@ def test_headers_hold_plain_values_only(library):
         else:
             yield thing
 
-    assert {type(value) for value in values(header)} <= {str, int, bool, type(None)}
+    assert {type(value) for value in values(header)} <= {str, int, bool, bytes, type(None)}
     same(header.empty_frame(), X[:0].reset_index(drop=True) if library == "pandas" else X[:0])
 
 
@@ -146,6 +157,20 @@ def test_headers_of_columns_with_levels():
     model = FSLLDensity().fit(X)
     same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._table)).template)
     pd.testing.assert_index_equal(model.sample(5).columns, columns)
+    gaps = X.astype(float).mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    gaps.index = pd.Index(np.arange(30) // 2, name="respondent")
+    filled, before = model.impute(gaps, how="mode"), gaps.copy()
+    pd.testing.assert_index_equal(filled.columns, columns)
+    pd.testing.assert_index_equal(filled.index, gaps.index)
+    filled.iloc[:, :] = 7.0
+    pd.testing.assert_frame_equal(gaps, before)
+    imputed = BoltzmannImputer(random_state=0).fit_transform(gaps)
+    pd.testing.assert_index_equal(imputed.columns, columns)
+    pd.testing.assert_index_equal(imputed.index, gaps.index)
+    flat = gaps.set_axis(["a", "b"], axis=1)
+    imputed = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(flat)
+    pd.testing.assert_index_equal(imputed.index, gaps.index)
+    assert_array_equal(imputed[["missing_a", "missing_b"]], gaps.isna())
 
 
 def test_a_type_that_its_name_does_not_tell_becomes_one_of_objects():
@@ -156,13 +181,14 @@ def test_a_type_that_its_name_does_not_tell_becomes_one_of_objects():
 
 @every_library
 def test_arrays_where_the_library_of_the_frame_is_not_installed(library, monkeypatch):
-    X = FRAMES[library](60)[["small"]]
+    X = FRAMES[library](60)
+    X = X.select(["small"]) if library == "pyarrow" else X[["small"]]
     model = FSLLDensity().fit(X)
     expected = np.asarray(model.sample(9, random_state=0))
     monkeypatch.setitem(sys.modules, library, None)
     drawn = model.sample(9, random_state=0)
     assert type(drawn) is np.ndarray
-    np.testing.assert_array_equal(drawn, expected)
+    assert_array_equal(drawn, expected)
 
 
 def test_training_goes_on_after_skops():

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from conftest import cases
 from contract.estimators import DENSITIES, META, MODELS, OF_ANY_TABLE, each
@@ -25,12 +26,13 @@ pytestmark = [
 ]
 BRIEF = {"max_iter": 2, "early_stopping": False, "random_state": 0}
 EXACT = [FSLLDensity(), FVBMPseudoLikelihood(alpha=0.01), SDCPRBM(3, **BRIEF)]
+FRAMES = {"pandas": lambda frame: frame, "polars": pl.from_pandas, "PyArrow": pa.Table.from_pandas}
 UNPENALISED = FVBMPseudoLikelihood(alpha=0)
 
 
 @each([*OF_ANY_TABLE, UNPENALISED, *META[:2]])
 @settings(max_examples=cases(3))
-@given(seed=st.integers(0, 2**20), gaps=st.booleans(), container=st.sampled_from(["pd", "pl"]))
+@given(seed=st.integers(0, 2**20), gaps=st.booleans(), container=st.sampled_from(sorted(FRAMES)))
 @pytest.mark.filterwarnings("ignore:.*no row that counts has a value")
 @pytest.mark.filterwarnings("ignore:.*without an observed value")
 def test_each_fold_of_a_cross_validation_is_finite(estimator, seed, gaps, container):
@@ -40,7 +42,7 @@ def test_each_fold_of_a_cross_validation_is_finite(estimator, seed, gaps, contai
         table = table.astype(dict.fromkeys(["kids", "member", "constant"], object))
         table = table.mask(rng.random(table.shape) < 0.2)
         table["member"] = table["member"].where(np.arange(60) < 15)  # empty in a fold
-    table = table if container == "pd" else pl.from_pandas(table)
+    table = FRAMES[container](table)
     scores = cross_val_score(estimator, table, np.arange(60) % 2, cv=4, error_score="raise")
     assert np.isfinite(scores).all()
 

@@ -110,7 +110,7 @@ def have_fractions(X):
 
 
 def kinds_of(specs, entries, X):
-    """What `learn_table` is to make of each column.
+    """What `Table.learn` is to make of each column.
 
     Parameters
     ----------
