@@ -22,7 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_boltz import BoltzmannOutlierDetector
 
-SETS = ["wage", "yrbss", "chile", "attrition", "happiness", "nhefs"]
+SETS = ["wage", "yrbss", "chile", "attrition", "happiness"]
 SHARE, N_LEVELS, N_BINS, N_TREES, N_SHOWN = 0.02, 20, 8, 100, 5
 
 
@@ -135,7 +135,7 @@ def compare(sets, n_seeds, folder):
 
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of codes that may stand for missing cells
