@@ -80,6 +80,19 @@ def test_other_frames_and_arrays_of_objects(survey):
     assert arrow.to_pylist() == polars.to_dicts()
 
 
+@pytest.mark.parametrize("how", ["mode", "mean", "sample"])
+def test_integers_among_objects_stay_integers(how):
+    rng = np.random.default_rng(0)
+    X = np.empty((60, 3), dtype=object)
+    X[:, 0] = rng.integers(0, 2, 60).tolist()
+    X[:, 1] = np.where(X[:, 0], "x", "y")
+    X[:, 2] = rng.integers(0, 30, 60).tolist()
+    X[[3, 7, 9], [0, 2, 1]] = None
+    filled = BoltzmannImputer(how=how, random_state=0).fit_transform(X)
+    assert {type(filled[3, 0]), type(filled[7, 2])} <= ({int} if how != "mean" else {int, float})
+    assert type(filled[9, 1]) is str and type(filled[0, 0]) is int
+
+
 def test_draws_differ_by_seed_and_repeat(survey):
     frame, hidden = survey
     gaps = with_gaps(frame, hidden)[["city", "coin"]]

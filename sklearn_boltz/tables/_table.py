@@ -2,7 +2,7 @@
 
 from collections import Counter
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -410,7 +410,12 @@ class Table:
 def _filled_array(X, values, missing):
     filled = np.array(X, dtype=X.dtype if X.dtype.kind in "biuf" else object)
     for j, found in values.items():
-        filled[missing[:, j], j] = found
+        rows = missing[:, j]
+        if filled.dtype.kind == "O" and found.dtype.kind == "f" and (found == np.rint(found)).all():
+            own = filled[~rows, j].tolist()
+            if all(isinstance(cell, Integral) and not isinstance(cell, bool) for cell in own):
+                found = found.astype(np.int64)  # integers among others
+        filled[rows, j] = found
     return filled
 
 
