@@ -16,6 +16,7 @@ from sklearn_boltz.meta._default import checked_table, choose_density, draws_of,
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
+from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
@@ -184,7 +185,8 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
             self._table = None
             if self.estimator is None:
                 weights = checked_weights(sample_weight, X)
-                self._table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
+                table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
+                self._table = table.with_bins(X, _left(table, X), weights)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -305,6 +307,15 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
             for block in blocks
         ]
         return joined(in_parallel(fill, tasks, self.n_jobs))
+
+
+def _left(table, X):
+    """Which columns have neither levels nor bins nor bits: in arrays, these may be codes."""
+    pairs = zip(table.columns, columns_of(X), strict=True)
+    return np.array([
+        column.categories is None and not are_bits(column.numbers(cells))
+        for column, (_, cells) in pairs
+    ])  # fmt: skip
 
 
 def _impute(estimator, rows, seed, how):
