@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.metrics import accuracy_score
-from sklearn.utils import _safe_indexing, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -70,6 +70,7 @@ from sklearn_boltz.restricted.training._rows import (
     that_count,
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
+from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.units import Bernoulli, Categorical
 
@@ -920,7 +921,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             )
         if not labelled.all():
             numbers = np.flatnonzero(labelled)
-            X, y = taken(X, numbers) if is_foreign(X) else _safe_indexing(X, numbers), y[numbers]
+            X, y = taken(X, numbers) if is_foreign(X) else some_rows(X, numbers), y[numbers]
             if sample_weight is not None:
                 sample_weight = as_numpy(sample_weight)[numbers]
         weights = None if sample_weight is None else as_numpy(sample_weight)

@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -27,6 +27,7 @@ from sklearn_boltz.statistics.covariance._numbers import (
     of_seen_values,
     places_of_categories,
 )
+from sklearn_boltz.tables._frames import some_rows
 
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
@@ -349,7 +350,7 @@ def selected(network, X, sample_weight, split, random_state):
             "rows."
         )
     (one, w), (other, v) = (
-        [None if rows is None else _safe_indexing(rows, part) for rows in (X, sample_weight)]
+        [None if rows is None else some_rows(rows, part) for rows in (X, sample_weight)]
         for part in parts
     )
     selector = clone(network).fit(one, sample_weight=w)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import narwhals as nw
 import numpy as np
 from narwhals import dependencies
+from sklearn.utils import _safe_indexing
 
 
 def is_frame(X):
@@ -67,8 +68,9 @@ def are_numbers(frame):
 
 
 def some_rows(X, rows):
-    """Some rows of a table, a frame or an array, by their numbers or a slice."""
-    return nw.from_native(X)[rows].to_native() if is_frame(X) else X[rows]
+    """Some rows of a table of any kind, by their numbers or a slice."""
+    # Before 1.9, scikit-learn cannot select rows of PyArrow.
+    return nw.from_native(X)[rows].to_native() if is_frame(X) else _safe_indexing(X, rows)
 
 
 def some_columns(X, columns):

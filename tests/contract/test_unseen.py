@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from conftest import cases
 from contract.estimators import DENSITIES, META, MODELS, OF_ANY_TABLE, each
 from contract.frames import bits, people
@@ -16,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.fixes import parse_version
 
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
@@ -26,7 +28,9 @@ pytestmark = [
 ]
 BRIEF = {"max_iter": 2, "early_stopping": False, "random_state": 0}
 EXACT = [FSLLDensity(), FVBMPseudoLikelihood(alpha=0.01), SDCPRBM(3, **BRIEF)]
-FRAMES = {"pandas": lambda frame: frame, "polars": pl.from_pandas, "PyArrow": pa.Table.from_pandas}
+FRAMES = {"pandas": lambda frame: frame, "polars": pl.from_pandas}
+if parse_version(sklearn.__version__) >= parse_version("1.9"):  # which can select rows of PyArrow
+    FRAMES["PyArrow"] = pa.Table.from_pandas
 UNPENALISED = FVBMPseudoLikelihood(alpha=0)
 
 
