@@ -102,7 +102,8 @@ def tested_independence(rows, starts):
     independence : Independence or None
         None if there are too few rows for the joint states, or missing cells.
     """
-    if 2.0 ** (len(starts) - 1) * ROWS_PER_STATE > len(rows) or np.isnan(rows).any():
+    n_columns, most = len(starts) - 1, math.log2(max(len(rows), 1) / ROWS_PER_STATE)
+    if n_columns > max(most, 1) or np.isnan(rows).any():
         return None
     columns = np.split(rows, starts[1:-1], axis=1)
     codes = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in columns]
