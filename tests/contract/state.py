@@ -21,13 +21,16 @@ class CtrlC:
 
     Or another error. `has_come` tells whether it came out of the block. What scikit-learn changes
     of its settings for the time of a fit is put back: it does not expect that its own lines fail.
+    Nor are calls of NumPy's `_internal` counted, for which its C code raises a TypeError.
     """
 
     def __init__(self, n=None, error=KeyboardInterrupt):
         self.n, self.n_calls, self.error, self.has_come = n, 0, error, False
 
     def _profile(self, frame, event, argument):
-        if event == "call" and frame.f_code is not CtrlC.__exit__.__code__:
+        code = frame.f_code
+        is_counted = code is not CtrlC.__exit__.__code__
+        if event == "call" and is_counted and not code.co_filename.endswith("_internal.py"):
             self.n_calls += 1
             if self.n_calls == self.n:
                 sys.setprofile(None)
