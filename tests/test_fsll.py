@@ -455,10 +455,11 @@ def test_the_end_is_told_once(capsys):
     X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 2)))
     model = FSLLDensity(verbose=1).fit(X)
     end = f"[FSLLDensity] end: {len(model.basis_)} terms, cost {model.cost_:.6f}\n"
-    assert capsys.readouterr().out == end
+    columns = "[FSLLDensity] columns: 5 binary (0, 1, 2, 3, 4)\n"
+    assert capsys.readouterr().out == columns + end
     FSLLDensity(verbose=2).fit(X)
-    *moves, last = capsys.readouterr().out.splitlines(keepends=True)
-    assert last == end
+    *moves, kinds, last = capsys.readouterr().out.splitlines(keepends=True)
+    assert (kinds, last) == (columns, end)
     costs = [float(line.split()[-1]) for line in moves]
     np.testing.assert_allclose(costs, model.cost_path_[1:], atol=1e-6)
 
@@ -581,7 +582,7 @@ def test_limits(capsys):
     model = FSLLDensity(max_iter=3, solver="greedy", verbose=2).fit(X)
     assert model.n_iter_ == 3
     assert not model.converged_
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len(capsys.readouterr().out.splitlines()) == 5  # three moves, the columns, the end
     empty = FSLLDensity(max_iter=0).fit(X)
     assert FSLLDensity().fit(X).history_["n_basis"][0] == 1
     assert empty.transform(X).shape == (2000, 0)
