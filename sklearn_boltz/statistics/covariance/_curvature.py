@@ -118,10 +118,16 @@ class Spread(NamedTuple):
         return separated
 
 
+REMEDY = (
+    "Use more data, or set alpha to a number above 0: with alpha='auto', standard errors are those "
+    "without a penalty."
+)
+
+
 class SingularInformation(ValueError):
     """The data do not determine all parameters."""
 
-    def __init__(self, remedy="Use more data, or fit with alpha > 0."):
+    def __init__(self, remedy=REMEDY):
         super().__init__(
             "The information matrix is singular: the data do not determine all parameters. "
             f"{remedy}"
