@@ -94,6 +94,11 @@ def mapped(X):
     return np.load(file.name, mmap_mode="r")
 
 
+def of_arrow(X):
+    X = X.astype(np.float64) if X.dtype == np.longdouble else X  # Arrow has no such numbers
+    return pa.table({f"c{j}": X[:, j].tolist() for j in range(X.shape[1])})
+
+
 LAYOUTS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -106,7 +111,7 @@ LAYOUTS = {
     "memory map": mapped,
     "pandas": lambda X: pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]),
     "polars": lambda X: pl.DataFrame(X.astype(X.dtype.newbyteorder("=")).tolist(), orient="row"),
-    "PyArrow": lambda X: pa.table({f"c{j}": X[:, j].tolist() for j in range(X.shape[1])}),
+    "PyArrow": of_arrow,
 }
 # Where objects have no bytes of their own.
 OF_BYTES = {"unaligned", "memory map"}
