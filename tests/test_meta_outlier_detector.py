@@ -398,6 +398,16 @@ def test_surprises_of_polars():
     assert_allclose(found.to_numpy(), expected.to_numpy())
 
 
+def test_surprises_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    X = pd.DataFrame(coupled_rows(100), columns=list("abcde")).astype(str)
+    expected = BoltzmannOutlierDetector(random_state=0).fit(X).explain(X[:5])
+    tables = [pa.table(frame.to_dict("list")) for frame in (X, X[:5])]
+    found = BoltzmannOutlierDetector(random_state=0).fit(tables[0]).explain(tables[1])
+    assert isinstance(found, pa.Table) and found.column_names == list("abcde")
+    assert_allclose(found.to_pandas().to_numpy(), expected.to_numpy())
+
+
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")

@@ -16,7 +16,7 @@ from sklearn_boltz.meta._default import checked_table, choose_density, draws_of,
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._cells import missing_cells
-from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
+from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
@@ -202,8 +202,8 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         )
         self.estimator_, self._mean, scores, seconds = first
         self._n_rows = float(weights.sum())
-        self._table = table_of(self.estimator_) if self._coding is None else self._coding.table
-        self._table = Table.learn(X) if self._table is None else self._table
+        if self._coding is None:
+            self._table = table_of(self.estimator_) or self._table
         tell(self, "density of all rows", {"seconds": seconds, "rows": len(scores)})
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
             scores[held] = found[2]
@@ -344,11 +344,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             own = surprises(self.estimator_, rows, part, self._table)
         unseen = np.isnan(own) & ~missing_cells(part)
         found[:, kept] = np.where(unseen, np.log(self._n_rows + 1), own)
-        if not is_frame(X):
-            return found
-        if hasattr(X, "with_columns"):  # of polars
-            return type(X)(dict(zip(X.columns, found.T, strict=True)))
-        return type(X)(found, index=X.index, columns=X.columns)
+        return of_numbers(X, found) if is_frame(X) else found
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -359,10 +355,12 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         """-> a density model, and the rows for it."""
         self._coding = None
         if self.estimator is not None:
+            with named(self):
+                self._table = Table.learn(X)
             return clone(self.estimator), X
         with named(self):
             self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector")
-        rows = coding.encode(X)
+        self._table, rows = coding.table, coding.encode(X)
         options = draws_of(rows)
         return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows
 
@@ -381,8 +379,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
     def _folds(self, X, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
         if self._coding is None:
-            with named(self):
-                rows = Table.learn(X).encode(X, "missing")
+            rows = self._table.encode(X, "missing")
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))

@@ -59,7 +59,7 @@ PATIENCE, N_STAGES = 10, 4
 # multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
-# the rate of "auto", the parity of four columns takes 2,000.
+# the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
 MATRICES = 5
@@ -345,7 +345,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if patience == "auto":
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
         if adaptive and stops and not self._is_tempered:
-            rate = float(self._first_rate(training))
+            rate = self._first_rate(training)
             last = self._last_stage(rate, n_batches)
             plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
             n_stages = N_STAGES - (last is not None)
@@ -357,9 +357,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             patience=end if stops else None, fall=Fall(patience, FALL) if adaptive else None
         )
 
-    def _first_rate(self, training):
-        """The learning rate of the first stage of a training."""
-        return self.learning_rate
+    def _first_rate(self, staged=None):
+        """The learning rate that a training begins with; of stages if that is given."""
+        return float(self.learning_rate)
 
     def _last_stage(self, rate, n_batches):
         """What comes after the stages, of which the first has this learning rate.
@@ -381,13 +381,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _rate(self, n_passes):
         """The learning rate of a pass over the rows, or of a call of `partial_fit`."""
-        return self._falling(self.learning_rate, n_passes)
-
-    def _falling(self, rate, n_passes):
+        first = self._first_rate()
         if self.learning_rate_schedule != "invscaling":
-            return float(rate)
+            return first
         try:
-            return float(rate / n_passes ** float(self.power_t))
+            return float(first / n_passes ** float(self.power_t))
         except OverflowError:  # Python's powers overflow although the quotient is just 0
             return 0.0
 

@@ -514,12 +514,10 @@ class SDCPRBM(MiniBatchRBM):
         """Whether chains are persistent from the beginning."""
         return self.persistent != "auto" and bool(self.persistent)
 
-    def _first_rate(self, training):
-        return chosen_rate(training.base) if self.learning_rate == "auto" else self.learning_rate
-
-    def _rate(self, n_passes):
-        rate = STEADY_RATE if self.learning_rate == "auto" else self.learning_rate
-        return self._falling(rate, n_passes)
+    def _first_rate(self, staged=None):
+        if self.learning_rate != "auto":
+            return super()._first_rate()
+        return STEADY_RATE if staged is None else chosen_rate(staged.base)
 
     def _last_stage(self, rate, n_batches):
         if self.persistent != "auto":

@@ -272,8 +272,7 @@ class TableCounts(NamedTuple):
         """Count the values of all columns of a batch, a data frame or an array."""
         header = Header.of(batch) if is_frame(batch) else None
         batch = batch if header else as_array(batch)
-        is_pandas = header is not None and header.library == "pandas"
-        dtypes = header.types if is_pandas else [None] * batch.shape[1]
+        dtypes = header.dtypes if header else [None] * batch.shape[1]
         columns = zip(columns_of(batch), dtypes, strict=True)
         columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
         is_numeric = not header and batch.dtype.kind in "biuf"
@@ -307,9 +306,7 @@ class TableCounts(NamedTuple):
 
     def _table(self, cells):
         if self.header is not None:
-            header = self.header
-            if header.library == "pandas":
-                header = header.with_types([column.dtype for column in self.columns])
+            header = self.header.with_types([column.dtype for column in self.columns])
             return frame_like(header.empty_frame(), cells, [None] * len(cells))
         return np.column_stack([column.astype(self.dtype or object) for column in cells])
 

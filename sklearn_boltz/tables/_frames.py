@@ -103,6 +103,15 @@ def with_columns(frame, cells, order=()):
     return _with(frame, columns)
 
 
+def of_numbers(frame, numbers):
+    """A frame of numbers, (n, n_columns), with the names and the index of another frame."""
+    if dependencies.is_pandas_like_dataframe(frame):
+        return type(frame)(numbers, index=frame.index, columns=frame.columns)
+    columns = dict(zip(names_of(frame), numbers.T, strict=True))
+    library = nw.from_native(frame).implementation
+    return nw.from_dict(columns, backend=library).to_native()
+
+
 def with_flags(frame, names, flags):
     """A copy of a frame with more columns, of truth values."""
     like = frame[names_of(frame)[0]]
@@ -244,8 +253,15 @@ class Header(NamedTuple):
         header = cls("pandas", frame.columns.tolist(), [], [], list(frame.columns.names))
         return header.with_types(list(map(_described, frame.dtypes)))
 
+    @property
+    def dtypes(self):
+        """The type of each column, a list of Dtype; None for types that are kept as a whole."""
+        return self.types if self.library == "pandas" else [None] * len(self.names)
+
     def with_types(self, types):
-        """The header of a frame of pandas with these types."""
+        """The header with other types, as `dtypes` gives them."""
+        if self.library != "pandas":
+            return self
         ordered = [dtype.name == "category" and dtype.options[2] for dtype in types]
         return self._replace(types=types, ordered=ordered)
 
