@@ -11,9 +11,9 @@ data.
 # %%
 # Predict labels
 # --------------
-# The images are binary here: a pixel is on above 7 of 16. ``alpha`` is the weight of the density
-# in the training. The default is chosen for prediction; here it is larger, so that the density is
-# a good one, too.
+# The images are binary here: a pixel is on above 7 of 16. ``generative`` is the weight of the
+# density in the training. The default is chosen for prediction; here it is larger, so that the
+# density is a good one, too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,7 @@ images, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
     (images > 7).astype(np.float32), digit, test_size=0.3, stratify=digit, random_state=0
 )
-model = RBMClassifier(200, alpha=0.1, max_iter=80, early_stopping=False, random_state=0)
+model = RBMClassifier(200, generative=0.1, max_iter=80, early_stopping=False, random_state=0)
 classifiers = {
     "RBMClassifier": model,
     "MLPClassifier": MLPClassifier((200,), max_iter=300, random_state=0),
@@ -153,9 +153,9 @@ plt.show()
 
 # %%
 # On these binary images the machine makes fewer errors than a network with as many hidden units and
-# than logistic regression. Its `alpha` and number of epochs were chosen for such images; the others
-# have scikit-learn's defaults. With half of the pixels missing, it makes about 60 % of the errors
-# of logistic regression on pixels filled with their means, and ln p(x) rejects every shuffled or
+# than logistic regression. Its `generative` and number of epochs were chosen for such images; the
+# others have scikit-learn's defaults. With half of the pixels missing, it makes about 60 % of the
+# errors of logistic regression on pixels filled with their means, and ln p(x) rejects every shuffled or
 # exchanged image. Each of two halves is like a digit, so that only a third of these images are
 # rejected. The limit also rejects some 3 % of the digits.
 

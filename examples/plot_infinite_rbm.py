@@ -27,7 +27,7 @@ images, _ = load_digits(return_X_y=True)
 X_train, X_test = train_test_split((images > 7).astype(np.float32), test_size=0.3, random_state=0)
 
 start = perf_counter()
-grown = InfiniteRBM(100, validation_fraction=0.2, random_state=0).fit(X_train)
+grown = InfiniteRBM(100, early_stopping=0.2, random_state=0).fit(X_train)
 growing = perf_counter() - start
 print(f"{grown.n_components_} units chosen after {grown.n_iter_} insertions, {growing:.1f} s")
 

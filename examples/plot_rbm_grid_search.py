@@ -31,11 +31,11 @@ X_train, X_test, digit_train, digit_test = train_test_split(
 )
 pipeline = make_pipeline(
     Binarizer(threshold=7),
-    SDCPRBM(batch_size=50, max_iter=15, learning_rate_schedule="invscaling", random_state=0),
+    SDCPRBM(batch_size=50, max_iter=15, random_state=0),
 )
 grid = {
     "sdcprbm__n_components": [8, 16, 32, 64],
-    "sdcprbm__learning_rate": [0.3, 1.0, 3.0],
+    "sdcprbm__learning_rate": [0.03, 0.1, 0.3],
 }
 search = GridSearchCV(pipeline, grid, cv=2).fit(X_train)
 print(search.best_params_, f"{search.best_score_:.2f} nats")

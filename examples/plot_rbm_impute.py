@@ -26,14 +26,7 @@ X = (images > 7).astype(np.float32)
 X_train, X_test, _, digit_test = train_test_split(
     X, digit, test_size=0.3, stratify=digit, random_state=0
 )
-model = SDCPRBM(
-    64,
-    learning_rate=0.3,
-    learning_rate_schedule="invscaling",
-    batch_size=50,
-    max_iter=40,
-    random_state=0,
-)
+model = SDCPRBM(64, random_state=0)
 model.fit(X_train)
 
 half = X_test.reshape(-1, 8, 8).copy()

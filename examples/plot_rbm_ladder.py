@@ -57,7 +57,7 @@ best = np.log(p[X.astype(int) @ 2 ** np.arange(19, -1, -1)]).mean()
 warnings.simplefilter("ignore", ConvergenceWarning)
 models = {
     "gibbs": SDCPRBM(16, learning_rate=0.02, max_iter=30, random_state=0),
-    "tempered": SDCPRBM(16, sampler="tempered", learning_rate=0.01, max_iter=30, random_state=0),
+    "tempered": SDCPRBM(16, tempered=0.5, learning_rate=0.01, max_iter=30, random_state=0),
 }
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, model in models.items():

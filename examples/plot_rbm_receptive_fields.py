@@ -22,14 +22,7 @@ from sklearn_boltz.inspection import ReceptiveFieldDisplay, SampleDisplay
 
 images, digit = load_digits(return_X_y=True)
 X = (images > 7).astype(np.float32)
-model = SDCPRBM(
-    64,
-    learning_rate=0.3,
-    learning_rate_schedule="invscaling",
-    batch_size=50,
-    max_iter=40,
-    random_state=0,
-)
+model = SDCPRBM(64, random_state=0)
 model.fit(X)
 
 # %%

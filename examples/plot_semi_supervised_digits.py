@@ -44,6 +44,11 @@ def machine():
     return RBMClassifier(100, early_stopping=False, max_iter=20, random_state=0)
 
 
+def discriminative():
+    """The machine without a density."""
+    return machine().set_params(generative=0, max_iter="auto")
+
+
 def alone(estimator, y):
     """Fit an estimator to the labelled images."""
     return estimator.fit(X_train[y >= 0], y[y >= 0])
@@ -51,7 +56,7 @@ def alone(estimator, y):
 
 methods = {
     "LogisticRegression, labelled": lambda y: alone(LogisticRegression(max_iter=500), y),
-    "RBMClassifier, labelled": lambda y: alone(machine().set_params(alpha=0, max_iter="auto"), y),
+    "RBMClassifier, labelled": lambda y: alone(discriminative(), y),
     "RBMClassifier, all": lambda y: machine().fit(X_train, y),
     "LabelSpreading, all": lambda y: LabelSpreading(kernel="knn", n_neighbors=7).fit(X_train, y),
 }

@@ -168,7 +168,7 @@ SOURCES = [
     ("restricted/training/_sdcp.py",
      "test_rbm_sdcp.py test_rbm_ladder.py -k 'paper or literal or other_parameters'", [
         ("if inner == 0:", "if True:"),
-        ("step -= rate * scheme.weight_decay", "step += rate * scheme.weight_decay"),
+        ("step -= rate * scheme.alpha", "step += rate * scheme.alpha"),
         ("(self.own, 1 - fraction), (self.others, fraction)",
          "(self.own, fraction), (self.others, 1 - fraction)"),
         ("self.hidden_offset += rate * (hidden_mean", "self.hidden_offset -= rate * (hidden_mean"),

@@ -74,7 +74,7 @@ NETWORKS = {
 MACHINES = {
     "SDCPRBM": {
         "default": {}, "persistent": {"persistent": True}, "CD": {"n_inner": 1, "centered": False},
-        "tempered": {"sampler": "tempered"}, "spectral": {"optimizer": "ssd"},
+        "tempered": {"tempered": 0.5},
         "categorical hidden": {"hidden": ("categorical", 3)},
         "from a network": {"init": FVBMPseudoLikelihood()},
         "untracked": {"track_likelihood": False},
@@ -88,9 +88,9 @@ MACHINES = {
     "TAPDBM": {"default": {}, "no pre-training": {"pretrain_max_iter": 0}},
     "InfiniteRBM": {
         "default": {}, "corrective": {"mode": "corrective"}, "plain": {"mode": "plain"},
-        "away steps": {"away_steps": True}, "fitted start": {"init": FVBMPseudoLikelihood()},
+        "fitted start": {"init": FVBMPseudoLikelihood()},
     },
-    "RBMClassifier": {"default": {}, "generative": {"alpha": 1.0}, "SGD": {"optimizer": "sgd"}},
+    "RBMClassifier": {"default": {}, "generative": {"generative": 1.0}},
 }  # fmt: skip
 FULL = {
     "default": {}, "greedy": {"solver": "greedy"}, "float32": {"dtype": "float32"},

@@ -263,7 +263,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     Sample,
     Search,
     best_change,
-    find_away,
     find_unit,
     linear_minimum,
     linearised_objective,
@@ -276,7 +275,7 @@ from sklearn_boltz.restricted.training._initial import units_of_pairs
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam, SpectralDescent
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,

@@ -227,10 +227,10 @@ TRAINED = [
     kind(5, batch_size=100, random_state=0, **{"max_iter": 1, **options})
     for kind, options in [
         (SDCPRBM, {"n_inner": 2, "early_stopping": True}),
-        (SDCPRBM, {"n_inner": 1, "centered": False, "momentum": 0.5, "weight_decay": 0.1}),
-        (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "persistent": True, "optimizer": "ssd"}),
-        (SDCPRBM, {"n_inner": 2, "sampler": "tempered"}),
-        (SDCPRBM, {"n_inner": 2, "sampler": "tempered", "persistent": True, "momentum": 0.5}),
+        (SDCPRBM, {"n_inner": 1, "centered": False, "alpha": 0.1}),
+        (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "persistent": True}),
+        (SDCPRBM, {"n_inner": 2, "tempered": 0.5}),
+        (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "persistent": True}),
         (TAPRBM, {"tap_tol": 0, "max_iter": 2}),
         (TAPRBM, {"tap_tol": 0, "persistent": True, "penalty": "l1"}),
         (TAPRBM, {"tap_tol": 0, "columns": "truncated_gaussian", "order": 1, "penalty": None}),

@@ -51,8 +51,8 @@ def network(neurons):
 
 @pytest.fixture(scope="module")
 def rbm():
-    model = SDCPRBM(6, learning_rate=0.3, batch_size=4, max_iter=5, early_stopping=True,
-                    validation_fraction=0.3, n_iter_no_change=9, random_state=0)  # fmt: skip
+    model = SDCPRBM(6, learning_rate=0.3, batch_size=4, max_iter=5, early_stopping=0.3,
+                    random_state=0)  # fmt: skip
     with pytest.warns(ConvergenceWarning):
         return model.fit(make_bars_and_stripes(3))
 

@@ -139,7 +139,7 @@ def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where
 def test_an_interrupted_tempered_fit_has_its_best_complete_epoch(where):
     """The bits of the fit that was shorter, also where the rate is so large that it gets worse."""
     X = bits(30)
-    model = SDCPRBM(4, max_iter=5, sampler="tempered", learning_rate=1.0, random_state=0)
+    model = SDCPRBM(4, max_iter=5, tempered=0.5, learning_rate=1.0, random_state=0)
     total = n_calls(clone(model), X)
     with CtrlC(1 + int(where * (total - 1))):
         model.fit(X)

@@ -38,7 +38,7 @@ ESTIMATORS = [
     TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
     TAPRBM(4, max_iter=3, batch_size=20, persistent=True, random_state=0),
     TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),
-    InfiniteRBM(3, n_model_samples=200, n_bias_steps=10, n_corrective=5, random_state=0),
+    InfiniteRBM(3, n_model_samples=200, n_corrective=5, random_state=0),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 UNITS = {
@@ -377,7 +377,7 @@ def test_warm_start_goes_on_with_the_same_values(estimator, gaps):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_watches_what_is_observed(estimator, gaps, weighted):
     weights = np.random.default_rng(0).random(120) + 0.1 if weighted else None
-    model = clone(estimator).set_params(early_stopping=True, validation_fraction=0.3)
+    model = clone(estimator).set_params(early_stopping=0.3)
     model.fit(gaps, sample_weight=weights)
     assert all(np.isfinite(values).all() for values in model.history_.values())
     _, valid = divided(120, 0.3, model._evaluation_seed)
@@ -388,7 +388,7 @@ def test_early_stopping_watches_what_is_observed(estimator, gaps, weighted):
 
 
 def test_early_stopping_with_many_hidden_units(gaps):
-    model = SDCPRBM(30, max_iter=3, early_stopping=True, validation_fraction=0.3, random_state=0)
+    model = SDCPRBM(30, max_iter=3, early_stopping=0.3, random_state=0)
     model.fit(gaps)
     _, valid = divided(120, 0.3, model._evaluation_seed)
     # By single chains, and here the machine is close to independent columns.

@@ -273,33 +273,6 @@ def test_conditionals_of_a_deep_model():
     assert_array_equal(model.gibbs(V, 0), V)
 
 
-@pytest.mark.parametrize("kind", ["SDCP", "TAP"])
-@pytest.mark.parametrize("temperature", [0.5, 3.0])
-def test_features_at_a_temperature(kind, temperature):
-    """They are those of the machine with all parameters divided by it, in rows with gaps too."""
-    rbm, V = random_rbm(7, 4, seed=2), rows(7, 20)
-    model = as_estimator(rbm, kind, transform_temperature=temperature)
-    tempered = SmallRBM(*(a / temperature for a in (rbm.W, rbm.b, rbm.c)))
-    H, gaps, means = model.transform(V), V.copy(), tempered.mean_hidden()
-    gaps[::2, 3:5] = np.nan
-    for table, found, rtol in [(V, H, 1e-12), (gaps, model.transform(gaps), 1e-10)]:
-        expected = [agreeing(tempered.V, tempered.p, row) @ means for row in table]
-        assert_allclose(found, expected, rtol=rtol)
-    # The model and its means remain as they are, and features are led back to them.
-    plain = as_estimator(rbm, kind)
-    assert_array_equal(model.mean_hidden(V), plain.transform(V))
-    assert_array_equal(model.free_energy(V), plain.free_energy(V))
-    assert_allclose(model.inverse_transform(H), plain.mean_visible(plain.transform(V)))
-    ends = np.repeat([[0.0], [1.0]], 4, axis=1)
-    assert_array_equal(model.inverse_transform(ends), plain.mean_visible(ends))
-
-
-def test_categorical_features_at_a_temperature_sum_to_one():
-    options = dict(max_iter=1, random_state=0, transform_temperature=3.0)
-    model = SDCPRBM(5, hidden=("categorical", 3), **options).fit(rows(6))
-    assert_allclose(model.transform(rows(6)).reshape(-1, 5, 3).sum(axis=2), 1)
-
-
 def test_inverse_transform_of_deep_models():
     dbm = random_dbm((5, 4, 3, 2), seed=3)
     model, V = deep(dbm), rows(5, 7)

@@ -28,7 +28,9 @@ def bits(n_rows, n_columns=6, seed=0):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Trainings of at most 40 epochs and a last stage of 30."""
+    """Trainings of at most 40 epochs and a last stage of 30; epochs in vain end a stage soon."""
+    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER", 3)
+    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER_BATCHES", 1)
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
     monkeypatch.setattr("sklearn_boltz.restricted._sdcp_rbm.MOST_LAST", 30)
 
@@ -122,36 +124,34 @@ def test_a_training_with_nothing_to_learn_ends_at_once(estimator):
 @QUIET
 @pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
 def test_a_fit_says_what_it_chose(estimator, short, capsys):
-    model = estimator(verbose=1, n_iter_no_change=1, random_state=0).fit(bits(100))
-    name = "weight_decay" if estimator is SDCPRBM else "alpha"
+    model = estimator(verbose=1, random_state=0).fit(bits(100))
     assert model.n_components_ == len(model.components_) == 12
-    assert_allclose(getattr(model, f"{name}_"), 6 / (40 * 100))
+    assert_allclose(model.alpha_, 6 / (40 * 100))
     columns, first = capsys.readouterr().out.splitlines()[:2]
     assert columns == f"[{estimator.__name__}] columns: 6 probability (0, 1, 2, 3, 4, ...)"
-    assert "rows 90" in first and "n_components 12" in first and f"{name} 0.0015" in first
+    assert "rows 90" in first and "n_components 12" in first and "alpha 0.0015" in first
     assert "validation_log_likelihood" in model.history_
 
 
 @QUIET
 @pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
 def test_given_arguments_are_respected_and_few_rows_not_divided(estimator, short):
-    name = "weight_decay" if estimator is SDCPRBM else "alpha"
-    options = {name: 0.3, "batch_size": 7, "n_iter_no_change": 1, "random_state": 0}
+    options = {"alpha": 0.3, "batch_size": 7, "random_state": 0}
     model = estimator(5, **options).fit(bits(99))
-    assert model.n_components_ == 5 and getattr(model, f"{name}_") == 0.3
+    assert model.n_components_ == 5 and model.alpha_ == 0.3
     assert "validation_log_likelihood" not in model.history_
     # A number of epochs means that training: all rows, one rate, no penalty but the paper's.
     model = estimator(max_iter=3, random_state=0).fit(bits(120))
     assert model.n_iter_ == 3 and "validation_log_likelihood" not in model.history_
     assert len(set(model.history_["learning_rate"])) == 1
-    assert getattr(model, f"{name}_") == (0 if estimator is SDCPRBM else 1e-3)
+    assert model.alpha_ == (0 if estimator is SDCPRBM else 1e-3)
     model = estimator(max_iter=3, early_stopping=True, random_state=0).fit(bits(120))
     assert "validation_log_likelihood" in model.history_
 
 
 @QUIET
 def test_layers_of_a_deep_machine_are_chosen(short, capsys):
-    options = {"n_iter_no_change": 1, "pretrain_max_iter": 2, "random_state": 0}
+    options = {"pretrain_max_iter": 2, "random_state": 0}
     model = TAPDBM(verbose=1, **options).fit(bits(100))
     assert model.hidden_layer_sizes_ == [len(W) for W in model.components_] == [12, 12]
     assert "hidden_layer_sizes [12, 12]" in capsys.readouterr().out
@@ -165,14 +165,14 @@ def test_layers_of_a_deep_machine_are_chosen(short, capsys):
 def test_sizes_of_partial_fit_do_not_depend_on_the_batch():
     few, many = (SDCPRBM(random_state=0).partial_fit(bits(n)) for n in (3, 500))
     assert few.n_components_ == many.n_components_ == 12
-    assert few.weight_decay_ == many.weight_decay_ == 6 / (40 * 10_000)
+    assert few.alpha_ == many.alpha_ == 6 / (40 * 10_000)
 
 
 @QUIET
 def test_a_start_has_room_in_the_chosen_size(short):
     X = bits(150)
     first = SDCPRBM(20, max_iter=2, random_state=0).fit(X)
-    model = SDCPRBM(init=first, n_iter_no_change=1, random_state=0).fit(X)
+    model = SDCPRBM(init=first, random_state=0).fit(X)
     assert model.n_components_ == 20  # 12 would be too few
 
 
@@ -212,7 +212,7 @@ class Fake:
 
 
 def plan(patience, n_stages):
-    return Plan(1000, 10, float, tol=1e-3, stages=Stages(patience, 0.3, n_stages))
+    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(patience, 0.3, n_stages))
 
 
 RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
@@ -245,7 +245,7 @@ def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
     """A stage of patience 2 then ends two epochs after the last one that did not count."""
     stages = Stages(2, 0.3, 1, plateau=plateau)
     flat = Fake([-9.0] * 12, [0.0] * 12, 0.0)
-    assert flat.run(Plan(1000, 10, float, tol=1e-3, stages=stages), started=False)[0] == kept
+    assert flat.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages), started=False)[0] == kept
 
 
 @given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
@@ -258,10 +258,7 @@ def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
         assert best is epochs[-1]
 
 
-STAGED = {
-    "learning_rate": 0.05, "early_stopping": True, "n_iter_no_change": 3, "batch_size": 20,
-    "random_state": 0,
-}  # fmt: skip
+STAGED = {"learning_rate": 0.05, "early_stopping": True, "batch_size": 20, "random_state": 0}
 
 
 @QUIET
@@ -285,18 +282,23 @@ def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(n_components
 
 
 @QUIET
-def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its_parameters(short):
+def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its_parameters(
+    short, monkeypatch
+):
     # A table of which the validation rows do not tell that the mean has overfitted.
-    X, options = bits(200, seed=1), {**STAGED, "weight_decay": 1e-3, "warm_start": True}
+    X, options = bits(200, seed=1), {**STAGED, "alpha": 1e-3, "warm_start": True}
     model = SDCPRBM(5, max_iter=1000, **options).fit(X)
     assert set(model.history_["learning_rate"][-30:]) == {0.05 * 0.12}
     n_stages = model.n_iter_ - 30  # 9 mini-batches an epoch: as many epochs as there may be
     by_hand = SDCPRBM(5, max_iter=n_stages, **options).fit(X)
     assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3**2)
     by_hand.set_params(
-        persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12,
-        learning_rate_schedule="constant", n_iter_no_change=1000, max_iter=10,
-    ).fit(X).set_params(max_iter=1)  # fmt: skip
+        persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12, max_iter=10
+    )
+    # The factor of the stages before is gone, and none ends.
+    by_hand._training.rate_factor = 1.0
+    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER", 1000)
+    by_hand.fit(X).set_params(max_iter=1)
     means = {name: 0.0 for name in ("components_", "intercept_visible_", "intercept_hidden_")}
     for _ in range(20):
         by_hand.fit(X)
@@ -305,13 +307,13 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
     for name, mean in means.items():
         assert_allclose(getattr(model, name), mean, rtol=1e-4, atol=1e-5)
     # A constant rate is the one that is asked for.
-    model.set_params(learning_rate_schedule="constant", learning_rate=0.02, max_iter=2).fit(X)
+    model.set_params(early_stopping=False, learning_rate=0.02, max_iter=2).fit(X)
     assert_allclose(model.history_["learning_rate"][-2:], 0.02)
 
 
 @QUIET
 @pytest.mark.parametrize("persistent", [False, True])
-def test_chains_that_are_always_or_never_persistent_have_no_last_stage(persistent):
+def test_chains_that_are_always_or_never_persistent_have_no_last_stage(persistent, short):
     model = SDCPRBM(5, persistent=persistent, max_iter=1000, **STAGED).fit(bits(200))
     assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**3)
 
@@ -349,7 +351,7 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
         of_interest=lambda figures: figures["validation_log_likelihood"],
     )
     training.mean = Mean()
-    staged = Plan(1000, 10, float, tol=1e-3, stages=Stages(2, 0.3, 1, LastStage(0.1, 3)))
+    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 0.3, 1, LastStage(0.1, 3)))
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
         assert end_stage(training, judge, staged, None) is (epoch == 3)
@@ -360,7 +362,7 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
 # Hidden and visible units are too many for an exact ln Z.
 ESTIMATED = {
     "SDCPRBM": SDCPRBM(14),
-    "tempered": SDCPRBM(14, sampler="tempered"),
+    "tempered": SDCPRBM(14, tempered=0.5),
     "TAPRBM": TAPRBM(14),
     "TAPDBM": TAPDBM((14, 14), pretrain_max_iter=1),
 }
@@ -369,19 +371,16 @@ ESTIMATED = {
 @QUIET
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("schedule", ["auto", "constant", "invscaling", "adaptive"])
 @pytest.mark.parametrize("name", ESTIMATED)
-def test_schedules_with_and_without_held_out_rows(name, schedule, early_stopping):
+def test_what_is_followed_with_and_without_held_out_rows(name, early_stopping):
     for track_likelihood in (False, True):
         model = clone(ESTIMATED[name]).set_params(
-            learning_rate_schedule=schedule, early_stopping=early_stopping,
-            track_likelihood=track_likelihood, max_iter=2, random_state=0,
+            early_stopping=early_stopping, track_likelihood=track_likelihood, max_iter=2,
+            random_state=0,
         ).fit(bits(60, 16))  # fmt: skip
         assert model.n_iter_ == 2
         assert ("validation_log_likelihood" in model.history_) == early_stopping
-        followed = (
-            track_likelihood or early_stopping or schedule == "adaptive" or name == "tempered"
-        )
+        followed = track_likelihood or early_stopping or name == "tempered"
         assert ("log_likelihood" in model.history_) == followed
 
 

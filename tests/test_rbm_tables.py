@@ -48,7 +48,7 @@ ESTIMATORS = [
     SDCPRBM(4, max_iter=3, random_state=0),
     TAPRBM(4, max_iter=3, random_state=0),
     TAPDBM((4, 3), pretrain_max_iter=2, max_iter=2, random_state=0),
-    InfiniteRBM(2, n_model_samples=64, n_bias_steps=10, n_corrective=10, early_stopping=False,
+    InfiniteRBM(2, n_model_samples=64, n_corrective=10, early_stopping=False,
                 random_state=0),
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
@@ -478,8 +478,8 @@ def test_real_columns_that_are_hard(X, dtype):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {}, {"persistent": True, "n_inner": 1}, {"optimizer": "ssd", "learning_rate": 1e-3},
-        {"hidden": ("categorical", 3), "persistent": True}, {"centered": False, "momentum": 0.5},
+        {}, {"persistent": True, "n_inner": 1},
+        {"hidden": ("categorical", 3), "persistent": True}, {"centered": False},
         {"hidden": "truncated_gaussian"}, {"hidden": "truncated_gauss_bernoulli"},
     ],
     ids=str,
@@ -560,5 +560,5 @@ def test_a_growing_model_of_real_columns():
 def test_early_stopping_measures_on_the_scale_of_the_table():
     X = weather(300).assign(degrees=lambda X: 1e3 * X["degrees"])
     for estimator in (ESTIMATORS[0], ESTIMATORS[1]):
-        model = mixed(estimator, early_stopping=True, validation_fraction=0.5).fit(X)
+        model = mixed(estimator, early_stopping=0.5).fit(X)
         assert abs(model.history_["validation_log_likelihood"].max() - model.score(X)) < 0.6

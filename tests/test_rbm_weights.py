@@ -40,7 +40,7 @@ ESTIMATORS = [
     SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
     TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
     TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),
-    InfiniteRBM(3, n_model_samples=200, n_bias_steps=10, n_corrective=5, random_state=0),
+    InfiniteRBM(3, n_model_samples=200, n_corrective=5, random_state=0),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 by_mini_batches = pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_held_out_rows_are_weighted(kind, X, weights):
     X = np.vstack([X] * 3)
     weights = np.tile(weights, 3) + np.random.default_rng(0).random(len(X))
     size = {"max_components": 3} if kind is InfiniteRBM else {"n_components": 3, "max_iter": 4}
-    model = kind(**size, early_stopping=True, validation_fraction=0.4, random_state=0)
+    model = kind(**size, early_stopping=0.4, random_state=0)
     model.fit(X, sample_weight=weights)
     _, valid = divided(len(X), 0.4, model._evaluation_seed)
     expected = model.score(X[valid], sample_weight=weights[valid])

@@ -55,11 +55,11 @@ TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
     "FVBMPseudoLikelihood": ("alpha", 0.005, 50.0),
     "MaximumEntropy": ("alpha", 0.005, 50.0),
-    "SDCPRBM": ("weight_decay", 0.0, 10.0),
+    "SDCPRBM": ("alpha", 0.0, 10.0),
     "SparseFVBM": ("alpha", 0.005, 50.0),
     "InfiniteRBM": ("alpha", 0.01, 50.0),
-    "TAPDBM": ("weights_init", 0.01, 1.5),
-    "TAPRBM": ("weights_init", 0.01, 3.0),
+    "TAPDBM": ("init", 0.01, 1.5),
+    "TAPRBM": ("init", 0.01, 3.0),
 }
 
 
@@ -99,15 +99,14 @@ PAIRS = {
     "missing": ["em", "observed"], "unseen": ["smooth", "error", "missing"],
 }  # fmt: skip
 MACHINE = {
-    "learning_rate": [0.01, 0.1], "learning_rate_schedule": ["auto", "constant", "invscaling"],
-    "batch_size": ["auto", 5, 100], "momentum": [0.0, 0.5], "early_stopping": [False, True],
+    "learning_rate": [0.01, 0.1], "batch_size": ["auto", 5, 100],
+    "early_stopping": [False, True, 0.3], "init": [0.01, "scaled"],
     "unseen": ["smooth", "error", "missing"], "track_likelihood": [False, True],
 }  # fmt: skip
 UNITS = {
     "columns": ["binned", "gaussian"],
     "hidden": ["bernoulli", ("categorical", 3)],
     "n_components": [1, 4],
-    "transform_temperature": [0.5, 1.0],
 }
 FIELDS = {"order": [1, 2], "damping": [0.0, 0.5], "tap_max_iter": [3, 10], "penalty": [None, "l2"]}
 SHORT = {"max_iter": 3, "columns": "binned", "random_state": 0}
@@ -127,8 +126,8 @@ DRAWN = [
     (FVBMPseudoLikelihood(columns="binned"), PAIRS),
     (
         SDCPRBM(4, **SHORT),
-        {**MACHINE, **UNITS, "sampler": ["gibbs", "tempered"], "n_inner": [1, 3],
-         "centered": [False, True], "persistent": [False, True], "optimizer": ["sgd", "ssd"]},
+        {**MACHINE, **UNITS, "tempered": [0, 0.5], "n_inner": [1, 3],
+         "centered": [False, True], "persistent": [False, True]},
     ),
     (TAPRBM(4, **SHORT), {**MACHINE, **UNITS, **FIELDS, "persistent": [False, True]}),
     (
@@ -138,12 +137,12 @@ DRAWN = [
     (
         InfiniteRBM(max_components=2, n_model_samples=20, columns="binned", random_state=0),
         {"mode": ["plain", "safeguarded", "corrective"], "early_stopping": [False, True],
-         "unseen": ["smooth", "error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
+         "unseen": ["smooth", "error", "missing"], "alpha": [0.01, 0.1]},
     ),
     (
         RBMClassifier(4, early_stopping=False, **SHORT),
-        {"n_components": [1, 6], "alpha": [0.0, 0.1], "columns": ["binned", "gaussian"],
-         "optimizer": ["adam", "sgd"], "batch_size": [5, 100],
+        {"n_components": [1, 6], "generative": [0.0, 0.1], "columns": ["binned", "gaussian"],
+         "batch_size": [5, 100],
          "unseen": ["smooth", "error", "missing"]},
     ),
     (

@@ -1,9 +1,9 @@
 """The digits of scikit-learn with 50 to 400 labels: do other rows and early stopping help?
 
 The split is that of the page "Classify with few labels": 1,347 rows, some of them with a label,
-and 450 test rows. `RBMClassifier` learns from all rows, with `alpha` .1, and from the labelled ones
-alone, beside `LabelSpreading` and logistic regression; then with `alpha` .01, with and without
-early stopping, which sets labelled rows aside.
+and 450 test rows. `RBMClassifier` learns from all rows, with `generative` .1, and from the labelled
+ones alone, beside `LabelSpreading` and logistic regression; then with `generative` .01, with and
+without early stopping, which sets labelled rows aside.
 """
 
 import _path  # noqa: F401
@@ -20,14 +20,15 @@ from sklearn_boltz import RBMClassifier
 def models(n_labels):
     """-> {name: (estimator, whether it gets the rows without a label, too)}"""
     if n_labels > 50:
-        options = dict(alpha=0.01, max_iter=20, random_state=0)
+        options = dict(generative=0.01, max_iter=20, random_state=0)
         return {
             f"all rows, {text}": (RBMClassifier(100, early_stopping=early, **options), True)
             for early, text in ((False, "no early stopping"), (True, "early stopping"))
         }
+    all_rows = RBMClassifier(100, generative=0.1, max_iter=20, random_state=0)
     return {
-        "all rows, alpha .1": (RBMClassifier(100, alpha=0.1, max_iter=20, random_state=0), True),
-        "labelled rows alone": (RBMClassifier(100, alpha=0, random_state=0), False),
+        "all rows, generative .1": (all_rows, True),
+        "labelled rows alone": (RBMClassifier(100, generative=0, random_state=0), False),
         "LabelSpreading": (LabelSpreading(kernel="knn", n_neighbors=7), True),
         "logistic regression": (LogisticRegression(max_iter=500), False),
     }

@@ -53,8 +53,8 @@ def settings_of_grid():
     """The 30 settings; a penalty, a rate and a stop as before there were automatic ones."""
     for size, rate, decay in product(SIZES, RATES, DECAYS):
         yield dict(
-            n_components=size, learning_rate=rate, weight_decay=decay, batch_size=20,
-            early_stopping=True, learning_rate_schedule="constant", n_iter_no_change=20,
+            n_components=size, learning_rate=rate, alpha=decay, batch_size=20,
+            early_stopping=True, persistent=False,
         )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def compare_grid(args, X, test):
         best, error, _, settings = max(found, key=lambda row: row[0])
         total = sum(seconds for _, _, seconds, _ in found)
         chosen = ", ".join(f"{settings[name]:g}" for name in
-                           ("n_components", "learning_rate", "weight_decay"))  # fmt: skip
+                           ("n_components", "learning_rate", "alpha"))  # fmt: skip
         rows.append([n_rows, f"best of {len(grid)} ({chosen})", best, error, total])
         for estimator in (SDCPRBM, TAPRBM):
             values, errors, seconds, models = zip(

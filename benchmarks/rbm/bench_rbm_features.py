@@ -6,7 +6,6 @@ processor, with one thread. `BernoulliRBM` has four settings: two learning rates
 mini-batches. First the settings of one seed on 20,000 rows of MNIST, then the best over more seeds.
 """
 
-from copy import copy
 from functools import partial
 from time import process_time
 
@@ -17,16 +16,15 @@ from _common import make_parser, print_check, print_table, report, run_script, u
 from _data import load_images
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import BernoulliRBM
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_boltz import SDCPRBM, TAPRBM
 
 # What the user guide recommends for features, at the temperatures 1 and 3 of `transform`.
-SCALE = dict(weights_init="auto")
+SCALE = dict(init="scaled")
 FEATURES = SCALE | dict(
     n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10, learning_rate=0.05,
-    weight_decay=0.0, early_stopping=False,
+    alpha=0.0, early_stopping=False,
 )  # fmt: skip
 HOT, CENTRED = 3.0, dict(centered=True)
 # Learning rates and sizes of mini-batches.
@@ -53,11 +51,9 @@ def untrained(n_hidden, scale, X, seed):
 
 
 def features_of(model, temperature=1.0):
-    """The transform of a fitted RBM; of scikit-learn's in float32, and at a temperature."""
-    if isinstance(model, BernoulliRBM):
-        arrays = (a.astype(np.float32) for a in (model.components_, model.intercept_hidden_))
-        return partial(hidden_means, *arrays, temperature)
-    return copy(model).set_params(transform_temperature=temperature).transform
+    """The transform of a fitted RBM in float32, at a temperature."""
+    arrays = (a.astype(np.float32) for a in (model.components_, model.intercept_hidden_))
+    return partial(hidden_means, *arrays, temperature)
 
 
 def train_ours(model, X, seconds):

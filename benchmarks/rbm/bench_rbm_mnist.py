@@ -70,7 +70,7 @@ def evaluate(model, X_test, args):
 
 def train(name, X, X_test, redraw, args):
     """Fit with one algorithm, printing a line now and then; -> rows of the table."""
-    model = SDCPRBM(args.hidden, max_iter=1, warm_start=True, weight_decay=args.decay,
+    model = SDCPRBM(args.hidden, max_iter=1, warm_start=True, alpha=args.decay,
                     random_state=args.seed)  # fmt: skip
     mean, n_averaged = None, 0
     seconds, steps, done_phases, rows = 0.0, phases(args, name), 0, []

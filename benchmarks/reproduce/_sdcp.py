@@ -16,8 +16,10 @@ from _common import log_likelihood, print_table
 from _data import load_bits
 from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
 from rbm.bench_rbm_mnist import ALGORITHMS
+from scipy.linalg import svd
 
 from sklearn_boltz import SDCPRBM
+from sklearn_boltz.restricted.training._optimizers import SGD
 
 FULL = dict(hidden=500, rows=60_000, batch=200, epochs=200, trials=10, points=20,
             temperatures=10_000, test_rows=10_000, jobs=1)  # fmt: skip
@@ -29,6 +31,28 @@ COMPARED = {
     for name in ("CD-24", "PCD-24", "CG-24", "S-DCP", "CS-DCP")
 }
 OURS = {name: COMPARED[name] for name in ("S-DCP", "CS-DCP")}
+
+
+class SpectralDescent(SGD):
+    """Stochastic spectral descent (Carlson, Cevher and Carin, 2015).
+
+    The steepest step for a bound of ln Z in the Schatten-∞ norm of a matrix: along U Vᵀ of the
+    singular value decomposition of the gradient, as long as the sum of its singular values. For a
+    vector in the ℓ∞ norm: along its signs.
+    """
+
+    plain = False
+
+    def steps(self, gradients):
+        """The step of each parameter."""
+        return [self._sharp(gradient) for gradient in gradients]
+
+    @staticmethod
+    def _sharp(gradient):
+        if gradient.ndim == 1:
+            return np.abs(gradient).sum() * np.sign(gradient)
+        U, s, Vt = svd(gradient, full_matrices=False)
+        return s.sum() * (U @ Vt)
 
 
 def settings_with_points(description, full, quick):
@@ -132,12 +156,14 @@ def learn_once(X, X_test, options, trial, args):
     have as many epochs from point to point.
     """
     parameters = {"batch_size": args.batch} | options
-    visible_bias = parameters.pop("visible_bias", None)
-    model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, weights_init=0.01,
-                    track_likelihood=False, random_state=trial, n_jobs=args.jobs)  # fmt: skip
+    visible_bias, spectral = (parameters.pop(name, None) for name in ("visible_bias", "spectral"))
+    model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, track_likelihood=False,
+                    random_state=trial, n_jobs=args.jobs)  # fmt: skip
     model.set_params(**parameters).fit(X)
     if visible_bias is not None:
         model.intercept_visible_ = np.full_like(model.intercept_visible_, visible_bias)
+    if spectral:
+        model._training.learner.optimizer = SpectralDescent()
     model.set_params(max_iter=args.epochs // args.points)
     key = joblib.hash((X, X_test, model, args.temperatures))
     values = []

@@ -7,6 +7,8 @@ digits, on above 7 of 16.
 W. Ping, Q. Liu, A. Ihler (2016). "Learning infinite RBMs with Frank-Wolfe". NIPS.
 """
 
+from functools import partial
+
 import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,6 +32,11 @@ def load(name, args):
     return load_bits(name, args.data, args.rows, rng=np.random.default_rng(0))
 
 
+def without_end(model):
+    """The plan of a model that early stopping does not end."""
+    return InfiniteRBM._plan(model)._replace(n_iter_no_change=model.max_components)
+
+
 def grow(name, X, X_test, args):
     """Print the table of a data set, and draw the likelihood of validation rows by unit."""
     base = independent(X, X_test, extra=0.25)
@@ -39,7 +46,8 @@ def grow(name, X, X_test, args):
     for mode in MODES[name]:
         for alpha in PENALTIES:
             n = args.components
-            model = InfiniteRBM(n, alpha=alpha, mode=mode, n_iter_no_change=n, random_state=0)
+            model = InfiniteRBM(n, alpha=alpha, mode=mode, random_state=0)
+            model._plan = partial(without_end, model)
             path = model.fit(X).history_["validation_log_likelihood"]
             ladder = dict(n_temperatures=args.temperatures, n_chains=100)
             value, error = log_likelihood(model, X_test, **ladder)

@@ -15,7 +15,7 @@ def curves(args):
     """The five algorithms, and stochastic spectral descent."""
     rate, spectral_rate = args.rates
     options = {name: COMPARED[name] | dict(learning_rate=rate) for name in COMPARED}
-    options["SSD"] = dict(n_inner=1, n_gibbs=25, optimizer="ssd", learning_rate=spectral_rate)
+    options["SSD"] = dict(n_inner=1, n_gibbs=25, spectral=True, learning_rate=spectral_rate)
     panel = f"MNIST, batches of {args.batch:,}"
     return {name: Curve(panel, o) for name, o in options.items()}
 

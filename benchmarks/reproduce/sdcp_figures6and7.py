@@ -17,10 +17,10 @@ from _sdcp import OURS, Curve, image_settings, reproduce_images
 
 # Deviation of the weights; biases of the visible units, if they are not the base rate.
 INITIAL = {
-    "Init 1": dict(weights_init=0.001, visible_bias=0.0),
-    "Init 2": dict(weights_init=0.01, visible_bias=0.0),
-    "Init 3": dict(weights_init=0.001),
-    "Init 4": dict(weights_init=0.01),
+    "Init 1": dict(init=0.001, visible_bias=0.0),
+    "Init 2": dict(init=0.01, visible_bias=0.0),
+    "Init 3": dict(init=0.001),
+    "Init 4": dict(init=0.01),
 }
 
 

@@ -92,7 +92,7 @@ def step(model, V, method, n_iter, rate, workers):
 def train(X, method, n_iter, args, workers):
     """-> mean log-pseudo-likelihood after each epoch; NaN where the training broke down."""
     rng, path = np.random.default_rng(0), np.full(args.epochs + 1, np.nan)
-    estimator = TAPRBM(args.hidden, max_iter=0, weights_init=0.01, random_state=0).fit(X)
+    estimator = TAPRBM(args.hidden, max_iter=0, init=0.01, random_state=0).fit(X)
     model = Model(estimator.components_.astype(float), Bernoulli(estimator.intercept_visible_),
                   Bernoulli(estimator.intercept_hidden_))  # fmt: skip
     for epoch in range(args.epochs + 1):

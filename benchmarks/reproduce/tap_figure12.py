@@ -36,7 +36,7 @@ def main():
     X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
     epochs = args.epochs // args.points
     model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=epochs, warm_start=True,
-                   weights_init=0.01, n_jobs=args.jobs, random_state=0)  # fmt: skip
+                   init=0.01, n_jobs=args.jobs, random_state=0)  # fmt: skip
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []
         for point in range(1, args.points + 1):

@@ -59,7 +59,7 @@ def machine_of(kind, X, n_hidden, args):
     model = TAPRBM(
         n_hidden, columns=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
         alpha=0.01 if kind == "cbcl" else 0.001, batch_size=20 if kind == "cbcl" else 100,
-        weights_init=0.001, n_jobs=args.jobs,
+        init=0.001, n_jobs=args.jobs,
     )  # fmt: skip
     key = joblib.hash((X, model, args.epochs, args.starts, args.most))
     return kept(args, f"tap_machine_{key}", partial(train, kind, X, model, args))
@@ -208,7 +208,7 @@ def claims(machines, args):
     digits = [len(m.solutions[-1].free_energy) / len(m.rows)
               for m in machines if m.solutions and m.kind != "cbcl"]  # fmt: skip
     start = machines[0].model
-    first = TAPRBM(len(start.components_), max_iter=0, weights_init=0.001, random_state=0)
+    first = TAPRBM(len(start.components_), max_iter=0, init=0.001, random_state=0)
     at_start = len(first.fit(machines[0].rows).tap_solutions(machines[0].rows).free_energy)
     n = len(machines)
     return [

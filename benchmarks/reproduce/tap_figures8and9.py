@@ -111,7 +111,7 @@ def main():
     with reproduction("tap_figures8and9", "TAP, Figures 8 and 9", args):
         models = {}
         for n in args.hidden:
-            model = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, weights_init=0.01,
+            model = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, init=0.01,
                            n_jobs=args.jobs, random_state=0)  # fmt: skip
             name = f"tap_{n}_{args.rows}_{args.rate}_{args.epochs}"  # figure 12 has the largest
             with unconverged_is_fine():

@@ -108,39 +108,39 @@ VALIDATED = {
     "plants": {
         "12 RBMs, persistent chains": rbm(
             (0.05, 0.02, 0.005, 0.0015), (30, 150, 50, 30), 12, persistent_from=1,
-            n_components=140, weight_decay=1e-4,
+            n_components=140, alpha=1e-4,
         ),
         "9 RBMs and network": [
-            *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, weight_decay=1e-4),
+            *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, alpha=1e-4),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
         ],
     },
     "baudio": {
         "8 RBMs and network": [
-            *rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4),
+            *rbm(**STAGES, epochs=(20, 10, 5), copies=8, alpha=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
         "12 RBMs and network": [
             *rbm(copies=12), *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
     },
-    "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
+    "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, alpha=1.7e-4)},
     "bnetflix": {
         "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
+            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, alpha=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
     },
     "accidents": {
         "network": network(alpha=0.003, term_price=0.5, **TRIPLES),
         "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(90, 20, 10), copies=3, weight_decay=2.2e-4),
+            *rbm(**STAGES, epochs=(90, 20, 10), copies=3, alpha=2.2e-4),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
         "4 RBMs from a network, and network": [
             # From the strongest pairs of a sparse network.
             *rbm((0.02, 0.006, 0.003, 0.001), (20, 10, 60, 40), 4, persistent_from=2,
-                 n_components=700, weight_decay=2.2e-4,
+                 n_components=700, alpha=2.2e-4,
                  init=SparseFVBM(alpha=0.016)),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
@@ -156,11 +156,11 @@ VALIDATED = {
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, sampler="tempered",
-            tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60,
+            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, tempered=0.2,
+            alpha=5e-4,
         ),
     },
-    "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
+    "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, alpha=1.6e-2)},
 }  # fmt: skip
 # Mixtures, circuits and the machines of others: what is chosen among on the validation rows.
 N_BERNOULLI = (20, 50, 100, 200, 400, 800)

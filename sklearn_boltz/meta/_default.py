@@ -113,7 +113,7 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
     max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)
     return SDCPRBM(
         N_HIDDEN, columns=list(map(_unit, n_values)), batch_size=BATCH_SIZE, max_iter=max_iter,
-        learning_rate_schedule="constant", track_likelihood=False,
+        track_likelihood=False,
     )  # fmt: skip
 
 

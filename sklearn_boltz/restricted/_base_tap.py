@@ -48,8 +48,8 @@ DEEP_ROWS = 500
 MOST_ITERATIONS = 1000
 # If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
-# The strength of the penalty in the paper.
-PAPER_ALPHA = 1e-3
+# The strength of the penalty, and the momentum, in the paper.
+PAPER_ALPHA, MOMENTUM = 1e-3, 0.5
 # Flip probabilities are kept this far from 0 and 1.
 LEAST_PROBABILITY = 1e-12
 
@@ -76,7 +76,6 @@ class BaseTAP(MiniBatchEstimator):
         **TRACKED,
         "visible_range": [tuple, list, None],
         "persistent": ["boolean"],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
         "tap_tol": [Interval(Real, 0, None, closed="left")],
@@ -155,7 +154,7 @@ class BaseTAP(MiniBatchEstimator):
         matrices, layers = self._begin(X, rng, weights, n_rows)
         check_units(self._inference, layers)
         base = layers[0].astype(X.dtype)
-        learner = Learner(matrices, layers, self._scheme(n_rows, X.shape[1]), SGD(self.momentum))
+        learner = Learner(matrices, layers, self._scheme(n_rows, X.shape[1]), SGD(MOMENTUM))
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         training = Training(learner, rng, self._with_more(none, X, weights))
         training.n_rows, training.pretrain_history = n_rows, []

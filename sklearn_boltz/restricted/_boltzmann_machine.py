@@ -116,10 +116,7 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
-TRACKED = {
-    "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
-    "max_rungs": [Interval(Integral, 3, None, closed="left")],
-}
+TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],
     "how": [StrOptions({"mean", "mode", "sample"})],
@@ -188,9 +185,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     _need = Need(bins=True)
     _parameter_constraints = {
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": _POSITIVE,
         "tol": [Interval(Real, 0, None, closed="left")],
         "columns": COLUMNS,
         "unseen": [StrOptions({"smooth", "error", "missing"})],

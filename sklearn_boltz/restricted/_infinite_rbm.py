@@ -27,8 +27,10 @@ from sklearn_boltz.restricted.training._initial import fitted_init, n_units_of, 
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
+    SHARE,
     ColumnSums,
     divided,
+    held_out_share,
     of_some,
 )
 from sklearn_boltz.restricted.training._sdcp import Scheme
@@ -95,26 +97,8 @@ class InfiniteRBM(BaseRBM):
     n_gibbs : int, default=5
         Number of transitions of the chains after each change of a unit.
 
-    sampler : {"gibbs", "tempered"}, default="gibbs"
-        How the model is sampled. ``"gibbs"`` uses the persistent chains alone. With
-        ``"tempered"``, some of their states are replaced after each insertion by states of a
-        ladder of saved models. The chains of the ladder exchange states, so that the samples also
-        reach modes that no single chain would reach.
-
-    n_bias_steps : int, default=30
-        Maximum number of steps of the visible biases after each insertion. The steps end earlier
-        if the means of the model equal those of the data within the noise of the chains.
-
-    n_restarts : int, default=1
-        Number of starts of the search for each unit. More than one is useful for small data with
-        ``mode="safeguarded"`` or ``mode="plain"``, but not with ``mode="corrective"``.
-
     n_corrective : int, default=60
         Number of mini-batches of joint training after each insertion, with ``mode="corrective"``.
-
-    away_steps : bool, default=False
-        Whether to look, after each insertion, for a unit whose removal or smaller scale raises the
-        objective.
 
     init : estimator, default=None
         The initial model: an RBM of the same columns with binary hidden units, or a network,
@@ -125,17 +109,12 @@ class InfiniteRBM(BaseRBM):
         cross-validation, undoes the fit of `init`; to keep it, wrap it in
         :class:`sklearn.frozen.FrozenEstimator`.
 
-    early_stopping : bool, default=True
-        Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves and falls behind that of the training rows. The model is then the one with the
-        largest validation log-likelihood. That log-likelihood is exact with up to 12 units in the
-        smaller layer, and otherwise estimated as described in `track_likelihood`.
-
-    validation_fraction : float, default=0.1
-        Fraction of the rows that is set aside as validation rows for early stopping.
-
-    n_iter_no_change : int, default=10
-        Number of inserted units without improvement after which early stopping ends the training.
+    early_stopping : bool or float, default=True
+        Whether to set validation rows aside, a tenth or another share of the rows, and to stop
+        when their log-likelihood has not improved for 10 units and falls behind that of the
+        training rows. The model is then the one with the largest validation log-likelihood. That
+        log-likelihood is exact with up to 12 units in the smaller layer, and otherwise estimated as
+        described in `track_likelihood`.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement,
@@ -147,12 +126,7 @@ class InfiniteRBM(BaseRBM):
         Otherwise it is estimated twice, from a ladder of saved models and by annealed importance
         sampling, and the larger estimate is used where they differ. A number is the cost that is
         allowed for this, as a fraction of the work of sampling and of joint training; True means
-        0.12, and 1 with ``sampler="tempered"``. With `early_stopping`, the log-likelihood is always
-        measured.
-
-    max_rungs : int, default=40
-        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
-        also in a pickle.
+        0.12. With `early_stopping`, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -282,11 +256,9 @@ class InfiniteRBM(BaseRBM):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "n_model_samples": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
-        "n_bias_steps": [Interval(Integral, 0, None, closed="left")],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": SHARE,
+        "tol": [Interval(Real, 0, None, closed="left")],
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
-        "away_steps": ["boolean"],
-        "sampler": [StrOptions({"gibbs", "tempered"})],
         "init": [HasMethods(["fit"]), None],
     }
 
@@ -300,18 +272,11 @@ class InfiniteRBM(BaseRBM):
         learning_rate=0.1,
         n_model_samples=2000,
         n_gibbs=5,
-        sampler="gibbs",
-        n_bias_steps=30,
-        n_restarts=1,
         n_corrective=60,
-        away_steps=False,
         init=None,
         early_stopping=True,
-        validation_fraction=0.1,
-        n_iter_no_change=10,
         tol=1e-3,
         track_likelihood=True,
-        max_rungs=40,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -325,18 +290,11 @@ class InfiniteRBM(BaseRBM):
         self.learning_rate = learning_rate
         self.n_model_samples = n_model_samples
         self.n_gibbs = n_gibbs
-        self.sampler = sampler
-        self.n_bias_steps = n_bias_steps
-        self.n_restarts = n_restarts
         self.n_corrective = n_corrective
-        self.away_steps = away_steps
         self.init = init
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.track_likelihood = track_likelihood
-        self.max_rungs = max_rungs
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -396,16 +354,16 @@ class InfiniteRBM(BaseRBM):
                 self.init_ = fitted_init(self, X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
-            fraction = self.validation_fraction if self.early_stopping else 0
-            train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
+            share = held_out_share(self.early_stopping)
+            train, valid = divided(rows.shape[0], share, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
             log_scale = self._layout_now().log_scale
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
             self._tell_columns()
             data, plan = self._sample(rows, np.sort(train), weights), self._plan()
-            n_before, budget = growth.n_iter, 2 * plan.max_components
-            with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
+            n_before = growth.n_iter
+            with iterations(self, X, y, name="unit", max_iter=self.max_components) as end_unit:
 
                 def tell(growth):
                     self._tell(growth.n_iter, growth.figures(), of="unit")
@@ -474,7 +432,8 @@ class InfiniteRBM(BaseRBM):
     # Growing.
 
     def _plan(self):
-        return GrowthPlan(**{name: getattr(self, name) for name in GrowthPlan._fields})
+        given = GrowthPlan._fields & self.get_params().keys()
+        return GrowthPlan(**{name: getattr(self, name) for name in given})
 
     def _sample(self, rows, train, weights):
         """The rows to train on, with their probabilities."""
@@ -509,12 +468,11 @@ class InfiniteRBM(BaseRBM):
 
     def _tracker(self, growth):
         """The tracker of ln Z while units are inserted: a new one, or that of the last fit."""
-        tempered = self.sampler == "tempered"
-        wanted = self.track_likelihood or self.early_stopping or tempered
+        wanted = self.track_likelihood or self.early_stopping
         if not wanted or n_bits(growth.learner.visible) <= EXACT_UNITS:
             return None
         seed = growth.evaluation_seed
-        return Tracker.begun(growth.tracker, growth.base, self, seed, tempered)
+        return Tracker.begun(growth.tracker, growth.base, self.track_likelihood, seed)
 
     def _initial_learner(self, visible, seen, stream):
         """The initial parameters: of `init`, or of independent visible units."""

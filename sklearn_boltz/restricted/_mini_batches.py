@@ -16,7 +16,7 @@ from sklearn_boltz._estimator import (
     find_stack_level,
     unchanged_on_error,
 )
-from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, namespace_of
+from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
@@ -33,13 +33,15 @@ from sklearn_boltz.restricted.training._auto import (
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
-from sklearn_boltz.restricted.training._initial import fitted_init
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, fitted_init, is_model
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, Stages
 from sklearn_boltz.restricted.training._rows import (
+    SHARE,
     ChosenRows,
     StreamedRows,
     divided,
+    held_out_share,
     relative,
     visits,
     with_information,
@@ -52,15 +54,15 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
 # epochs and of mini-batches.
 LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
-# With n_iter_no_change="auto", so many epochs without improvement end a training. With an adaptive
-# learning rate, it has so many stages.
-PATIENCE, N_STAGES = 10, 4
-# Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
-# multiplied by FALL.
+# Number of stages of a training, each with FALL times the learning rate of the one before.
+N_STAGES = 4
+# Number of epochs and of mini-batches without improvement that end a stage.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
+# Standard deviation of the weights of units beyond those of an initial model.
+SMALL_WEIGHTS = 0.01
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
 MATRICES = 5
 
@@ -88,13 +90,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"auto", "constant", "invscaling", "adaptive"})],
-        "power_t": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "init": INITIAL_SCALE,
+        "early_stopping": [*SHARE, StrOptions({"auto"})],
     }
     # Whether the training uses the chains of a ladder of saved models.
     _is_tempered = False
@@ -232,8 +231,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 X = X[np.repeat(np.arange(len(X)), visits(weights, training.rng))]
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
-                rate = self._rate(training.n_passes)
-                training.learn(self._mini_batch(X), rate, workers)
+                training.learn(self._mini_batch(X), self._first_rate(), workers)
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
@@ -252,8 +250,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return with_information(X, sample_weight)
 
     def _fit_init(self, X=None, sample_weight=None):
-        """Find the initial model, if the estimator has a parameter `init`."""
-        if getattr(self, "init", None) is not None:
+        """Find the initial model, if `init` is one."""
+        if is_model(self.init):
             self.init_ = fitted_init(self, X, sample_weight)
 
     def _mini_batch(self, X):
@@ -289,7 +287,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """Whether some rows are set aside, which tell when to end."""
         if self.early_stopping == "auto":
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
-        return self.early_stopping
+        return bool(self.early_stopping)
 
     def _independence(self, rows):
         """Whether all columns are independent; None where that cannot be tested."""
@@ -297,14 +295,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return None
         return tested_independence(rows, self._layout_now().starts)
 
-    def _is_adaptive(self, stops):
-        """Whether the learning rate falls when there is no progress."""
-        return self.learning_rate_schedule in (("adaptive", "auto") if stops else ("adaptive",))
-
     def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
-        fraction = self.validation_fraction if stops else 0
+        fraction = held_out_share(self.early_stopping) if stops else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] - len(X.useless) < 2:
                 raise ValueError(
@@ -340,22 +334,17 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if stops:
                 most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
             n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
-        plan = Plan(n_epochs, size, self._rate, tol=self.tol, keep_best=self._is_tempered)
-        patience, adaptive = self.n_iter_no_change, self._is_adaptive(stops)
-        if patience == "auto":
-            patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
-        if adaptive and stops and not self._is_tempered:
-            rate = self._first_rate(training)
-            last = self._last_stage(rate, n_batches)
-            plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
-            n_stages = N_STAGES - (last is not None)
-            stages = Stages(patience, FALL, n_stages, last, plateau)
-            return plan._replace(rate=lambda n_passes: rate, stages=stages)
-        # A tempered training keeps its best epoch, of whatever rate.
-        end = (N_STAGES - 1) * patience if adaptive else patience
-        return plan._replace(
-            patience=end if stops else None, fall=Fall(patience, FALL) if adaptive else None
-        )
+        rate = self._first_rate(training if stops and not self._is_tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self._is_tempered)
+        if not stops:
+            return plan
+        patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+        if self._is_tempered:  # it keeps its best epoch, of whatever rate
+            return plan._replace(patience=(N_STAGES - 1) * patience, fall=Fall(patience, FALL))
+        last = self._last_stage(rate, n_batches)
+        plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
+        n_stages = N_STAGES - (last is not None)
+        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau))
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
@@ -364,30 +353,20 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _last_stage(self, rate, n_batches):
         """What comes after the stages, of which the first has this learning rate.
 
-        An epoch has so many mini-batches.
+        `n_batches` is the number of mini-batches of an epoch.
         """
         return None
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         model = training.learner.model().sides()
-        if not self._is_tempered:
-            wanted = self.track_likelihood or stops or self._is_adaptive(stops)
-            if not wanted or n_enumerated(model) <= EXACT_UNITS:
-                return None
+        needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
+        if needs_none and not self._is_tempered:
+            return None
         base, seed = self._side_base(training), training.evaluation_seed
         size = self._n_batch(training.n_rows)
-        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, size)
-
-    def _rate(self, n_passes):
-        """The learning rate of a pass over the rows, or of a call of `partial_fit`."""
-        first = self._first_rate()
-        if self.learning_rate_schedule != "invscaling":
-            return first
-        try:
-            return float(first / n_passes ** float(self.power_t))
-        except OverflowError:  # Python's powers overflow although the quotient is just 0
-            return 0.0
+        share = self.track_likelihood
+        return Tracker.begun(training.tracker, base, share, seed, self._is_tempered, size)
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
@@ -397,16 +376,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"{type(self).__name__}: training {n_above:,} x {n_below:,} weights",
                 "Use fewer hidden units, or leave out columns.",
             )
-        scale = self.weights_init
-        if scale == "auto":
-            # The inputs of a unit then do not grow with the size of the other layer.
-            scale = (n_above + n_below) ** -0.5
+        # With "scaled", the inputs of a unit do not grow with the size of the other layer.
+        scale = (n_above + n_below) ** -0.5 if self.init == "scaled" else self.init
+        scale = SMALL_WEIGHTS if is_model(scale) else scale
         with QUIET():
             weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields contain products of weights, which must be finite.
         if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
             raise ValueError(
-                f"weights_init={scale:g} is too large: products of weights overflow in {dtype}. "
+                f"init={scale:g} is too large: products of weights overflow in {dtype}. "
                 "Use a smaller value, such as 0.01."
             )
         return weights
@@ -488,62 +466,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         **MiniBatchEstimator._parameter_constraints,
         **TRACKED,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def transform(self, X):
-        """Return the means of the hidden units, as features for a classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value, as in `mean_hidden`.
-
-        Returns
-        -------
-        H : ndarray of shape (n_samples, n_components)
-            E[h | v] for each row v, at the temperature `transform_temperature`. At 1, it equals
-            `mean_hidden`.
-        """
-        return self._mean_hidden(X, self.transform_temperature)
-
-    def inverse_transform(self, X):
-        """Return the means of the visible units for features made by `transform`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Means of the hidden units, at the temperature `transform_temperature`.
-
-        Returns
-        -------
-        V : ndarray of shape (n_samples, n_visible)
-            E[v | h] with h at its mean at temperature 1, in the order of `visible_names_`.
-
-        Raises
-        ------
-        ValueError
-            If `transform_temperature` is not 1 and hidden units have values other than 0 and 1.
-            Use ``mean_visible(mean_hidden(X))`` instead.
-        """
-        H = self._checked_hidden(X)
-        if self.transform_temperature == 1:
-            return self.mean_visible(H)
-        if not self._units()[1].is_binary:
-            raise ValueError(
-                f"transform_temperature is {self.transform_temperature:g}. Then inverse_transform "
-                "works only for binary hidden units: for others, the means at temperature 1 are "
-                "unknown. Use mean_visible(mean_hidden(X))."
-            )
-        if not namespace_of(H).all((H >= 0) & (H <= 1)):
-            raise ValueError(
-                "X has values outside [0, 1], but the means of binary hidden units lie in [0, 1]. "
-                "Pass what `transform` returned."
-            )
-        # The log-odds are those at temperature 1, divided by the temperature. They are infinite
-        # where the mean is 0 or 1.
-        with np.errstate(divide="ignore", over="ignore"):
-            return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
     # Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With
     # 6 instead of 2, the likelihood of the digits is better by .2 to .4 nats.

@@ -49,7 +49,7 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._initial import start_of
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
     LabelledDeviceRows,
@@ -58,13 +58,14 @@ from sklearn_boltz.restricted.training._labelled_rows import (
     stratified,
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._optimizers import Adam
 from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     ChosenRows,
     StreamedRows,
     check_observed,
+    held_out_share,
     of_some,
     relative,
     that_count,
@@ -74,16 +75,15 @@ from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.units import Bernoulli, Categorical
 
-OPTIMIZERS = {"adam": Adam, "sgd": SGD}
 # With batch_size="auto", a fiftieth of the rows, within limits.
 ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
 # With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about so many
 # mini-batches, and epochs within limits.
 MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
-# With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
+# Number of epochs and of mini-batches without progress after which early stopping ends training.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
-# Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied
+# Number of epochs and of mini-batches without progress after which the learning rate is multiplied
 # by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 # With early_stopping="auto", rows are set aside if so many have a label.
@@ -97,7 +97,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
     are exact, and so is the gradient of their logarithms: the machine is trained to predict the
-    label (discriminative training), and with a part `alpha` to be a good density of rows and
+    label (discriminative training), and with a part `generative` to be a good density of rows and
     labels (generative training) [1]_. With the density, rows without labels help,
     missing cells are summed out, and `score_samples` is low for rows that are unlike the training
     rows.
@@ -116,34 +116,19 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
-    alpha : float, default=0.01
+    generative : float, default=0.01
         Weight of the generative term. Training maximises the mean of ln p(y | x) over labelled
-        rows, plus `alpha` times the mean of ln p(x, y) over labelled and of ln p(x) over
+        rows, plus `generative` times the mean of ln p(x, y) over labelled and of ln p(x) over
         unlabelled rows. 0 means discriminative training, which ignores unlabelled rows, and
         ``np.inf`` purely generative training.
 
     n_gibbs : int, default=1
         Number of Gibbs transitions of contrastive divergence, for the generative term.
 
-    optimizer : {"adam", "sgd"}, default="adam"
-        Adam (adaptive moments) [2]_ or stochastic gradient ascent.
-
     learning_rate : float, default=0.005
-        Step size.
-
-    learning_rate_schedule : {"auto", "adaptive", "constant", "invscaling"}, default="adaptive"
-        ``"adaptive"`` multiplies the learning rate by 0.3 whenever `scoring` has not improved for
-        three epochs and 400 mini-batches. With early stopping, it is the score of the validation
-        rows that counts. With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. ``"auto"`` is ``"adaptive"`` with early stopping, and
-        ``"constant"`` otherwise.
-
-    power_t : float, default=0.5
-        Exponent of t for ``learning_rate_schedule="invscaling"``.
-
-    momentum : float, default=0.9
-        Share of the previous step that is added to each step; for Adam, the decay rate of the mean
-        of the gradients.
+        Step size of Adam (adaptive moments) [2]_. It is multiplied by 0.3 whenever `scoring`, of
+        the validation rows if there are any, has not improved for three epochs and 400
+        mini-batches.
 
     batch_size : int or "auto", default="auto"
         Number of rows in a mini-batch. ``"auto"`` is a fiftieth of the rows, at least 10 and at
@@ -163,17 +148,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Constant that is subtracted from the biases of the hidden units after each step, so that
         they are rarely on.
 
-    weight_decay : float, default=0.0
+    alpha : float, default=0.0
         Strength of the L2 penalty on the weights.
 
-    weights_init : float or "auto", default=0.01
-        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers of n and m numbers.
-
-    init : estimator, default=None
-        The initial model: an RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`,
-        with at most `n_components` binary hidden units, or a network, such as
-        :class:`~sklearn_boltz.SparseFVBM`, as described for `init` of
+    init : float, "scaled" or estimator, default=0.01
+        A number is the standard deviation of the initial weights; ``"scaled"`` is 1 / √(n + m)
+        between layers of n and m numbers. An estimator is the initial model: an RBM of the same
+        columns, such as :class:`~sklearn_boltz.SDCPRBM`, with at most `n_components` binary hidden
+        units, or a network, such as :class:`~sklearn_boltz.SparseFVBM`, as described for `init` of
         :class:`~sklearn_boltz.SDCPRBM`. If it is not fitted, a clone is fitted to the rows first.
         Cross-validation makes clones, which are not fitted; wrap a fitted one in
         :class:`sklearn.frozen.FrozenEstimator` to keep it.
@@ -182,21 +164,15 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Weights of the rows of each class. ``"balanced"`` gives all classes the same total weight.
         None means weight 1 for each class.
 
-    early_stopping : bool or "auto", default="auto"
-        Whether to set labelled validation rows aside, stratified by class, and to stop when their
-        predictions no longer improve. The model is then that of the best epoch. ``"auto"`` does so
+    early_stopping : bool, float or "auto", default="auto"
+        Whether to set labelled validation rows aside, a tenth or another share of the labelled
+        rows, stratified by class, and to stop when their predictions have not improved for 8 epochs
+        and 1,000 mini-batches. The model is then that of the best epoch. ``"auto"`` does so
         if at least 200 rows have a label: with fewer, training would miss the validation rows, and
         these would be too few to find the best epoch.
 
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
         The score that early stopping uses.
-
-    validation_fraction : float, default=0.1
-        Fraction of the labelled rows that is set aside as validation rows for early stopping.
-
-    n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without improvement after which early stopping ends the training.
-        ``"auto"`` waits for 8 epochs and 1,000 mini-batches.
 
     tol : float, default=1e-4
         Smallest change of `scoring` that counts as an improvement.
@@ -324,18 +300,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
+        "generative": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
-        "optimizer": [StrOptions(set(OPTIMIZERS))],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
         "dynamic_binarization": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "init": [HasMethods(["fit", "score_samples"]), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
 
@@ -344,25 +315,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         n_components=500,
         *,
         columns="auto",
-        alpha=0.01,
+        generative=0.01,
         n_gibbs=1,
-        optimizer="adam",
         learning_rate=0.005,
-        learning_rate_schedule="adaptive",
-        power_t=0.5,
-        momentum=0.9,
         batch_size="auto",
         max_iter="auto",
         dynamic_binarization=True,
         sparsity=0.0,
-        weight_decay=0.0,
-        weights_init=0.01,
-        init=None,
+        alpha=0.0,
+        init=0.01,
         class_weight=None,
         early_stopping="auto",
         scoring="neg_log_loss",
-        validation_fraction=0.1,
-        n_iter_no_change="auto",
         tol=1e-4,
         unseen="smooth",
         warm_start=False,
@@ -372,25 +336,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     ):
         self.n_components = n_components
         self.columns = columns
-        self.alpha = alpha
+        self.generative = generative
         self.n_gibbs = n_gibbs
-        self.optimizer = optimizer
         self.learning_rate = learning_rate
-        self.learning_rate_schedule = learning_rate_schedule
-        self.power_t = power_t
-        self.momentum = momentum
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.dynamic_binarization = dynamic_binarization
         self.sparsity = sparsity
-        self.weight_decay = weight_decay
-        self.weights_init = weights_init
+        self.alpha = alpha
         self.init = init
         self.class_weight = class_weight
         self.early_stopping = early_stopping
         self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.unseen = unseen
         self.warm_start = warm_start
@@ -628,13 +585,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = visible.astype(dtype), label.astype(dtype)
         matrix = np.asfortranarray(matrix)
-        if self.init is not None:
+        if is_model(self.init):
             visible = start_of(self, self.init_, self.n_components).give(
                 matrix[:, : V.shape[1]], visible, hidden
             )
         model = ClassModel(matrix, visible, hidden, label)
-        optimizer = OPTIMIZERS[self.optimizer](self.momentum)
-        learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
+        learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
         training = Training(learner, rng, LabelCounts.of(rows))
         learner.label_share = training.seen.share
         training.base = base
@@ -642,10 +598,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _objective(self):
         return Objective(
-            alpha=float(self.alpha),
+            generative=float(self.generative),
             n_gibbs=self.n_gibbs,
             sparsity=self.sparsity,
-            weight_decay=self.weight_decay,
+            alpha=self.alpha,
             binarized=self.dynamic_binarization,
         )
 
@@ -673,9 +629,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _divide(self, training, rows, weights, stops):
         self.do_early_stopping_ = stops
-        fraction = self.validation_fraction if stops else 0
+        share = held_out_share(self.early_stopping) if stops else 0
         seed, name = training.evaluation_seed, type(self).__name__
-        train, valid = stratified(rows.codes, fraction, seed, name)
+        train, valid = stratified(rows.codes, share, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
             train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
@@ -685,7 +641,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         # mini-batch has some.
         labelled = rows.codes[train] >= 0
         n_labelled = int(labelled.sum())
-        if self.alpha and n_labelled:
+        if self.generative and n_labelled:
             repeats = max(1, (len(train) - n_labelled) // n_labelled)
             training.learner.repeats = repeats
             train = np.repeat(train, np.where(labelled, repeats, 1))
@@ -699,7 +655,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return bool(self.early_stopping)
 
     def _plan(self, training, n_rows, stops):
-        size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
+        size, n_epochs = self.batch_size, self.max_iter
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
         n_batches = max(1, round(n_rows / size))
@@ -707,13 +663,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
-        if patience == "auto":
-            patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
-        patience = patience if stops else None
-        fall = None
-        if self._is_adaptive(stops):
-            fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
-        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
+        patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
+        fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
+        return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall=fall)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
@@ -1083,7 +1035,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Notes
         -----
-        The generative term makes it a density of the data: with ``alpha=0`` the machine knows
+        The generative term makes it a density of the data: with ``generative=0`` the machine knows
         labels given rows and nothing of the rows.
         """
         return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)

@@ -15,9 +15,14 @@ from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import STEADY_RATE, chosen_decay, chosen_rate
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import n_units_of, start_of
+from sklearn_boltz.restricted.training._initial import (
+    INITIAL_SCALE,
+    is_model,
+    n_units_of,
+    start_of,
+)
 from sklearn_boltz.restricted.training._monitor import Monitor
-from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
+from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._progress import LastStage
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
@@ -77,22 +82,11 @@ class SDCPRBM(MiniBatchRBM):
         `sklearn_boltz.units` with `n_components` units gives their initial parameters.
 
     learning_rate : float or "auto", default="auto"
-        Step size: the factor of the mean gradient in each update. ``"auto"`` is 0.05. A training in
-        stages, see `learning_rate_schedule`, begins with 2 divided by the sum of the variances of
-        all numbers of `visible_names_`, but at least 0.03 and at most 0.4; with 0.05 if a column
+        Step size: the factor of the mean gradient in each update. With early stopping, it is that
+        of the first of four stages; from one to the next, it is multiplied by 0.3. Otherwise, it
+        is constant. ``"auto"`` is 0.05; in stages, it is 2 divided by the sum of the variances of
+        all numbers of `visible_names_`, but at least 0.03 and at most 0.4, and 0.05 if a column
         has real numbers.
-
-    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
-        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
-        the validation rows that counts, and the training ends after four such stages, of which the
-        last one may have persistent chains, see `persistent`. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
-
-    power_t : float, default=0.5
-        Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     batch_size : int or "auto", default="auto"
         Number of rows in a mini-batch, and of persistent chains. ``"auto"`` is
@@ -114,55 +108,37 @@ class SDCPRBM(MiniBatchRBM):
 
     persistent : bool or "auto", default="auto"
         Whether the chains continue from one mini-batch to the next, instead of starting at the
-        data. With ``"auto"``, chains start at the data. A fit with early stopping and an adaptive
-        learning rate then has a last stage: persistent contrastive divergence with 5 transitions
+        data. With ``"auto"``, chains start at the data. The last stage of a fit with early stopping
+        is then different: persistent contrastive divergence with 5 transitions
         for each mini-batch (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at
         most 0.12 times that of the first stage, for as many epochs as 15,000 mini-batches need, but
         at least 30 and at most 100. The model is then the mean of the parameters over the last two
         thirds of these epochs, unless the validation rows tell that the model before was better.
 
-    sampler : {"gibbs", "tempered"}, default="gibbs"
-        How the states of the negative phase are sampled. ``"gibbs"`` uses chains that start at the
-        data. With ``"tempered"``, a part of the states comes from the top of a ladder of saved
-        models, whose chains exchange states [3]_. Training then also uses states that are probable
+    tempered : float, default=0.0
+        Share of the states of the negative phase that comes from the top of a ladder of saved
+        models, whose chains exchange states [2]_. Training then also uses states that are probable
         under the model but that chains from the data do not reach. It takes about twice the time,
-        and needs a learning rate of about .01 with the default `n_inner`. The model is then that
-        of the epoch of this fit with the largest log-likelihood (of validation rows, if there are
-        any), also after Ctrl-C. With `warm_start`, the next fit continues from it.
+        and needs a smaller learning rate with the default `n_inner`: about 0.025 for a share of
+        0.2, and 0.01 for 0.5. The number of chains is the number of rows in a mini-batch, and at
+        least 100. With `persistent`, all states come from the ladder, whose chains replace the
+        persistent ones. The model is that of the epoch of this fit with the largest log-likelihood
+        (of validation rows, if there are any), also after Ctrl-C. With `warm_start`, the next fit
+        continues from it.
 
-    tempered_fraction : float, default=0.5
-        Fraction of the negative phase that comes from the ladder with ``sampler="tempered"``. With
-        `persistent`, all of it comes from the ladder, whose chains replace the persistent ones.
-        The number of chains is the number of rows in a mini-batch, and at least 100. The
-        smaller the fraction, the larger the learning rate may be: up to 0.025 at 0.2, and 0.01 at
-        0.5.
-
-    optimizer : {"sgd", "ssd"}, default="sgd"
-        ``"sgd"`` is stochastic gradient ascent. ``"ssd"`` is stochastic spectral descent [2]_. It
-        computes a singular value decomposition in each step, and needs large mini-batches and
-        small learning rates.
-
-    offset_rate : float, default=0.01
-        How fast the offsets of the centred gradient follow the means of the mini-batches.
-
-    momentum : float, default=0.0
-        Share of the previous step that is added to each step.
-
-    weight_decay : float or "auto", default="auto"
+    alpha : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
         rows. ``"auto"`` is d / (40 n) for n rows and d columns (numbers in `visible_names_`): the
         penalty is then a Gaussian prior distribution of the weights with the variance 40 / d. It is
         0 if `max_iter` is a number. `partial_fit`, which does not know the number of rows, takes
         10,000 for n, here and for `n_components`.
 
-    weights_init : float or "auto", default=0.01
-        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
-        with it.
-
-    init : estimator, default=None
-        The initial model. It can be an RBM of the same columns with at most `n_components` binary
-        hidden units, or a network, such as :class:`~sklearn_boltz.SparseFVBM`.
+    init : float, "scaled" or estimator, default=0.01
+        A number is the standard deviation of the initial weights; ``"scaled"`` is 1 / √(n + m)
+        between layers of n and m numbers. On tables of up to a hundred columns, learning starts
+        sooner with it. An estimator is the initial model. It can be an RBM of the same columns with
+        at most `n_components` binary hidden units, or a network, such as
+        :class:`~sklearn_boltz.SparseFVBM`.
 
         Each of the `n_components` strongest couplings of a network becomes a hidden unit with the
         same effect. If there are as many units as couplings, training starts at the likelihood of
@@ -173,26 +149,12 @@ class SDCPRBM(MiniBatchRBM):
         cross-validation, undoes the fit of `init`; to keep it, wrap it in
         :class:`sklearn.frozen.FrozenEstimator`.
 
-    transform_temperature : float, default=1.0
-        Temperature of the features that `transform` returns. For binary hidden units, the log-odds
-        of P(h = 1 | v) are divided by it. After training for features, most means are close to 0
-        or 1; with a temperature of 2 to 4 they differ enough to be useful to a linear classifier,
-        see :doc:`/user_guide/features`. The model itself does not change.
-
-    early_stopping : bool or "auto", default="auto"
-        Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
-        The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted, or the mean of a last stage. See `persistent` and
-        `track_likelihood`.
-
-    validation_fraction : float, default=0.1
-        Fraction of the rows that is set aside as validation rows for early stopping.
-
-    n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without improvement after which early stopping ends the training, or an
-        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
-        many as 400 mini-batches take, but at least 8.
+    early_stopping : bool, float or "auto", default="auto"
+        Whether to set validation rows aside, a tenth or another share of the rows. A stage then
+        ends when their log-likelihood has not improved for as many epochs as 400 mini-batches take,
+        but at least 8, and the model is that of the last stage that has not overfitted, or the mean
+        of a last stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and
+        `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -203,12 +165,7 @@ class SDCPRBM(MiniBatchRBM):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number is
         the cost that is allowed for this, as a fraction of the work of training; True means 0.12,
-        and 1 with ``sampler="tempered"``. With `early_stopping` or an adaptive learning rate, the
-        log-likelihood is always measured.
-
-    max_rungs : int, default=40
-        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
-        also in a pickle.
+        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -271,7 +228,7 @@ class SDCPRBM(MiniBatchRBM):
     n_components_ : int
         Number of hidden units.
 
-    weight_decay_ : float
+    alpha_ : float
         Strength of the L2 penalty.
 
     n_iter_ : int
@@ -307,7 +264,6 @@ class SDCPRBM(MiniBatchRBM):
     persistent CD, PCD              ``n_inner=1, n_gibbs=1, centered=False, persistent=True``
     S-DCP                           ``centered=False``
     CS-DCP                          the default
-    spectral descent, SSD           ``n_inner=1, n_gibbs=25, optimizer="ssd"``
     ==============================  ======================================================
 
     Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
@@ -320,9 +276,7 @@ class SDCPRBM(MiniBatchRBM):
     ----------
     .. [1] V. Upadhya and P. S. Sastry, "Learning RBM with a DC programming approach", ACML
        2017. Algorithms 3 (S-DCP) and 4 (CS-DCP).
-    .. [2] D. Carlson, V. Cevher and L. Carin, "Stochastic spectral descent for restricted
-       Boltzmann machines", AISTATS 2015.
-    .. [3] N. Béreux, A. Decelle, C. Furtlehner, L. Rosset and B. Seoane, "Fast training and
+    .. [2] N. Béreux, A. Decelle, C. Furtlehner, L. Rosset and B. Seoane, "Fast training and
        sampling of restricted Boltzmann machines", arXiv:2405.15376, 2024.
 
     Examples
@@ -359,13 +313,9 @@ class SDCPRBM(MiniBatchRBM):
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
         "persistent": ["boolean", StrOptions({"auto"})],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
-        "sampler": [StrOptions({"gibbs", "tempered"})],
-        "tempered_fraction": [Interval(Real, 0, 1, closed="right")],
-        "optimizer": [StrOptions(set(OPTIMIZERS))],
-        "offset_rate": [Interval(Real, 0, 1, closed="both")],
-        "weight_decay": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "init": [HasMethods(["fit", "score_samples"]), None],
+        "tempered": [Interval(Real, 0, 1, closed="both")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
     }
 
     def __init__(
@@ -375,29 +325,18 @@ class SDCPRBM(MiniBatchRBM):
         columns="auto",
         hidden="bernoulli",
         learning_rate="auto",
-        learning_rate_schedule="auto",
-        power_t=0.5,
         batch_size="auto",
         max_iter="auto",
         n_inner=6,
         n_gibbs=4,
         centered=True,
         persistent="auto",
-        sampler="gibbs",
-        tempered_fraction=0.5,
-        optimizer="sgd",
-        offset_rate=0.01,
-        momentum=0.0,
-        weight_decay="auto",
-        weights_init=0.01,
-        init=None,
-        transform_temperature=1.0,
+        tempered=0.0,
+        alpha="auto",
+        init=0.01,
         early_stopping="auto",
-        validation_fraction=0.1,
-        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
-        max_rungs=40,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -408,29 +347,18 @@ class SDCPRBM(MiniBatchRBM):
         self.columns = columns
         self.hidden = hidden
         self.learning_rate = learning_rate
-        self.learning_rate_schedule = learning_rate_schedule
-        self.power_t = power_t
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.n_inner = n_inner
         self.n_gibbs = n_gibbs
         self.centered = centered
         self.persistent = persistent
-        self.sampler = sampler
-        self.tempered_fraction = tempered_fraction
-        self.optimizer = optimizer
-        self.offset_rate = offset_rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.weights_init = weights_init
+        self.tempered = tempered
+        self.alpha = alpha
         self.init = init
-        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.track_likelihood = track_likelihood
-        self.max_rungs = max_rungs
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -442,21 +370,21 @@ class SDCPRBM(MiniBatchRBM):
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         n_hidden = self._n_hidden(n_rows, X.shape[1])
-        if self.n_components == "auto" and self.init is not None:
+        if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
-        if self.init is not None:
+        if is_model(self.init):
             visible = start_of(self, self.init_, n_hidden).give(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),
-            OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
+            SGD(), Stream.from_generator(rng),
         )  # fmt: skip
-        if self.init is not None:
+        if is_model(self.init):
             learner.center_hidden()
         training = Training(learner, rng, seen)
         training.base, training.n_rows = base, n_rows
@@ -480,34 +408,28 @@ class SDCPRBM(MiniBatchRBM):
         super()._check_device_settings()
         if self._is_tempered:
             raise ValueError(
-                "SDCPRBM: sampler='tempered' is there for NumPy arrays only. On a device, use "
-                "sampler='gibbs'."
+                "SDCPRBM: tempered is there for NumPy arrays only. On a device, use tempered=0."
             )
 
     def _scheme(self, n_rows, n_numbers):
-        decay = self.weight_decay
-        if decay == "auto":
-            decay = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
+        alpha = self.alpha
+        if alpha == "auto":
+            alpha = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
+        # The chains of a ladder take the place of persistent ones.
+        share = 1.0 if self._is_tempered and self._is_persistent else float(self.tempered)
         return Scheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=self._is_persistent,
             n_chains=self._n_batch(n_rows),
-            offset_rate=self.offset_rate,
-            weight_decay=decay,
-            tempered_fraction=self._tempered_fraction(),
+            alpha=alpha,
+            tempered=share,
         )
 
     @property
     def _is_tempered(self):
-        return self.sampler == "tempered"
-
-    def _tempered_fraction(self):
-        if not self._is_tempered:
-            return 0.0
-        # The chains of the ladder take the place of persistent ones.
-        return 1.0 if self._is_persistent else float(self.tempered_fraction)
+        return self.tempered > 0
 
     @property
     def _is_persistent(self):
@@ -548,7 +470,7 @@ class SDCPRBM(MiniBatchRBM):
         }
 
     def _chosen(self, learner):
-        return {"n_components": learner.hidden.n_units, "weight_decay": learner.scheme.weight_decay}
+        return {"n_components": learner.hidden.n_units, "alpha": learner.scheme.alpha}
 
 
 def check_kinds(visible, hidden, centered):

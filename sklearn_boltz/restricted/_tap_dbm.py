@@ -47,8 +47,7 @@ EXACT_HIDDEN = 12
 # Parameters that are passed on to the pre-training of each layer.
 SHARED = (
     "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
-    "learning_rate_schedule", "power_t", "momentum", "penalty", "alpha", "batch_size",
-    "weights_init",
+    "penalty", "alpha", "batch_size", "init",
 )  # fmt: skip
 
 
@@ -136,21 +135,8 @@ class TAPDBM(BaseTAP):
         must be 0; otherwise `fit` raises a ValueError.
 
     learning_rate : float, default=0.05
-        Step size: the factor of the mean gradient in each update.
-
-    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
-        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
-        the validation rows that counts, and the training ends after four such stages. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
-
-    power_t : float, default=0.5
-        Exponent of t for ``learning_rate_schedule="invscaling"``.
-
-    momentum : float, default=0.5
-        Share of the previous step of the weights that is added to each step.
+        Step size: the factor of the mean gradient in each update. With early stopping, it is that
+        of the first stage, and multiplied by 0.3 from one stage to the next.
 
     penalty : {"l1", "l2"} or None, default="l2"
         Penalty on the weights.
@@ -171,26 +157,19 @@ class TAPDBM(BaseTAP):
         many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
         ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
-    weights_init : float or "auto", default=0.01
-        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+    init : float or "scaled", default=0.01
+        Standard deviation of the initial weights. ``"scaled"`` is 1 / √(n + m) for weights between
         layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
         with it.
 
-    early_stopping : bool or "auto", default="auto"
-        Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
-        The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted. The free energies of the rows are approximated by
+    early_stopping : bool, float or "auto", default="auto"
+        Whether to set validation rows aside, a tenth or another share of the rows. ``"auto"`` does
+        so if there are at least 100 rows and `max_iter` is ``"auto"``. Training then has four
+        stages. A stage ends when the log-likelihood of these rows has not improved for as many
+        epochs as 400 mini-batches take, but at least 8, and the model is that of the last stage
+        that has not overfitted. The free energies of the rows are approximated by
         TAP. The normalising constant is exact if at most 12 binary units have to be enumerated, and
         otherwise estimated as described in `track_likelihood`.
-
-    validation_fraction : float, default=0.1
-        Fraction of the rows that is set aside as validation rows for early stopping.
-
-    n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without improvement after which early stopping ends the training, or an
-        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
-        many as 400 mini-batches take, but at least 8.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -201,12 +180,7 @@ class TAPDBM(BaseTAP):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number
         is the cost that is allowed for this, as a fraction of the work of training; True means
-        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
-        measured.
-
-    max_rungs : int, default=40
-        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
-        also in a pickle.
+        0.12. With `early_stopping`, the log-likelihood is always measured.
 
     output_layer : int or "all", default=-1
         The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``
@@ -377,20 +351,14 @@ class TAPDBM(BaseTAP):
         persistent=False,
         pretrain_max_iter="auto",
         learning_rate=0.05,
-        learning_rate_schedule="auto",
-        power_t=0.5,
-        momentum=0.5,
         penalty="l2",
         alpha="auto",
         batch_size="auto",
         max_iter="auto",
-        weights_init=0.01,
+        init=0.01,
         early_stopping="auto",
-        validation_fraction=0.1,
-        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
-        max_rungs=40,
         output_layer=-1,
         unseen="smooth",
         warm_start=False,
@@ -409,20 +377,14 @@ class TAPDBM(BaseTAP):
         self.persistent = persistent
         self.pretrain_max_iter = pretrain_max_iter
         self.learning_rate = learning_rate
-        self.learning_rate_schedule = learning_rate_schedule
-        self.power_t = power_t
-        self.momentum = momentum
         self.penalty = penalty
         self.alpha = alpha
         self.batch_size = batch_size
         self.max_iter = max_iter
-        self.weights_init = weights_init
+        self.init = init
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.track_likelihood = track_likelihood
-        self.max_rungs = max_rungs
         self.output_layer = output_layer
         self.unseen = unseen
         self.warm_start = warm_start

@@ -77,21 +77,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         meant for small models without columns of three or more categories.
 
     learning_rate : float, default=0.05
-        Step size: the factor of the mean gradient in each update.
-
-    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
-        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
-        the validation rows that counts, and the training ends after four such stages. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
-
-    power_t : float, default=0.5
-        Exponent of t for ``learning_rate_schedule="invscaling"``.
-
-    momentum : float, default=0.5
-        Share of the previous step of the weights that is added to each step.
+        Step size: the factor of the mean gradient in each update. With early stopping, it is that
+        of the first stage, and multiplied by 0.3 from one stage to the next.
 
     penalty : {"l1", "l2"} or None, default="l2"
         Penalty on the weights.
@@ -112,32 +99,19 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
         ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
-    weights_init : float or "auto", default=0.01
-        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+    init : float or "scaled", default=0.01
+        Standard deviation of the initial weights. ``"scaled"`` is 1 / √(n + m) for weights between
         layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
         with it.
 
-    transform_temperature : float, default=1.0
-        Temperature of the features that `transform` returns. For binary hidden units, the log-odds
-        of P(h = 1 | v) are divided by it. After training for features, most means are close to 0
-        or 1; with a temperature of 2 to 4 they differ enough to be useful to a linear classifier,
-        see :doc:`/user_guide/features`. The model itself does not change.
-
-    early_stopping : bool or "auto", default="auto"
-        Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
-        The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted. The normalising constant of the log-likelihood is exact with up
+    early_stopping : bool, float or "auto", default="auto"
+        Whether to set validation rows aside, a tenth or another share of the rows. ``"auto"`` does
+        so if there are at least 100 rows and `max_iter` is ``"auto"``. Training then has four
+        stages. A stage ends when the log-likelihood of these rows has not improved for as many
+        epochs as 400 mini-batches take, but at least 8, and the model is that of the last stage
+        that has not overfitted. The normalising constant of the log-likelihood is exact with up
         to 12 binary units in the smaller layer, and otherwise estimated as described in
         `track_likelihood`.
-
-    validation_fraction : float, default=0.1
-        Fraction of the rows that is set aside as validation rows for early stopping.
-
-    n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without improvement after which early stopping ends the training, or an
-        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
-        many as 400 mini-batches take, but at least 8.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -148,12 +122,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number
         is the cost that is allowed for this, as a fraction of the work of training; True means
-        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
-        measured.
-
-    max_rungs : int, default=40
-        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
-        also in a pickle.
+        0.12. With `early_stopping`, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -303,21 +272,14 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         persistent=False,
         inference="tap",
         learning_rate=0.05,
-        learning_rate_schedule="auto",
-        power_t=0.5,
-        momentum=0.5,
         penalty="l2",
         alpha="auto",
         batch_size="auto",
         max_iter="auto",
-        weights_init=0.01,
-        transform_temperature=1.0,
+        init=0.01,
         early_stopping="auto",
-        validation_fraction=0.1,
-        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
-        max_rungs=40,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -335,21 +297,14 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.persistent = persistent
         self.inference = inference
         self.learning_rate = learning_rate
-        self.learning_rate_schedule = learning_rate_schedule
-        self.power_t = power_t
-        self.momentum = momentum
         self.penalty = penalty
         self.alpha = alpha
         self.batch_size = batch_size
         self.max_iter = max_iter
-        self.weights_init = weights_init
-        self.transform_temperature = transform_temperature
+        self.init = init
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.track_likelihood = track_likelihood
-        self.max_rungs = max_rungs
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs

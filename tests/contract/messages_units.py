@@ -82,13 +82,8 @@ def of_bits(name="SDCPRBM", times=1):
 
 
 @once
-def tempered():
-    return fitted(make("SDCPRBM", transform_temperature=3.0), BITS)
-
-
-@once
 def of_words():
-    return fitted(make("SDCPRBM", transform_temperature=3.0, hidden=("categorical", 2)), BITS)
+    return fitted(make("SDCPRBM", hidden=("categorical", 2)), BITS)
 
 
 @once
@@ -258,9 +253,6 @@ OF_FITTED = {
     "probabilities of an interval": lambda: of_interval().predict_column_proba(BITS, 1),
     "entropy of an interval": lambda: of_interval().entropy(),
     "pseudo-likelihood of an interval": lambda: of_interval().log_pseudo_likelihood(BITS),
-    "tempered features beyond 1": lambda: tempered().inverse_transform(np.full((1, 3), 1.5)),
-    "tempered features without a value": lambda: tempered().inverse_transform(H3[:1] * np.nan),
-    "tempered features of categories": lambda: of_words().inverse_transform(np.full((1, 6), 0.5)),
     "flips in a table with real columns": lambda: of_weather("TAPRBM").denoise(
         WEATHER, flip_probability=0.1
     ),

@@ -11,7 +11,7 @@ from sklearn_boltz import SDCPRBM
 
 
 def test_every_ais_run_gives_a_floor():
-    model = SDCPRBM(6, max_iter=3, weights_init=2.0, random_state=0).fit(bits(200))
+    model = SDCPRBM(6, max_iter=3, init=2.0, random_state=0).fit(bits(200))
     exact = model.log_partition("exact")
     assert exact.low == exact.high == exact.value and exact.verdict == "Exact, by enumeration."
     # By Markov's inequality the floor fails in 5 % of the runs at most: more than 4 of 20

@@ -130,7 +130,7 @@ THREADED = [
     FVBMPseudoLikelihood(solver="lbfgs"),
     TAPRBM(2, columns="truncated_gaussian", hidden="truncated_gauss_bernoulli", **SHORT),
     TAPRBM(4, inference="adatap", persistent=True, **SHORT),
-    InfiniteRBM(3, mode="corrective", away_steps=True, n_model_samples=32, random_state=0),
+    InfiniteRBM(3, mode="safeguarded", n_model_samples=32, random_state=0),
 ]
 
 

@@ -335,12 +335,12 @@ class PairsOnCluster:
         self._states = parts.map(
             _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
         )
-        self._chains = [(1 - scheme.tempered_fraction, parts.total(self._states))]
-        if scheme.tempered_fraction:  # few chains, which stay here
+        self._chains = [(1 - scheme.tempered, parts.total(self._states))]
+        if scheme.tempered:  # few chains, which stay here
             V = learner.tempered
             H = np.empty((len(V), len(learner.hidden)), V.dtype)
             run_chains(learner.model(), V, H, 1, learner.stream, workers)
-            self._chains.append((scheme.tempered_fraction, PairSums.of(V, H)))
+            self._chains.append((scheme.tempered, PairSums.of(V, H)))
         return tuple(sum(part * pairs.means()[k] for part, pairs in self._chains) for k in range(2))
 
     def hidden_states(self, learner):
@@ -366,7 +366,7 @@ class PairsOnCluster:
         rows = self._states if chains else parts.rows
         n_rows, *sums = parts.total(parts.map(_shape_sums, deepcopy(model), rows))
         slopes = tuple({name: total / n_rows for name, total in part.items()} for part in sums)
-        fraction = learner.scheme.tempered_fraction
+        fraction = learner.scheme.tempered
         if not (chains and fraction):
             return slopes
         here = shape_slopes(model, learner.tempered)

@@ -46,22 +46,22 @@ class Objective(NamedTuple):
 
     Attributes
     ----------
-    alpha : float
+    generative : float
         Weight of the generative term; infinite for that term alone.
     n_gibbs : int
         Transitions of contrastive divergence.
     sparsity : float
         What is taken from the biases of the hidden units in each step.
-    weight_decay : float
+    alpha : float
         Strength of the L2 penalty on the weights.
     binarized : bool
         Whether values of Bernoulli columns between 0 and 1 are drawn anew in each mini-batch.
     """
 
-    alpha: float = 0.01
+    generative: float = 0.01
     n_gibbs: int = 1
     sparsity: float = 0.0
-    weight_decay: float = 0.0
+    alpha: float = 0.0
     binarized: bool = True
 
 
@@ -155,8 +155,8 @@ class Learner:
         """
         gradient, objective = batch.gradient(self, workers), self.objective
         arrays = self.parameters()
-        if objective.weight_decay:
-            gradient.weights[...] -= objective.weight_decay * arrays[0]
+        if objective.alpha:
+            gradient.weights[...] -= objective.alpha * arrays[0]
         slopes = [gradient.weights, gradient.hidden, gradient.label, *gradient.visible]
         self.optimizer.move(arrays, slopes, rate)
         if objective.sparsity:
@@ -214,7 +214,7 @@ class Scale(NamedTuple):
         return 1 + (self.repeats - 1) * self.label_share
 
 
-def row_factors(rows, alpha, scale):
+def row_factors(rows, generative, scale):
     """How often the terms of each row count: ln p(y | x), and ln p(x, y) or ln p(x).
 
     Returns
@@ -226,9 +226,9 @@ def row_factors(rows, alpha, scale):
         scale.visits / scale.n_rows
     )
     share = xp.where(labelled, share / scale.repeats, share)
-    if np.isinf(alpha):
+    if np.isinf(generative):
         return 0 * share, share
-    return xp.where(labelled, share / scale.label_share, 0 * share), alpha * share
+    return xp.where(labelled, share / scale.label_share, 0 * share), generative * share
 
 
 class Terms(NamedTuple):
@@ -274,8 +274,8 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     -------
     gradient : Gradient
     """
-    discriminative, generative = row_factors(rows, objective.alpha, scale)
-    labelled, has_chains = rows.codes >= 0, bool(objective.alpha)
+    discriminative, generative = row_factors(rows, objective.generative, scale)
+    labelled, has_chains = rows.codes >= 0, bool(objective.generative)
     V, codes, xp = rows.V, rows.codes, namespace_of(rows.codes)
     if not is_foreign(V):
         V = np.ascontiguousarray(V, dtype=model.dtype)

@@ -1,6 +1,5 @@
 """The training: the loop over epochs and mini-batches, and all that it changes."""
 
-from collections.abc import Callable
 from copy import copy, deepcopy
 from functools import partial
 from time import perf_counter
@@ -138,8 +137,8 @@ class Plan(NamedTuple):
     n_epochs : int
         At most.
     batch_size : int
-    rate : callable
-        The learning rate, from the number of the pass.
+    rate : float
+        The learning rate, before any fall of it.
     patience : int or None
         Epochs without progress of held-out rows after which to stop; None not to look.
     tol : float
@@ -155,7 +154,7 @@ class Plan(NamedTuple):
 
     n_epochs: int
     batch_size: int
-    rate: Callable
+    rate: float
     patience: int | None = None
     tol: float = 0.0
     keep_best: bool = False
@@ -165,7 +164,7 @@ class Plan(NamedTuple):
     def adapted(self, independence):
         """The plan for rows whose columns are independent or not, as tests have it."""
         if independence.is_likely:  # there is nothing to learn: stay near the initial model
-            return self._replace(n_epochs=1, rate=lambda n_passes: LEAST_RATE)
+            return self._replace(n_epochs=1, rate=LEAST_RATE)
         if self.stages is None:
             return self
         # What pairs have in common is learned soon, and orders above perhaps after a long plateau.
@@ -174,8 +173,9 @@ class Plan(NamedTuple):
 
     def rate_of(self, training):
         """The learning rate of the epoch that has begun."""
-        factor = training.rate_factor if training.mean is None else self.stages.last.rate
-        return self.rate(training.n_passes) * factor
+        return self.rate * (
+            training.rate_factor if training.mean is None else self.stages.last.rate
+        )
 
 
 def train(training, rows, monitor, plan, workers, end_epoch):

@@ -31,8 +31,7 @@ L_BFGS = {"maxiter": 60, "ftol": 1e-6}
 # Scales that the line search tries. A unit for which too few samples count is shrunk; one that
 # the penalty has kept small grows.
 SCALES = 0.7 ** np.arange(-3, 20)
-# What may become of a unit in an away step.
-AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
+LOG_2 = np.log(2)
 # Part of the samples that must still count when weighted by the change of the distribution.
 MIN_ESS = 0.2
 # Transitions of chains that start at data, and not at a sample of the model before a change.
@@ -139,12 +138,6 @@ class ChainSample(Sample):
         H = np.empty((len(self), len(learner.hidden)), self.rows.dtype)
         run_chains(learner.model(), self.rows, H, n_steps, learner.stream, workers)
 
-    def exchange(self, states, rng):
-        """Let states of other chains take the place of as many of these, drawn at random."""
-        n_states = min(len(states), len(self))
-        places = rng.choice(len(self), n_states, replace=False)
-        self.rows[places] = states[:n_states]
-
     def noise(self, mean):
         """Mean squared error of `visible_mean`."""
         low, high = self.rows.min(), self.rows.max()
@@ -171,9 +164,6 @@ class Enumeration(Sample):
         """Take on the distribution of the model as it stands."""
         self.probability = softmax(-learner.model().free_energy(self.rows))
 
-    def exchange(self, states, rng):
-        """Nothing to do: all states are here."""
-
     def noise(self, mean):
         """Mean squared error of `visible_mean`, but for rounding."""
         return 1e-12
@@ -192,10 +182,6 @@ class GrowingLearner(Learner):
         super().__init__(weights, *args)
         self.n_units = len(self.weights) if self.weights.any() else 0
 
-    def unit(self, i):
-        """Weights and bias of a hidden unit, in float64."""
-        return np.append(self.weights[i], self.hidden.intercept[i]).astype(np.float64)
-
     def insert(self, unit, scale=1.0, shift=0.0):
         """Add a scaled unit; the visible biases fall by `shift` times its weights."""
         n, dtype = self.n_units, self.weights.dtype
@@ -205,17 +191,6 @@ class GrowingLearner(Learner):
         self.hidden_offset = np.append(self.hidden_offset[:n], dtype.type(0.5))
         self.visible.shift(-(shift * unit[:-1]).astype(dtype))
         self.n_units = n + 1
-
-    def remove(self, i, shift=0.0):
-        """Take a unit away; the visible biases fall by `shift` times its weights."""
-        self.visible.shift(-(self.weights.dtype.type(shift) * self.weights[i]))
-        self.n_units -= 1
-        if self.n_units == 0:
-            self.weights, self.hidden = 0 * self.weights, Bernoulli(0 * self.hidden.intercept)
-            return
-        self.weights = np.asfortranarray(np.delete(self.weights, i, axis=0))
-        self.hidden = Bernoulli(np.delete(self.hidden.intercept, i))
-        self.hidden_offset = np.delete(self.hidden_offset, i)
 
 
 # The linearised objective, and its minimum.
@@ -333,15 +308,14 @@ class Change(NamedTuple):
     ess: float
 
 
-def rescaled(unit, fields, scales, data, model, *, old=0.0, centered=True):
+def rescaled(unit, fields, scales, data, model, *, centered=True):
     """The exact gains of giving a unit other scales, by samples of the present model.
 
-    A unit of scale 0 is a constant factor: from 0 to s is an insertion, from 1 to 0 a
-    removal. With a unit come its mean pushes on the visible units, E_data[σ(s w·v)] s w; if
-    `centered`, the visible biases take them back at once. Then
+    A unit of scale 0 is a constant factor. With a unit come its mean pushes on the visible units,
+    E_data[σ(s w·v)] s w; if `centered`, the visible biases take them back at once. Then
 
         ΔL = E_data[Δ(v)] − ln E_model[exp Δ(v)],
-        Δ(v) = softplus(s w·v) − softplus(s_old w·v) + Δb·v.
+        Δ(v) = softplus(s w·v) − ln 2 + Δb·v.
 
     Parameters
     ----------
@@ -350,8 +324,6 @@ def rescaled(unit, fields, scales, data, model, *, old=0.0, centered=True):
         w·v + c of the rows of the data and of the model: all that is needed of the rows.
     scales : array-like of float
     data, model : Sample
-    old : float
-        The scale that the unit has in the model.
     centered : bool
 
     Returns
@@ -361,14 +333,11 @@ def rescaled(unit, fields, scales, data, model, *, old=0.0, centered=True):
     data_field, model_field = fields
     changes = []
     for scale in scales:
-        shift = 0.0
-        if centered:
-            on, was_on = (data.mean(expit(s * data_field)) for s in (scale, old))
-            shift = scale * on - old * was_on
+        shift = scale * data.mean(expit(scale * data_field)) if centered else 0.0
 
         def log_ratio(field, scale=scale, shift=shift):
             push = shift * (field - unit[-1])
-            return np.logaddexp(0, scale * field) - np.logaddexp(0, old * field) - push
+            return np.logaddexp(0, scale * field) - LOG_2 - push
 
         log_mean, ess = model.log_mean_exp(log_ratio(model_field))
         gain = data.mean(log_ratio(data_field)) - log_mean
@@ -442,33 +411,6 @@ def find_unit(data, subset, model, search, rng, workers):
         fields = data.field(unit), model.field(unit)
         changes += rescaled(unit, fields, scales, data, model, centered=not search.plain)
     return best_change(changes, 0.0 if search.plain else model.min_ess)
-
-
-def find_away(learner, data, model, alpha):
-    """Look for the unit whose weight is to fall (Guélat and Marcotte, 1986).
-
-    It is the one whose removal the linearised objective rewards most; the exact gain
-    decides on whether it is removed, gets a smaller scale, or stays.
-
-    Returns
-    -------
-    i : int
-        Number of the unit.
-    change : Change or None
-    """
-    units = [learner.unit(i) for i in range(learner.n_units)]
-    fields = [(data.field(unit), model.field(unit)) for unit in units]
-
-    def reward(unit, fields):
-        on_data, on_model = (
-            sample.mean(np.logaddexp(0, field))
-            for sample, field in zip((data, model), fields, strict=True)
-        )
-        return alpha / 2 * (unit @ unit) + on_model - on_data
-
-    i = int(np.argmax([reward(*pair) for pair in zip(units, fields, strict=True)]))
-    changes = rescaled(units[i], fields[i], AWAY_SCALES, data, model, old=1.0)
-    return i, best_change(changes, model.min_ess)
 
 
 def match_means(learner, model, data, rate, max_steps, workers):

@@ -17,7 +17,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     IncompleteSample,
     Sample,
     Search,
-    find_away,
     find_unit,
     match_means,
 )
@@ -66,12 +65,6 @@ class Growth:
         if self.tracker is not None:
             self.tracker.follow(self.learner.model(), work, workers)
 
-    def take_from_ladder(self):
-        """Let states of the top of the ladder into the sample of the model, if that is wanted."""
-        if self.tracker is not None and self.tracker.keep:
-            states = self.tracker.top(self.learner.model()).states
-            self.sample.exchange(states, self.rng)
-
     def copy(self):
         """The growth as it is now, in a copy that no one else changes."""
         other = copy(self)
@@ -87,7 +80,18 @@ class Growth:
 
 
 class GrowthPlan(NamedTuple):
-    """How to grow: the parameters of `InfiniteRBM` of the same names."""
+    """How to grow: the parameters of `InfiniteRBM` of the same names, and what is fixed.
+
+    Attributes
+    ----------
+    n_bias_steps : int
+        Steps of the visible biases after each insertion, at most. They end earlier where the means
+        of the model equal those of the data within the noise of the chains.
+    n_restarts : int
+        Starts of the search for each unit.
+    n_iter_no_change : int
+        Units without improvement after which early stopping ends the training.
+    """
 
     max_components: int
     alpha: float
@@ -95,13 +99,12 @@ class GrowthPlan(NamedTuple):
     learning_rate: float
     n_model_samples: int
     n_gibbs: int
-    n_bias_steps: int
-    n_restarts: int
     n_corrective: int
-    away_steps: bool
-    early_stopping: bool
-    n_iter_no_change: int
+    early_stopping: bool | float
     tol: float
+    n_bias_steps: int = 30
+    n_restarts: int = 1
+    n_iter_no_change: int = 10
 
 
 def grow(growth, data, monitor, plan, workers, end_unit):
@@ -132,10 +135,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
         with QUIET():
             begin(growth, data, monitor, plan, workers)
         best, last = remembered(growth, None, plan), growth.copy()
-        # Away steps could go on without end.
-        for _ in range(2 * plan.max_components):
-            if growth.learner.n_units >= plan.max_components:
-                break
+        while growth.learner.n_units < plan.max_components:
             with QUIET():
                 inserted = insert_unit(growth, data, monitor, plan, workers)
             if not inserted:
@@ -198,13 +198,10 @@ def insert_unit(growth, data, monitor, plan, workers):
     learner.insert(change.unit, change.scale, change.shift)
     growth.sample.follow(learner, plan.n_gibbs, workers)
     growth.follow(2 * plan.n_gibbs * len(growth.sample) * learner.weights.size, workers)
-    if plan.away_steps:
-        step_away(growth, data, plan, workers)
     if plan.mode == "corrective":
         train_together(growth, data, plan, workers)
     _match_means(growth, data, plan, plan.n_bias_steps, workers)
     fill(growth, data, workers)
-    growth.take_from_ladder()
     growth.n_iter += 1
     record(growth, monitor, workers, perf_counter() - start, change)
     return True
@@ -231,18 +228,6 @@ def _subset(growth, data):
     if data.probability is not None:
         return Sample(data.rows[data.draw(growth.rng, FITTED_ROWS)])
     return Sample(data.rows[growth.rng.choice(len(data), FITTED_ROWS, replace=False)])
-
-
-def step_away(growth, data, plan, workers):
-    """Remove a unit, or make it smaller, if that has a gain."""
-    learner = growth.learner
-    i, change = find_away(learner, data, growth.sample, plan.alpha)
-    if change is None or change.gain <= plan.tol:
-        return
-    learner.remove(i, change.shift)
-    if change.scale > 0:
-        learner.insert(change.unit, change.scale)
-    growth.sample.follow(learner, plan.n_gibbs, workers)
 
 
 def train_together(growth, data, plan, workers):

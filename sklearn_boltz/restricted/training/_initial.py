@@ -6,15 +6,26 @@ cosh(2a) = exp(2J); and ln(1 + exp(x)) = x / 2 + ln 2 cosh(x / 2) makes that a h
 field x = 2a (s + t). If J is negative, t changes its sign.
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.units import Bernoulli
+
+# What the parameter `init` may be, but for a model: the standard deviation of the weights, or
+# "scaled", with which the inputs of a unit do not grow with the size of the other layer.
+INITIAL_SCALE = [Interval(Real, 0, None, closed="left"), StrOptions({"scaled"})]
+
+
+def is_model(init):
+    """Whether the parameter `init` is an estimator."""
+    return init is not None and not isinstance(init, (Real, str))
 
 
 class Start(NamedTuple):

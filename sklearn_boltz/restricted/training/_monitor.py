@@ -66,7 +66,7 @@ def no_better(comparison, n_features, remedies, n_epochs=0):
         f"of {model:.4g} nats, and of {independent:.4g} with independent columns. "
     )
     if model < independent - n_features * np.log(2):
-        return f"{found}The training diverged. Use a smaller learning_rate or weights_init."
+        return f"{found}The training diverged. Use a smaller learning_rate or init."
     if n_epochs >= MANY_EPOCHS:
         remedies = remedies[0].lower() + remedies[1:]
         return f"{found}The columns may be independent indeed; otherwise {remedies}."

@@ -1,15 +1,13 @@
-"""Optimizers: gradient ascent with momentum, stochastic spectral descent, and Adam.
+"""Optimizers: gradient ascent with momentum, and Adam.
 
 An optimizer knows only gradients and the steps it made. The gradients come multiplied by the
-learning rate, and may be overwritten. But for Adam, all optimizers are of degree one: twice the
-gradient is twice the step.
+learning rate, and may be overwritten.
 """
 
 import math
 from copy import copy
 
 import numpy as np
-from scipy.linalg import svd
 
 from sklearn_boltz.numerics._arrays import is_foreign, namespace_of, zeros
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
@@ -56,40 +54,6 @@ class SGD:
             velocity *= self.momentum
             velocity += gradient
         return self.velocity
-
-
-class SpectralDescent(SGD):
-    """Stochastic spectral descent (Carlson, Cevher and Carin, 2015).
-
-    The steepest step for a bound of the log-partition in the Schatten-∞ norm: along U Vᵀ of
-    the singular value decomposition of a matrix of gradients, as long as the sum of its
-    singular values; for a vector in the ℓ∞ norm, along its signs.
-    """
-
-    plain = False
-
-    def steps(self, gradients):
-        """Return what to add to each parameter."""
-        return super().steps([self._sharp(gradient) for gradient in gradients])
-
-    @staticmethod
-    def _sharp(gradient):
-        if is_foreign(gradient):
-            return _sharp_array(gradient, namespace_of(gradient))
-        if gradient.ndim == 1:
-            return np.abs(gradient).sum() * np.sign(gradient)
-        if not np.isfinite(gradient).all():
-            return gradient  # there is no decomposition; who checks the parameters will see it
-        U, s, Vt = svd(gradient, full_matrices=False, check_finite=False)
-        return s.sum() * (U @ Vt)
-
-
-def _sharp_array(gradient, xp):
-    """`SpectralDescent._sharp` of an array of another library; NaN where it is not finite."""
-    if gradient.ndim == 1:
-        return xp.sum(xp.abs(gradient)) * xp.sign(gradient)
-    U, s, Vt = xp.linalg.svd(gradient, full_matrices=False)
-    return xp.sum(s) * (U @ Vt)
 
 
 class Adam:
@@ -143,6 +107,3 @@ def _adam_step_of_arrays(x, gradient, mean, square, momentum, decay, epsilon, ra
     square *= decay
     square += (1 - decay) * gradient * gradient
     x += rate * mean / (namespace_of(square).sqrt(square) + epsilon)
-
-
-OPTIMIZERS = {"sgd": SGD, "ssd": SpectralDescent}

@@ -2,11 +2,13 @@
 
 from copy import copy as shallow_copy
 from functools import partial
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
 from sklearn_boltz.numerics._arrays import as_numpy
@@ -25,7 +27,17 @@ from sklearn_boltz.units._unit import observed_sums
 MOST_INDEXED = 2**20
 # Rows that are set aside for early stopping, at most: they are kept in memory.
 MOST_VALID = 10_000
+# The share that is set aside where no other is given, and what `early_stopping` may be.
+VALID_SHARE = 0.1
+SHARE = ["boolean", Interval(Real, 0, 1, closed="neither")]
 EMPTY = "All cells are missing in all rows that count: there is nothing to learn from."
+
+
+def held_out_share(early_stopping):
+    """The share of the rows that `early_stopping` sets aside."""
+    if isinstance(early_stopping, (bool, np.bool_, str)):
+        return VALID_SHARE if early_stopping else 0.0
+    return float(early_stopping)
 
 
 def divided(n_rows, validation_fraction, seed):

@@ -40,13 +40,13 @@ class Scheme(NamedTuple):
     persistent: bool = False
     n_chains: int = 100  # persistent ones, or at the top of the ladder
     offset_rate: float = 0.01
-    weight_decay: float = 0.0
-    tempered_fraction: float = 0.0  # of the negative phase, from the ladder
+    alpha: float = 0.0  # of the L2 penalty
+    tempered: float = 0.0  # share of the negative phase that comes from the ladder
 
     @property
     def goes_on(self):
         """Whether chains go on from one mini-batch to the next; those of a ladder do anyway."""
-        return self.persistent and not self.tempered_fraction
+        return self.persistent and not self.tempered
 
 
 class Learner:
@@ -110,8 +110,8 @@ class Learner:
     def work(self, n_rows):
         """Multiplications that a mini-batch of so many rows takes."""
         scheme = self.scheme
-        n_own = n_rows if scheme.tempered_fraction < 1 else 0
-        n_tempered = len(self.tempered) if scheme.tempered_fraction else 0
+        n_own = n_rows if scheme.tempered < 1 else 0
+        n_tempered = len(self.tempered) if scheme.tempered else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
         return (scheme.n_inner * each + 2 * n_rows) * self.model().n_weights
 
@@ -154,8 +154,8 @@ class Learner:
             if scheme.centered:
                 self.slide_offsets(*means, scheme.offset_rate)
             step = batch.gradient(self, rate, inner, workers)
-            if scheme.weight_decay:
-                step -= rate * scheme.weight_decay * self.weights
+            if scheme.alpha:
+                step -= rate * scheme.alpha * self.weights
             biases = [rate * (m - c) for m, c in zip(means, chain_means, strict=True)]
             if scheme.goes_on:
                 # The next transition starts with hidden units that are drawn from means that
@@ -304,8 +304,8 @@ class ArrayBatch:
         scheme, (n_hidden, n_visible) = learner.scheme, learner.weights.shape
         self.shape, self.V = (n_rows, n_hidden, n_visible), None
         n_chains, self.n_tempered = n_rows, 0
-        if scheme.tempered_fraction:
-            n_chains = n_rows if scheme.tempered_fraction < 1 else 0
+        if scheme.tempered:
+            n_chains = n_rows if scheme.tempered < 1 else 0
             self.n_tempered = len(learner.tempered)
         elif scheme.persistent:
             self._starts = rows_to_start_at(scheme.n_chains, n_rows)
@@ -376,7 +376,7 @@ class ArrayBatch:
         scheme = learner.scheme
         data = self.V, self.H, rate
         chains = [(V, H, -rate * part) for V, H, part in self._parts_of_chains(scheme)]
-        if scheme.n_inner == 1 and learner.optimizer.plain and not scheme.weight_decay:
+        if scheme.n_inner == 1 and learner.optimizer.plain and not scheme.alpha:
             # In one pass over the weights: with small mini-batches, passes are what it costs.
             step = self._factors(learner, data, *chains)
             step.multiply(learner.weights, workers, add=True)
@@ -389,7 +389,7 @@ class ArrayBatch:
 
     def _parts_of_chains(self, scheme):
         """Visible states and means of the hidden units of chains, and the part that each makes."""
-        fraction = scheme.tempered_fraction
+        fraction = scheme.tempered
         parts = (self.own, 1 - fraction), (self.others, fraction)
         return [(self.V_chains[rows], self.H_chains[rows], part) for rows, part in parts if part]
 

@@ -30,6 +30,8 @@ TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
 # many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
+# Saved states, at most. Each takes as much memory as the weights, also in a pickle.
+MOST_RUNGS = 40
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
 SAVED = 0.3
@@ -76,7 +78,6 @@ class Tracker:
     ----------
     base : UnitType
         Independent visible units fitted to the data, where ladder and annealing begin.
-    max_rungs : int
     share : float
         What it may cost, as a part of the training.
     seed : int
@@ -91,8 +92,8 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS):
-        self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
+    def __init__(self, base, share, seed, keep=False, n_chains=N_CHAINS):
+        self.base, self.share, self.keep = base, share, keep
         self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
         # What may be spent on looks at the top, on rounds of the ladder, on annealing and on
@@ -108,28 +109,27 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, settings, seed, tempered=False, batch_size=0):
+    def begun(cls, former, base, share, seed, tempered=False, batch_size=0):
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
         ----------
         former : Tracker or None
         base : UnitType
-        settings : estimator
-            With `track_likelihood` and `max_rungs`.
+        share : bool or float
+            The parameter `track_likelihood` of an estimator.
         seed : int
         tempered : bool
             Whether the training takes chains from the ladder.
         batch_size : int
             Rows of a mini-batch.
         """
-        share = settings.track_likelihood
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
-            return cls(base, settings.max_rungs, share, seed, tempered, n_chains)
-        former.max_rungs, former.share = settings.max_rungs, share
+            return cls(base, share, seed, tempered, n_chains)
+        former.share = share
         return former
 
     def has_ladder(self):
@@ -184,7 +184,7 @@ class Tracker:
                 break
             ladder.pairs[-1] = Pair()  # of the model as it was
             ladder.round(workers)
-            if len(ladder) < self.max_rungs:
+            if len(ladder) < MOST_RUNGS:
                 mend(ladder)
             self._thin()
             self._rounds -= cost
@@ -200,7 +200,7 @@ class Tracker:
             top = ladder.rungs[-1]
             rung, pair = Rung(saved(top.model), copied(top.states)), ladder.pairs[-1]
             ladder.insert(len(ladder) - 1, rung, below=pair)
-            while len(ladder) > self.max_rungs:  # of which there may be fewer than in the last fit
+            if len(ladder) > MOST_RUNGS:
                 self._drop_one()
 
     def _thin(self):
