@@ -155,8 +155,8 @@ plt.show()
 # On these binary images the machine makes fewer errors than a network with as many hidden units and
 # than logistic regression. Its `generative` and number of epochs were chosen for such images; the
 # others have scikit-learn's defaults. With half of the pixels missing, it makes about 60 % of the
-# errors of logistic regression on pixels filled with their means, and ln p(x) rejects every shuffled or
-# exchanged image. Each of two halves is like a digit, so that only a third of these images are
-# rejected. The limit also rejects some 3 % of the digits.
+# errors of logistic regression on pixels filled with their means, and ln p(x) rejects every
+# shuffled or exchanged image. Each of two halves is like a digit, so that only a third of these
+# images are rejected. The limit also rejects some 3 % of the digits.
 
 # sphinx_gallery_thumbnail_number = 1
