@@ -1,6 +1,7 @@
 """Settings of the tests."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib
@@ -30,6 +31,14 @@ def cases(n):
 def pytest_runtest_setup():
     """Estimators without a `random_state` draw the same numbers each time."""
     np.random.seed(0)  # noqa: NPY002, as that is where they draw from
+
+
+def pytest_collection_modifyitems(items):
+    """Callbacks, and so the example of them, need scikit-learn 1.9."""
+    if find_spec("sklearn.callback") is None:
+        for item in items:
+            if item.path.name == "callbacks.py":
+                item.add_marker(pytest.mark.skip("scikit-learn below 1.9"))
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,12 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.stats import chi2_contingency
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -15,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from private import LastStage, Mean, Plan, Stages, _auto, end_stage, latest, same_parameters
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
+from sklearn_boltz.batches import Batches
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -415,3 +418,40 @@ def test_the_default_learns(X, n_rows, gain):
     independent = (rest * np.log(p) + (1 - rest) * np.log1p(-p)).sum(axis=1).mean()
     assert model.score(rest) > independent + gain
     assert model.score(rest) > long.score(rest) + 1
+
+
+# Validation rows that are given.
+
+
+@QUIET
+@pytest.mark.parametrize("container", [np.asarray, csr_array, pd.DataFrame, "gaps"])
+def test_validation_rows_that_are_given(container):
+    """They are measured, and nothing is learned from them."""
+    X, valid = bits(120), bits(30, seed=1)
+    if container == "gaps":
+        X[::3, 4] = valid[::2, 5] = np.nan
+        container = np.asarray
+    options = {"max_iter": 3, "random_state": 0, "batch_size": 20, "unseen": "missing"}
+    weights = np.arange(1, 121)
+    fits = [
+        SDCPRBM(5, early_stopping=container(rows), **options).fit(container(X), sample_weight=w)
+        for rows in (valid, 1 - valid)
+        for w in (None, weights)
+    ]
+    for model, other in zip(fits[:2], fits[2:], strict=True):
+        assert_array_equal(model.components_, other.components_)
+        for fit, rows in ((model, valid), (other, 1 - valid)):
+            measured = fit.history_["validation_log_likelihood"][-1]
+            assert measured == pytest.approx(fit.score(rows), rel=1e-5)
+    assert not np.array_equal(fits[0].components_, fits[1].components_)
+    assert clone(fits[0]).fit(container(X)).score(valid) == fits[0].score(valid)
+
+
+@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM, TAPDBM])
+def test_validation_rows_that_do_not_fit(estimator):
+    model = estimator(early_stopping=bits(30, 5), max_iter=1)
+    with pytest.raises(ValueError, match="features"):
+        model.fit(bits(100))
+    assert not hasattr(model, "components_")
+    with pytest.raises(ValueError, match="early_stopping has validation rows.*early_stopping=0.1"):
+        clone(model).set_params(early_stopping=bits(30)).fit(Batches([bits(60), bits(60)]))

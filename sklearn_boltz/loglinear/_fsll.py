@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._estimator import (
     DECLARE,
     LIST_VALUES,
@@ -25,6 +24,7 @@ from sklearn_boltz._estimator import (
     unchanged_on_error,
     validate_arguments,
 )
+from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn

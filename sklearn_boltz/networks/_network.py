@@ -10,8 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._estimator import find_stack_level, fingerprint, unchanged_on_error
+from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches

@@ -5,17 +5,18 @@ from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._estimator import (
     checked_weights,
     dense,
     find_stack_level,
     unchanged_on_error,
 )
+from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
@@ -41,6 +42,7 @@ from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
     divided,
+    has_rows,
     held_out_share,
     relative,
     visits,
@@ -93,7 +95,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "init": INITIAL_SCALE,
-        "early_stopping": [*SHARE, StrOptions({"auto"})],
+        "early_stopping": [*SHARE, StrOptions({"auto"}), "array-like", "sparse matrix"],
     }
     # Whether the training uses the chains of a ladder of saved models.
     _is_tempered = False
@@ -285,6 +287,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _stops_early(self, rows):
         """Whether some rows are set aside, which tell when to end."""
+        if has_rows(self.early_stopping):
+            return True
         if self.early_stopping == "auto":
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
         return bool(self.early_stopping)
@@ -298,7 +302,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
-        fraction = held_out_share(self.early_stopping) if stops else 0
+        fraction, n_given = held_out_share(self.early_stopping) if stops else 0, 0
+        if has_rows(self.early_stopping):
+            X, weights, n_given = self._with_validation_rows(X, weights)
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] - len(X.useless) < 2:
                 raise ValueError(
@@ -312,14 +318,30 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             numbers, kept = X.usable(), X.kept_values()
         else:
             numbers, kept = None, KeptValues.of(X, training.dtype)
-        n_rows = X.shape[0] if numbers is None else len(numbers)
+        n_rows = (X.shape[0] if numbers is None else len(numbers)) - n_given
         train, valid = divided(n_rows, fraction, seed)
+        if n_given:
+            valid = np.arange(n_rows, n_rows + n_given)
         if numbers is not None:
             train, valid = numbers[train], numbers[valid]
         if kept is None or training.kept is None or training.kept.digest != kept.digest:
             training.kept = kept
         rows = ChosenRows(X, train, weights, training.kept)
         return rows, cache(partial(self._monitor, training, X, train, valid, weights))
+
+    def _with_validation_rows(self, X, weights):
+        """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
+        if not (isinstance(X, np.ndarray) or issparse(X)):
+            raise ValueError(
+                f"{type(self).__name__}: early_stopping has validation rows, which is for rows in "
+                "memory, but X comes in batches or lies on a device. Give a share, such as "
+                "early_stopping=0.1, or an array of some of the rows."
+            )
+        valid = dense(self._validated(self.early_stopping, allow_nan=True))
+        stack = partial(vstack, format="csr") if issparse(X) else np.vstack
+        if weights is not None:
+            weights = np.append(weights, np.ones(len(valid)))
+        return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
 
     def _n_batch(self, n_rows):
         """Number of rows of a mini-batch."""
@@ -448,10 +470,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        stops = self.early_stopping
-        if stops == "auto":
-            stops = "validation_log_likelihood" in self.history_
-        if status == "max_iter" and stops:
+        measured = self.history_.get("validation_log_likelihood", [np.nan])[-1:]
+        if status == "max_iter" and np.isfinite(measured).any():
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or continue the fit with warm_start=True."

@@ -11,8 +11,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._callbacks import with_callbacks
 from sklearn_boltz._estimator import checked_weights, dense, unchanged_on_error, validate_arguments
+from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,

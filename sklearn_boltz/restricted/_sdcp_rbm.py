@@ -149,8 +149,9 @@ class SDCPRBM(MiniBatchRBM):
         cross-validation, undoes the fit of `init`; to keep it, wrap it in
         :class:`sklearn.frozen.FrozenEstimator`.
 
-    early_stopping : bool, float or "auto", default="auto"
-        Whether to set validation rows aside, a tenth or another share of the rows. A stage then
+    early_stopping : bool, float, array-like of rows or "auto", default="auto"
+        Whether to set validation rows aside, a tenth or another share of the rows, or the
+        validation rows themselves, a table with the columns of `X`. A stage then
         ends when their log-likelihood has not improved for as many epochs as 400 mini-batches take,
         but at least 8, and the model is that of the last stage that has not overfitted, or the mean
         of a last stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and

@@ -104,8 +104,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
         with it.
 
-    early_stopping : bool, float or "auto", default="auto"
-        Whether to set validation rows aside, a tenth or another share of the rows. ``"auto"`` does
+    early_stopping : bool, float, array-like of rows or "auto", default="auto"
+        Whether to set validation rows aside, a tenth or another share of the rows, or the
+        validation rows themselves, a table with the columns of `X`. ``"auto"`` does
         so if there are at least 100 rows and `max_iter` is ``"auto"``. Training then has four
         stages. A stage ends when the log-likelihood of these rows has not improved for as many
         epochs as 400 mini-batches take, but at least 8, and the model is that of the last stage

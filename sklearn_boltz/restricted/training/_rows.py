@@ -33,8 +33,15 @@ SHARE = ["boolean", Interval(Real, 0, 1, closed="neither")]
 EMPTY = "All cells are missing in all rows that count: there is nothing to learn from."
 
 
+def has_rows(early_stopping):
+    """Whether `early_stopping` is a table of validation rows."""
+    return not isinstance(early_stopping, (Real, np.bool_, str))
+
+
 def held_out_share(early_stopping):
-    """The share of the rows that `early_stopping` sets aside."""
+    """The share of the rows that `early_stopping` sets aside; 0 if it is a table itself."""
+    if has_rows(early_stopping):
+        return 0.0
     if isinstance(early_stopping, (bool, np.bool_, str)):
         return VALID_SHARE if early_stopping else 0.0
     return float(early_stopping)

@@ -1,0 +1,165 @@
+"""Callbacks: checkpoints, and progress through those of scikit-learn.
+
+The one file that knows scikit-learn's API of callbacks, which is experimental and exists from
+version 1.9 on. Below that version the mixin is empty, the decorator returns its argument and the
+iterations are not reported.
+"""
+
+import os
+from contextlib import contextmanager
+from copy import copy
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from time import monotonic
+
+import joblib
+import numpy as np
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:
+        """Nothing: this scikit-learn has no callbacks."""
+
+    def with_callbacks(method):
+        """Return `method` as it is."""
+        return method
+
+
+__all__ = ["Checkpoint"]
+
+SECONDS = {"s": 1, "min": 60, "h": 3600}
+
+
+class Checkpoint:
+    """Save the model of a running fit to a file from time to time.
+
+    A fit that was killed continues from the last saved model with ``warm_start=True``, with the
+    same result as if it had not been interrupted. The file is written next to its final place and
+    then renamed, so that it always holds a complete model.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, which :func:`joblib.load` reads.
+
+    every : str or float, default="10 min"
+        The time between two saved models, in seconds, or with a unit, ``"s"``, ``"min"`` or
+        ``"h"``. A model is saved at the end of an epoch or another iteration; 0 saves each of them.
+
+    Notes
+    -----
+    Callbacks need scikit-learn 1.9 or later. RBMs, :class:`~sklearn_boltz.InfiniteRBM` and
+    networks have `warm_start`. A number `max_iter` counts the epochs of each fit: see the example.
+    A fit with `tempered` keeps the best of the epochs since it was started last.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import joblib
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_boltz import SDCPRBM
+    >>> from sklearn_boltz.callbacks import Checkpoint
+    >>> X = load_digits().data > 7
+    >>> folder = TemporaryDirectory()
+    >>> path = f"{folder.name}/digits.joblib"
+    >>> model = SDCPRBM(16, max_iter=3, random_state=0)
+    >>> model.set_callbacks(Checkpoint(path, every=0)).fit(X).n_iter_
+    3
+
+    In another session, up to 5 epochs in all:
+
+    >>> saved = joblib.load(path)
+    >>> saved.set_params(warm_start=True, max_iter=5 - saved.n_iter_).fit(X).n_iter_
+    5
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path, every="10 min"):
+        self.path, self.every = path, every
+
+    def setup(self, estimator, context):
+        """Start the clock; called when a fit begins."""
+        self._seconds, self._saved = _seconds(self.every), monotonic()
+
+    def teardown(self, estimator, context):
+        """Nothing; called when a fit has ended."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing; called before each epoch."""
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        """Save the model if it is time; called after each epoch, and at the end of a fit."""
+        if context.task_name != "fit" and monotonic() - self._saved >= self._seconds:
+            _save(fitted_estimator, Path(self.path))
+            self._saved = monotonic()
+
+
+def _seconds(time):
+    """A time such as "10 min" in seconds."""
+    number, _, unit = str(time).partition(" ")
+    try:
+        return float(number) * SECONDS[unit or "s"]
+    except (KeyError, ValueError):
+        raise ValueError(
+            f"Checkpoint: every={time!r} is not a time. Give seconds, or a number with the unit s, "
+            "min or h, such as '10 min'."
+        ) from None
+
+
+def _save(estimator, path):
+    """Write an estimator without its callbacks to a file, all of it or nothing."""
+    estimator = copy(estimator)
+    for name in [name for name in vars(estimator) if "callback" in name]:
+        delattr(estimator, name)
+    with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        joblib.dump(estimator, file)
+        file.flush()
+        os.fsync(file.fileno())  # before the name, also if the machine loses power
+    os.replace(file.name, path)
+
+
+@contextmanager
+def iterations(estimator, X, y, *, name, max_iter=None):
+    """Report the iterations of a fit to the callbacks of an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator whose `fit`, decorated by `with_callbacks`, is running.
+    X, y : array-like
+        What `fit` was given.
+    name : str
+        What an iteration is called, for example ``"move"`` or ``"epoch"``.
+    max_iter : int, default=None
+        Number of iterations at most, if it is known.
+
+    Yields
+    ------
+    end_iteration : callable
+        To be called at the end of each iteration, with a function that returns the fitted
+        attributes as they are then; it returns whether a callback asks to stop. The attributes
+        are only computed for callbacks that look at them.
+    """
+    # Without callbacks a fit must not pay for them.
+    if not getattr(estimator, "_skl_callbacks", None):
+        yield lambda attributes: False
+        return
+    if y is None and hasattr(X, "shape"):
+        # scikit-learn's ScoringMonitor scores only where there is a target. Ours ignore it.
+        y = np.zeros(X.shape[0])
+    context = estimator._init_callback_context(max_subtasks=max_iter)
+    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+
+    def end_iteration(attributes):
+        step = context.subcontext(task_name=name)
+        step.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        return bool(
+            step.call_on_fit_task_end(
+                estimator=estimator, X=X, y=y, reconstruction_attributes=attributes
+            )
+        )
+
+    yield end_iteration
+    context.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes={})
