@@ -8,6 +8,7 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import pickle
 import sys
 from copy import copy, deepcopy
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ from sklearn_boltz.tables._batches import outlive_workers
 
 # Dask advises against tasks that hold more than 10 MB; parameters of any size have to travel.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+# Sums that are added in one place, at most.
+MOST_MEETING = 8
 
 
 def find_cluster():
@@ -138,12 +141,26 @@ class Parts:
         ]
 
     def total(self, futures):
-        """The sum of the first items over all parts; each worker adds up its own."""
+        """The sum of the first items over all parts.
+
+        Each worker adds up its own, and some of them those of others, so that not all sums meet
+        here however many workers there are.
+        """
         by_worker = {}
         for worker, future in zip(self.workers, futures, strict=True):
             by_worker.setdefault(worker, []).append(future)
-        totals = [self.cluster.submit(w, _total, *mine) for w, mine in sorted(by_worker.items())]
-        return _sum(self.cluster.client.gather(totals))
+        totals = [(w, self.cluster.submit(w, _total, *mine)) for w, mine in by_worker.items()]
+        totals.sort(key=itemgetter(0))
+        while len(totals) > MOST_MEETING:
+            groups = [totals[i : i + MOST_MEETING] for i in range(0, len(totals), MOST_MEETING)]
+            totals = [
+                (
+                    group[0][0],
+                    self.cluster.submit(group[0][0], _added, *(sums for _, sums in group)),
+                )
+                for group in groups
+            ]
+        return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
     def second(self, futures):
         """The second items, row after row."""
@@ -209,6 +226,10 @@ def _completed(shared, first_row, V):
 
 def _total(*pairs):
     return _sum([sums for sums, _ in pairs])
+
+
+def _added(*sums):
+    return _sum(sums)
 
 
 def _second(pair):
