@@ -4,6 +4,8 @@ import warnings
 from copy import copy
 from numbers import Integral, Real
 
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import find_stack_level, fingerprint
@@ -276,6 +278,57 @@ class FVBMPseudoLikelihood(Network):
         self.warm_start = warm_start
         self.unseen = unseen
         self.verbose = verbose
+
+    @classmethod
+    def from_couplings(cls, J, h=None, *, coding="spins"):
+        """Return a network with given couplings and fields, as if it had been fitted.
+
+        Parameters
+        ----------
+        J : array-like of shape (n_features, n_features)
+            The couplings, symmetric with a zero diagonal: p(x) ∝ exp(½ x·Jx + h·x).
+        h : array-like of shape (n_features,), default=None
+            The fields; None for zeros.
+        coding : {"spins", "bits"}, default="spins"
+            Whether the values of x are -1 and 1 or 0 and 1.
+
+        Returns
+        -------
+        network : FVBMPseudoLikelihood
+            `coupling_` and `intercept_` refer to spins; rows and samples have the given coding.
+
+        Raises
+        ------
+        ValueError
+            If the couplings are not symmetric, or the shapes do not match.
+
+        Examples
+        --------
+        Two spins: the energies are -0.5 where they agree and 0.5 where they differ.
+
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> network = FVBMPseudoLikelihood.from_couplings([[0, 0.5], [0.5, 0]])
+        >>> network.energy([[1, 1], [1, -1]])
+        array([-0.5,  0.5])
+        """
+        J = check_array(J, dtype=np.float64, input_name="J")
+        n, spins = len(J), coding == "spins"
+        h = np.zeros(n) if h is None else column_or_1d(h, dtype=np.float64)
+        if J.shape != (n, n) or h.shape != (n,):
+            raise ValueError(f"J must be square, and h as long, got {J.shape} and {h.shape}.")
+        if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
+            raise ValueError(
+                "J must be symmetric with a zero diagonal. For a triangle of couplings, give "
+                "J + J.T; the diagonal of bits belongs to h."
+            )
+        if coding not in ("spins", "bits"):
+            raise ValueError(f"coding must be 'spins' or 'bits', got {coding!r}.")
+        network = cls(alpha=1.0).fit([[-1 if spins else 0] * n, [1] * n]).set_params(alpha="auto")
+        # With bits x = (1 + s) / 2.
+        network.coupling_ = J if spins else J / 4
+        network.intercept_ = h if spins else h / 2 + J.sum(axis=1) / 4
+        network._seen = tuple(rows[:0] for rows in network._seen)
+        return network
 
     def _plan(self, rows, batches, initial, label):
         self._check_solver(rows)

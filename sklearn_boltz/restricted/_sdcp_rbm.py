@@ -4,6 +4,7 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import as_type, like
@@ -365,6 +366,53 @@ class SDCPRBM(MiniBatchRBM):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @classmethod
+    def from_parameters(cls, weights, visible_bias=None, hidden_bias=None):
+        """Return an RBM of bits with given parameters, as if it had been fitted.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_components, n_features)
+            The weights W, where p(v, h) ∝ exp(h·Wv + b·v + c·h).
+        visible_bias : array-like of shape (n_features,), default=None
+            The biases b; None for zeros.
+        hidden_bias : array-like of shape (n_components,), default=None
+            The biases c; None for zeros.
+
+        Returns
+        -------
+        rbm : SDCPRBM
+            With the dtype of the weights, if that is float32, and otherwise float64.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not match, or a number is not finite.
+
+        Examples
+        --------
+        >>> from sklearn_boltz import SDCPRBM
+        >>> rbm = SDCPRBM.from_parameters([[2.0, -2.0]], visible_bias=[0.0, 1.0])
+        >>> rbm.score_samples([[1, 0], [0, 1]]).round(2)
+        array([-0.81, -1.81])
+        """
+        weights = check_array(weights, dtype=[np.float64, np.float32], input_name="weights")
+        shape, dtype = weights.shape, weights.dtype
+        given = visible_bias, hidden_bias
+        b, c = (
+            np.zeros(n, dtype) if bias is None else column_or_1d(bias, dtype=dtype)
+            for bias, n in zip(given, shape[::-1], strict=True)
+        )
+        if (len(c), len(b)) != shape or not np.isfinite([b.sum(), c.sum()]).all():
+            raise ValueError(
+                f"weights of shape {shape} need {shape[1]} visible and {shape[0]} hidden biases, "
+                f"all of them finite; got {len(b)} and {len(c)}."
+            )
+        rows = np.array([[0], [1]], dtype).repeat(shape[1], axis=1)
+        rbm = cls(shape[0], max_iter=0, random_state=0).fit(rows).set_params(max_iter="auto")
+        rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_ = weights.copy(), b, c
+        return rbm.set_params(random_state=None)
 
     # Training: what `MiniBatchEstimator` asks for.
 

@@ -1,0 +1,82 @@
+"""Networks and RBMs with given parameters: their distributions by enumeration, and refusals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles_rbm import SmallRBM, binary
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
+
+
+def couplings(n, seed=0):
+    rng = np.random.default_rng(seed)
+    J = np.triu(rng.normal(size=(n, n)), 1)
+    return J + J.T, rng.normal(size=n)
+
+
+@pytest.mark.parametrize("coding", ["spins", "bits"])
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_couplings_are_those_of_the_energy(n, coding):
+    (J, h), bits = couplings(n), binary(n)
+    x = 2 * bits - 1 if coding == "spins" else bits
+    weights = np.exp(np.einsum("ki,ij,kj->k", x, J, x) / 2 + x @ h)
+    network = FVBMPseudoLikelihood.from_couplings(J, h, coding=coding)
+    assert_allclose(np.exp(network.score_samples(x)), weights / weights.sum())
+    assert set(np.unique(network.sample(50, random_state=0))) <= set(np.unique(x))
+    assert network.get_params() == FVBMPseudoLikelihood().get_params()
+    plain = FVBMPseudoLikelihood.from_couplings(J, coding=coding)
+    zeros = FVBMPseudoLikelihood.from_couplings(J, np.zeros(n), coding=coding)
+    assert_array_equal(plain.score_samples(x), zeros.score_samples(x))
+
+
+def test_a_network_of_couplings_learns_from_rows_of_its_own():
+    rows = np.random.default_rng(0).choice([-1, 1], size=(300, 4))
+    network = FVBMPseudoLikelihood.from_couplings(*couplings(4))
+    network.set_params(alpha=0.1).partial_fit(rows)
+    expected = FVBMPseudoLikelihood(alpha=0.1).fit(rows)
+    assert_allclose(network.coupling_, expected.coupling_, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("J", "h", "coding", "message"),
+    [
+        ([[0, 1], [0, 0]], None, "spins", "symmetric with a zero diagonal.*J \\+ J.T"),
+        ([[1, 0], [0, 1]], None, "bits", "the diagonal of bits belongs to h"),
+        ([[0, 1]], None, "spins", "J must be square"),
+        (np.zeros((2, 2)), [0, 0, 0], "spins", "h as long"),
+        ([[0, np.nan], [np.nan, 0]], None, "spins", "NaN"),
+        (np.zeros((2, 2)), None, "ising", "coding must be 'spins' or 'bits', got 'ising'"),
+    ],
+)
+def test_couplings_that_make_no_network(J, h, coding, message):
+    with pytest.raises(ValueError, match=message):
+        FVBMPseudoLikelihood.from_couplings(J, h, coding=coding)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parameters_are_those_of_the_rbm(dtype):
+    rng = np.random.default_rng(0)
+    W, b, c = (rng.normal(size=shape).astype(dtype) for shape in [(3, 5), 5, 3])
+    rbm, exact = SDCPRBM.from_parameters(W, b, c), SmallRBM(W, b, c)
+    assert_allclose(np.exp(rbm.score_samples(exact.V)), exact.p, rtol=1e-5)
+    assert rbm.components_.dtype == dtype and rbm.get_params() == SDCPRBM(3).get_params()
+    W[...] = 0  # the RBM has a copy
+    assert rbm.components_.any()
+    rows = exact.V[rng.choice(32, 200)].astype(dtype)
+    rbm.set_params(warm_start=True, max_iter=2, random_state=0).fit(rows)
+    assert rbm.n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0, 2.0]], [0.0]), "need 2 visible and 1 hidden biases.*got 1 and 1"),
+        (([[1.0, 2.0]], None, [0.0, 0.0]), "got 2 and 2"),
+        (([[1.0, 2.0]], [0.0, np.inf]), "finite"),
+        (([1.0, 2.0],), "1D array"),
+        (([[np.nan]],), "NaN"),
+    ],
+)
+def test_parameters_that_make_no_rbm(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SDCPRBM.from_parameters(*arguments)
