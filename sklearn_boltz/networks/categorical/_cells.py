@@ -1,10 +1,11 @@
 """Rows of categorical columns, as the kernels of their pseudo-likelihood want them."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._kernel import PANEL, evaluate_group, lanes
+from sklearn_boltz.networks.categorical._kernel import LANES, PANEL, evaluate_group
 from sklearn_boltz.networks.model._gauge import block_means, column_of_state, state_offsets
 
 # Distinct patterns of a bundle of columns at most, and rows for each of them at least.
@@ -24,9 +25,9 @@ class Group(NamedTuple):
 
     Attributes
     ----------
-    sites : ndarray of int64 of shape (n_lanes,)
+    sites : ndarray of int64 of shape (LANES,)
         The columns, -1 for none.
-    codes : ndarray of int16 of shape (n, n_lanes)
+    codes : ndarray of int16 of shape (n, LANES)
         Their cells, -1 where missing.
     n_states : int
         The largest number of states among them.
@@ -48,11 +49,14 @@ class Cells:
         The number of states q_i of each column.
     weights : ndarray of shape (n,)
         How often each row counts.
-    dtype : dtype, default=float64
-        In what precision sums are done.
+
+    Attributes
+    ----------
+    groups : list of Group
+        All columns, those with like numbers of states together.
     """
 
-    def __init__(self, codes, n_values, weights, dtype=np.float64):
+    def __init__(self, codes, n_values, weights):
         self.n_values = np.asarray(n_values, dtype=np.int64)
         self.offsets = state_offsets(self.n_values)
         self.n_states = int(self.offsets[-1])
@@ -64,29 +68,21 @@ class Cells:
         if not len(codes):
             codes, weights = np.full((1, len(self.n_values)), -1), np.zeros(1)
         self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
-        self.dtype = np.dtype(dtype)
-        self._row_weights = self.weights.astype(self.dtype)
-        self._spare = []
-        if len(self.n_values):
+        sites = np.argsort(self.n_values, kind="stable")
+        self.groups = [self._group(sites[k : k + LANES]) for k in range(0, len(sites), LANES)]
+        if len(sites):
             self.patterns = find_patterns(codes, self.offsets)
-            n_rows = BLOCK_NUMBERS // (int(self.n_values.max()) * lanes(self.dtype.itemsize))
+            n_rows = BLOCK_NUMBERS // (int(self.n_values.max()) * LANES)
             self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
 
     def states(self, i):
         """Where the states of a column are among those of all."""
         return slice(self.offsets[i], self.offsets[i + 1])
 
-    def groups(self, sites):
-        """Cut columns into groups, those with like numbers of states together."""
-        n_lanes = lanes(self.dtype.itemsize)
-        sites = np.asarray(sites)
-        sites = sites[np.argsort(self.n_values[sites], kind="stable")]
-        return [self._group(sites[k : k + n_lanes], n_lanes) for k in range(0, len(sites), n_lanes)]
-
-    def _group(self, sites, n_lanes):
-        padded = np.full(n_lanes, -1)
+    def _group(self, sites):
+        padded = np.full(LANES, -1)
         padded[: len(sites)] = sites
-        codes = np.full((len(self.codes), n_lanes), -1, dtype=np.int16)
+        codes = np.full((len(self.codes), LANES), -1, dtype=np.int16)
         codes[:, : len(sites)] = self.codes[:, sites]
         return Group(padded, codes, int(self.n_values[sites].max()))
 
@@ -95,43 +91,33 @@ class Cells:
 
         `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
         """
-        buffers = self._spare.pop() if self._spare else self._new_buffers()
-        n_lines, n_lanes = self.n_states + 1, len(group.sites)
+        sizes = self.n_states + 1, self.n_states + 1, self._block_rows
+        *buffers, sums = self._buffers
         table, gradient, fields = (
-            buffer[: group.n_states * size * n_lanes].reshape(group.n_states, size, n_lanes)
-            for buffer, size in zip(buffers, (n_lines, n_lines, self._block_rows), strict=False)
+            buffer[: group.n_states * size * LANES].reshape(group.n_states, size, LANES)
+            for buffer, size in zip(buffers, sizes, strict=True)
         )
-        sums = buffers[-1].reshape(-1, n_lanes)
         inside, places = self._places(group)
-        start = np.full((group.n_states, len(group.sites)), NEVER, dtype=self.dtype)
+        start = np.full((group.n_states, LANES), NEVER)
         start[:, group.sites < 0] = 0
         start[inside] = intercept[places]
         slope = np.zeros_like(start)
         pack(table)
         gradient.fill(0)
         value = evaluate_group(
-            self.patterns,
-            group.codes,
-            self._row_weights,
-            start,
-            table,
-            fields,
-            sums,
-            np.empty_like(start),
-            slope,
-            gradient,
-        )
+            self.patterns, group.codes, self.weights, start, table, fields, sums,
+            np.empty_like(start), slope, gradient,
+        )  # fmt: skip
         fold(gradient)
-        self._spare.append(buffers)
         return value, places, slope[inside]
 
-    def _new_buffers(self):
+    @cached_property
+    def _buffers(self):
         """Room for two tables, for fields, and for the patterns of a block."""
-        n_lanes, n_states = lanes(self.dtype.itemsize), int(self.n_values.max())
         n_patterns = int(np.diff(self.patterns.starts).max())
-        sizes = [self.n_states + 1, self.n_states + 1, self._block_rows]
-        sizes = [n_states * size for size in sizes] + [PANEL * n_patterns]
-        return [np.empty(size * n_lanes, self.dtype) for size in sizes]
+        sizes = np.array([self.n_states + 1, self.n_states + 1, self._block_rows])
+        tables = [np.empty(size) for size in int(self.n_values.max()) * LANES * sizes]
+        return [*tables, np.empty((PANEL * n_patterns, LANES))]
 
     def _places(self, group):
         """Where a group has states, and where their intercepts stand."""

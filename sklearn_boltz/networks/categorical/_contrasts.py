@@ -156,7 +156,7 @@ class Contrasts:
                     if r != s:
                         information[np.ix_(columns, rows)] += part
         penalty = np.full(self.n_parameters, 2 * self.problem.coupling_penalty)
-        penalty[: len(self.column)] = 2 * self.problem.intercept_penalty
+        penalty[: len(self.column)] = 0
         information[np.diag_indices(self.n_parameters)] += penalty
         return information
 

@@ -1,8 +1,7 @@
-/* Kernels of the pseudo-likelihood of categorical columns. A template, included once for each
- * element type: REAL, SUFFIX as elsewhere.
+/* Kernels of the pseudo-likelihood of categorical columns.
  *
  * The lanes of a vector are columns ("sites"): a group has as many as a vector of 64 bytes has
- * elements, and "state a of a group" is a vector of the fields of their state a. So the softmax
+ * numbers, and "state a of a group" is a vector of the fields of their state a. So the softmax
  * over states is vertical, without a shuffle. In a row, the field of a group is the sum of one
  * line of a table for each column j: the couplings J_ij(., x_j) of the sites i of the group.
  *
@@ -15,22 +14,20 @@
  * residuals are added up by pattern before they are dealt out to the lines of its states. The
  * patterns of a block of bundles stay in the cache while all rows are looked at.
  */
+#include <math.h>
 #include "_exp.h"
 #include "_simd.h"
 
-#ifndef CATEGORICAL_ONCE
-#define CATEGORICAL_ONCE
-#include <math.h>
-
+#if SIMD_VECTORS
+typedef simd_f64x8 VEC;
+#else
+typedef double VEC;
+#endif
 enum {
     /* States of a panel at most: their sums are in registers. */
-    CATEGORICAL_PANEL = 5
+    CATEGORICAL_PANEL = 5,
+    LANES = sizeof(VEC) / sizeof(double)
 };
-#if SIMD_VECTORS
-#define CATEGORICAL_BYTES 64
-#else
-#define CATEGORICAL_BYTES 0
-#endif
 
 /* Bundles of columns, in blocks. Block k has bundles [bundles[k], bundles[k + 1]) and patterns
  * [patterns[k], patterns[k + 1]); its rows are in `rows`, a pattern of the block for each bundle,
@@ -45,7 +42,6 @@ typedef struct {
 typedef struct {
     const int64_t *sites, *n_values, *starts;
     ptrdiff_t n_sites, n_states;
-    int symmetric;
 } categorical_group;
 
 /* States [*begin, *begin + width) of panel k: nearly equal widths. */
@@ -59,20 +55,10 @@ static inline ptrdiff_t categorical_panel(ptrdiff_t n_states, ptrdiff_t k, ptrdi
     *begin = n_states * k / n;
     return n_states * (k + 1) / n - *begin;
 }
-#endif
-
-#define VEC NAME(categorical_vec)
-#if SIMD_VECTORS
-#define LANES ((ptrdiff_t)(64 / sizeof(REAL)))
-typedef REAL VEC __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
-#else
-#define LANES ((ptrdiff_t)1)
-typedef REAL VEC;
-#endif
 
 /* The lines of each pattern of a block, added up. */
-SIMD_INLINE void NAME(sum_patterns)(const REAL *table, const uint16_t *parts, const int64_t *first,
-                                    REAL *patterns, ptrdiff_t n_patterns, const int width)
+SIMD_INLINE void sum_patterns(const double *table, const uint16_t *parts, const int64_t *first,
+                              double *patterns, ptrdiff_t n_patterns, const int width)
 {
     for (ptrdiff_t m = 0; m < n_patterns; m++) {
         VEC *to = (VEC *)patterns + m * width, sum[CATEGORICAL_PANEL] = {{0}};
@@ -85,8 +71,8 @@ SIMD_INLINE void NAME(sum_patterns)(const REAL *table, const uint16_t *parts, co
 }
 
 /* Add each pattern to its lines. */
-SIMD_INLINE void NAME(deal_patterns)(REAL *table, const uint16_t *parts, const int64_t *first,
-                                     const REAL *patterns, ptrdiff_t n_patterns, const int width)
+SIMD_INLINE void deal_patterns(double *table, const uint16_t *parts, const int64_t *first,
+                               const double *patterns, ptrdiff_t n_patterns, const int width)
 {
     for (ptrdiff_t m = 0; m < n_patterns; m++)
         for (int64_t k = first[m]; k < first[m + 1]; k++)
@@ -95,8 +81,8 @@ SIMD_INLINE void NAME(deal_patterns)(REAL *table, const uint16_t *parts, const i
 }
 
 /* fields[n] = (first ? 0 : fields[n]) + the sum of the row's patterns in one block. */
-SIMD_INLINE void NAME(gather_rows)(const REAL *patterns, const uint16_t *rows, ptrdiff_t n_bundles,
-                                   REAL *fields, ptrdiff_t n_rows, int first, const int width)
+SIMD_INLINE void gather_rows(const double *patterns, const uint16_t *rows, ptrdiff_t n_bundles,
+                             double *fields, ptrdiff_t n_rows, int first, const int width)
 {
     for (ptrdiff_t n = 0; n < n_rows; n++) {
         VEC *to = (VEC *)fields + n * width, sum[CATEGORICAL_PANEL] = {{0}};
@@ -112,8 +98,8 @@ SIMD_INLINE void NAME(gather_rows)(const REAL *patterns, const uint16_t *rows, p
 }
 
 /* Add the row's residuals to each of its patterns in one block. */
-SIMD_INLINE void NAME(scatter_rows)(REAL *patterns, const uint16_t *rows, ptrdiff_t n_bundles,
-                                    const REAL *residuals, ptrdiff_t n_rows, const int width)
+SIMD_INLINE void scatter_rows(double *patterns, const uint16_t *rows, ptrdiff_t n_bundles,
+                              const double *residuals, ptrdiff_t n_rows, const int width)
 {
     for (ptrdiff_t n = 0; n < n_rows; n++) {
         VEC add[CATEGORICAL_PANEL];
@@ -127,9 +113,9 @@ SIMD_INLINE void NAME(scatter_rows)(REAL *patterns, const uint16_t *rows, ptrdif
 
 /* The fields of rows [begin, end), without intercepts; or, the other way round, add the
  * residuals of these rows to the lines of a table. `patterns` is room for a block of them. */
-SIMD_INLINE void NAME(fields_of_panel)(const categorical_rows *all, REAL *table, REAL *patterns,
-                                       REAL *fields, ptrdiff_t begin, ptrdiff_t end,
-                                       const int gather, const int width)
+SIMD_INLINE void fields_of_panel(const categorical_rows *all, double *table, double *patterns,
+                                 double *fields, ptrdiff_t begin, ptrdiff_t end,
+                                 const int gather, const int width)
 {
     for (ptrdiff_t k = 0; k < all->n_blocks; k++) {
         const ptrdiff_t n_bundles = all->bundles[k + 1] - all->bundles[k];
@@ -137,48 +123,48 @@ SIMD_INLINE void NAME(fields_of_panel)(const categorical_rows *all, REAL *table,
         const uint16_t *rows = all->rows + all->n_rows * all->bundles[k] + begin * n_bundles;
         const int64_t *first = all->first + all->patterns[k];
         if (gather) {
-            NAME(sum_patterns)(table, all->parts, first, patterns, n_patterns, width);
-            NAME(gather_rows)(patterns, rows, n_bundles, fields, end - begin, k == 0, width);
+            sum_patterns(table, all->parts, first, patterns, n_patterns, width);
+            gather_rows(patterns, rows, n_bundles, fields, end - begin, k == 0, width);
         } else {
             for (ptrdiff_t v = 0; v < n_patterns * width * LANES; v++)
                 patterns[v] = 0;
-            NAME(scatter_rows)(patterns, rows, n_bundles, fields, end - begin, width);
-            NAME(deal_patterns)(table, all->parts, first, patterns, n_patterns, width);
+            scatter_rows(patterns, rows, n_bundles, fields, end - begin, width);
+            deal_patterns(table, all->parts, first, patterns, n_patterns, width);
         }
     }
 }
 
-SIMD_INLINE void NAME(fields_of_rows)(const categorical_rows *all, ptrdiff_t n_states, REAL *table,
-                                      REAL *patterns, REAL *fields, ptrdiff_t begin,
-                                      ptrdiff_t end, const int gather)
+SIMD_INLINE void fields_of_rows(const categorical_rows *all, ptrdiff_t n_states, double *table,
+                                double *patterns, double *fields, ptrdiff_t begin,
+                                ptrdiff_t end, const int gather)
 {
     for (ptrdiff_t p = 0; p < categorical_n_panels(n_states); p++) {
         ptrdiff_t state;
         const ptrdiff_t width = categorical_panel(n_states, p, &state);
-        REAL *lines = table + state * all->n_lines * LANES;
-        REAL *part = fields + state * (end - begin) * LANES;
+        double *lines = table + state * all->n_lines * LANES;
+        double *part = fields + state * (end - begin) * LANES;
         switch (width) {
-        case 1: NAME(fields_of_panel)(all, lines, patterns, part, begin, end, gather, 1); break;
-        case 2: NAME(fields_of_panel)(all, lines, patterns, part, begin, end, gather, 2); break;
-        case 3: NAME(fields_of_panel)(all, lines, patterns, part, begin, end, gather, 3); break;
-        case 4: NAME(fields_of_panel)(all, lines, patterns, part, begin, end, gather, 4); break;
-        default: NAME(fields_of_panel)(all, lines, patterns, part, begin, end, gather, 5);
+        case 1: fields_of_panel(all, lines, patterns, part, begin, end, gather, 1); break;
+        case 2: fields_of_panel(all, lines, patterns, part, begin, end, gather, 2); break;
+        case 3: fields_of_panel(all, lines, patterns, part, begin, end, gather, 3); break;
+        case 4: fields_of_panel(all, lines, patterns, part, begin, end, gather, 4); break;
+        default: fields_of_panel(all, lines, patterns, part, begin, end, gather, 5);
         }
     }
 }
 
 SIMD_DISPATCH
-void NAME(categorical_gather)(const categorical_rows *all, ptrdiff_t n_states, REAL *table,
-                              REAL *patterns, REAL *fields, ptrdiff_t begin, ptrdiff_t end)
+void categorical_gather(const categorical_rows *all, ptrdiff_t n_states, double *table,
+                        double *patterns, double *fields, ptrdiff_t begin, ptrdiff_t end)
 {
-    NAME(fields_of_rows)(all, n_states, table, patterns, fields, begin, end, 1);
+    fields_of_rows(all, n_states, table, patterns, fields, begin, end, 1);
 }
 
 SIMD_DISPATCH
-void NAME(categorical_scatter)(const categorical_rows *all, ptrdiff_t n_states, REAL *table,
-                               REAL *patterns, REAL *fields, ptrdiff_t begin, ptrdiff_t end)
+void categorical_scatter(const categorical_rows *all, ptrdiff_t n_states, double *table,
+                         double *patterns, double *fields, ptrdiff_t begin, ptrdiff_t end)
 {
-    NAME(fields_of_rows)(all, n_states, table, patterns, fields, begin, end, 0);
+    fields_of_rows(all, n_states, table, patterns, fields, begin, end, 0);
 }
 
 /* Fields become residuals, w (1[x = a] - p(a)), where the cell is not missing, else 0; the
@@ -186,17 +172,17 @@ void NAME(categorical_scatter)(const categorical_rows *all, ptrdiff_t n_states, 
  * sum_n w_n sum_i ln p_i(x_i). `intercept` is -1e30 for states that a site has not; `codes` has
  * LANES numbers a row; `work` is room for the fields of a row. */
 SIMD_DISPATCH
-double NAME(categorical_softmax)(REAL *fields, const REAL *intercept, const int16_t *codes,
-                                 const REAL *weights, ptrdiff_t n_rows, ptrdiff_t n_states,
-                                 REAL *work, REAL *sums)
+double categorical_softmax(double *fields, const double *intercept, const int16_t *codes,
+                           const double *weights, ptrdiff_t n_rows, ptrdiff_t n_states,
+                           double *work, double *sums)
 {
     /* Below, e^x is nothing, and near the least number: slow. */
-    const REAL least = sizeof(REAL) == 4 ? -80 : -680;
+    const double least = -680;
     const ptrdiff_t n_panels = categorical_n_panels(n_states);
     double total = 0;
     for (ptrdiff_t n = 0; n < n_rows; n++) {
         VEC *field = (VEC *)work;
-        REAL largest[LANES], sum[LANES], factor[LANES];
+        double largest[LANES], sum[LANES], factor[LANES];
         for (ptrdiff_t p = 0; p < n_panels; p++) {
             ptrdiff_t state;
             const ptrdiff_t width = categorical_panel(n_states, p, &state);
@@ -214,9 +200,9 @@ double NAME(categorical_softmax)(REAL *fields, const REAL *intercept, const int1
         double chosen = 0;
         for (ptrdiff_t l = 0; l < LANES; l++)
             if (codes[n * LANES + l] >= 0)
-                chosen += (double)work[codes[n * LANES + l] * LANES + l];
+                chosen += work[codes[n * LANES + l] * LANES + l];
         for (ptrdiff_t k = 0; k < n_states * LANES; k++) {
-            const REAL e = NAME(simd_exp)(work[k]);
+            const double e = simd_exp_f64(work[k]);
             work[k] = work[k] < least ? 0 : e;
         }
         VEC normaliser = field[0];
@@ -226,10 +212,10 @@ double NAME(categorical_softmax)(REAL *fields, const REAL *intercept, const int1
         double product = 1;
         for (ptrdiff_t l = 0; l < LANES; l++) {
             const int known = codes[n * LANES + l] >= 0;
-            product *= known ? (double)sum[l] : 1;
+            product *= known ? sum[l] : 1;
             factor[l] = known ? weights[n] / sum[l] : 0;
         }
-        total += (double)weights[n] * (chosen - log(product));
+        total += weights[n] * (chosen - log(product));
         for (ptrdiff_t a = 0; a < n_states; a++)
             field[a] *= -*(const VEC *)factor;
         for (ptrdiff_t l = 0; l < LANES; l++)
@@ -249,21 +235,20 @@ double NAME(categorical_softmax)(REAL *fields, const REAL *intercept, const int1
 }
 
 /* Where J_ij(a, b) is in theta: start + a * *row + b * *column; -1 if there is none. */
-static inline int64_t NAME(categorical_place)(const categorical_group *group, ptrdiff_t lane,
-                                              ptrdiff_t j, int64_t *row, int64_t *column)
+static inline int64_t categorical_place(const categorical_group *group, ptrdiff_t lane,
+                                        ptrdiff_t j, int64_t *row, int64_t *column)
 {
     const int64_t i = group->sites[lane];
     if (i < 0 || i == j)
         return -1;
-    const int forward = !group->symmetric || i < j;
-    *row = forward ? group->n_values[j] : 1;
-    *column = forward ? 1 : group->n_values[i];
+    *row = i < j ? group->n_values[j] : 1;
+    *column = i < j ? 1 : group->n_values[i];
     return group->starts[i * group->n_sites + j];
 }
 
 /* Fill a table with the couplings in theta. */
-void NAME(categorical_pack)(const categorical_group *group, const double *theta, REAL *table,
-                            ptrdiff_t n_lines)
+void categorical_pack(const categorical_group *group, const double *theta, double *table,
+                      ptrdiff_t n_lines)
 {
     for (ptrdiff_t k = 0; k < n_lines * group->n_states * LANES; k++)
         table[k] = 0;
@@ -273,21 +258,21 @@ void NAME(categorical_pack)(const categorical_group *group, const double *theta,
         for (ptrdiff_t j = 0; j < group->n_sites; line += group->n_values[j++])
             for (ptrdiff_t l = 0; l < LANES; l++) {
                 int64_t row, column;
-                const int64_t start = NAME(categorical_place)(group, l, j, &row, &column);
+                const int64_t start = categorical_place(group, l, j, &row, &column);
                 if (start < 0)
                     continue;
                 const ptrdiff_t own = group->n_values[group->sites[l]] - state;
                 for (ptrdiff_t a = 0; a < width && a < own; a++)
                     for (ptrdiff_t b = 0; b < group->n_values[j]; b++)
                         table[(state * n_lines + (line + b) * width + a) * LANES + l] =
-                            (REAL)theta[start + (state + a) * row + b * column];
+                            theta[start + (state + a) * row + b * column];
             }
     }
 }
 
 /* Add a table to the couplings in theta. */
-void NAME(categorical_fold)(const categorical_group *group, double *theta, const REAL *table,
-                            ptrdiff_t n_lines)
+void categorical_fold(const categorical_group *group, double *theta, const double *table,
+                      ptrdiff_t n_lines)
 {
     for (ptrdiff_t p = 0; p < categorical_n_panels(group->n_states); p++) {
         ptrdiff_t state, line = 0;
@@ -295,19 +280,14 @@ void NAME(categorical_fold)(const categorical_group *group, double *theta, const
         for (ptrdiff_t j = 0; j < group->n_sites; line += group->n_values[j++])
             for (ptrdiff_t l = 0; l < LANES; l++) {
                 int64_t row, column;
-                const int64_t start = NAME(categorical_place)(group, l, j, &row, &column);
+                const int64_t start = categorical_place(group, l, j, &row, &column);
                 if (start < 0)
                     continue;
                 const ptrdiff_t own = group->n_values[group->sites[l]] - state;
                 for (ptrdiff_t a = 0; a < width && a < own; a++)
                     for (ptrdiff_t b = 0; b < group->n_values[j]; b++)
-                        theta[start + (state + a) * row + b * column] += (double)
+                        theta[start + (state + a) * row + b * column] +=
                             table[(state * n_lines + (line + b) * width + a) * LANES + l];
             }
     }
 }
-
-#undef VEC
-#undef LANES
-#undef REAL
-#undef SUFFIX

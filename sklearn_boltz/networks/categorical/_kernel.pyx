@@ -1,17 +1,16 @@
 """The pseudo-likelihood of categorical columns, for a group of columns ("sites") at once.
 
-Arrays of a group have an axis of `lanes(dtype)` sites; `table`, for each state, a line for
+Arrays of a group have an axis of `LANES` sites; `table`, for each state, a line for
 each state of each column and a last one of zeros. Their layout is told in
 ``_kernel.h``; only these functions need to know it.
 """
 
-from cython cimport floating
 from libc.stdint cimport int16_t, int64_t, uint16_t
 
 
-cdef extern from "networks/categorical/_kernel_all.h" nogil:
+cdef extern from "networks/categorical/_kernel.h" nogil:
     const int CATEGORICAL_PANEL
-    const int CATEGORICAL_BYTES
+    const int CATEGORICAL_LANES "LANES"
 
     ctypedef struct categorical_rows:
         const uint16_t *rows
@@ -26,89 +25,67 @@ cdef extern from "networks/categorical/_kernel_all.h" nogil:
         const int64_t *n_values
         const int64_t *starts
         Py_ssize_t n_sites, n_states
-        int symmetric
 
-    void categorical_gather_f32(const categorical_rows *, Py_ssize_t, float *, float *, float *,
-                                Py_ssize_t, Py_ssize_t) noexcept
-    void categorical_gather_f64(const categorical_rows *, Py_ssize_t, double *, double *,
-                                double *, Py_ssize_t, Py_ssize_t) noexcept
-    void categorical_scatter_f32(const categorical_rows *, Py_ssize_t, float *, float *, float *,
-                                 Py_ssize_t, Py_ssize_t) noexcept
-    void categorical_scatter_f64(const categorical_rows *, Py_ssize_t, double *, double *,
-                                 double *, Py_ssize_t, Py_ssize_t) noexcept
-    double categorical_softmax_f32(float *, const float *, const int16_t *, const float *,
-                                   Py_ssize_t, Py_ssize_t, float *, float *) noexcept
-    double categorical_softmax_f64(double *, const double *, const int16_t *, const double *,
-                                   Py_ssize_t, Py_ssize_t, double *, double *) noexcept
-    void categorical_pack_f32(const categorical_group *, const double *, float *,
-                              Py_ssize_t) noexcept
-    void categorical_pack_f64(const categorical_group *, const double *, double *,
-                              Py_ssize_t) noexcept
-    void categorical_fold_f32(const categorical_group *, double *, const float *,
-                              Py_ssize_t) noexcept
-    void categorical_fold_f64(const categorical_group *, double *, const double *,
-                              Py_ssize_t) noexcept
+    void categorical_gather(const categorical_rows *, Py_ssize_t, double *, double *, double *,
+                            Py_ssize_t, Py_ssize_t) noexcept
+    void categorical_scatter(const categorical_rows *, Py_ssize_t, double *, double *, double *,
+                             Py_ssize_t, Py_ssize_t) noexcept
+    double categorical_softmax(double *, const double *, const int16_t *, const double *,
+                               Py_ssize_t, Py_ssize_t, double *, double *) noexcept
+    void categorical_pack(const categorical_group *, const double *, double *,
+                          Py_ssize_t) noexcept
+    void categorical_fold(const categorical_group *, double *, const double *,
+                          Py_ssize_t) noexcept
 
 
 # States of a panel at most.
 PANEL = CATEGORICAL_PANEL
-
-
-def lanes(int itemsize):
-    """The number of sites in a group, for elements of so many bytes."""
-    return CATEGORICAL_BYTES // itemsize if CATEGORICAL_BYTES else 1
+# Sites of a group.
+LANES = CATEGORICAL_LANES
 
 
 cdef categorical_group _group(const int64_t[::1] sites, const int64_t[::1] n_values,
-                              const int64_t[:, ::1] starts, Py_ssize_t n_states,
-                              bint symmetric) noexcept:
+                              const int64_t[:, ::1] starts, Py_ssize_t n_states) noexcept:
     cdef categorical_group group
     group.sites, group.n_values, group.starts = &sites[0], &n_values[0], &starts[0, 0]
-    group.n_sites, group.n_states, group.symmetric = n_values.shape[0], n_states, symmetric
+    group.n_sites, group.n_states = n_values.shape[0], n_states
     return group
 
 
 def pack_table(const double[::1] theta, const int64_t[::1] sites, const int64_t[::1] n_values,
-               const int64_t[:, ::1] starts, bint symmetric, floating[:, :, ::1] table):
+               const int64_t[:, ::1] starts, double[:, :, ::1] table):
     """Fill ``table`` with the couplings J_ij(a, b) of the sites i of a group to all columns j.
 
     Parameters
     ----------
     theta : ndarray of shape (n_parameters,)
-    sites : ndarray of shape (n_lanes,)
+    sites : ndarray of shape (LANES,)
         The sites of the group, -1 for none.
     n_values : ndarray of shape (n_sites,)
         The number of states of each column.
     starts : ndarray of shape (n_sites, n_sites)
-        Where the block of i and j starts in ``theta``, row by row. If `symmetric`, that is the
-        block of the smaller and the larger of both, else that of J_ij.
-    symmetric : bool
-    table : ndarray of shape (n_states, n_lines, n_lanes)
+        Where the block of i and j starts in ``theta``, row by row: that of the smaller and the
+        larger of both.
+    table : ndarray of shape (n_states, n_lines, LANES)
         `n_states` is the largest number of states of the sites.
     """
-    cdef categorical_group group = _group(sites, n_values, starts, table.shape[0], symmetric)
+    cdef categorical_group group = _group(sites, n_values, starts, table.shape[0])
     with nogil:
-        if floating is float:
-            categorical_pack_f32(&group, &theta[0], &table[0, 0, 0], table.shape[1])
-        else:
-            categorical_pack_f64(&group, &theta[0], &table[0, 0, 0], table.shape[1])
+        categorical_pack(&group, &theta[0], &table[0, 0, 0], table.shape[1])
 
 
 def fold_table(double[::1] theta, const int64_t[::1] sites, const int64_t[::1] n_values,
-               const int64_t[:, ::1] starts, bint symmetric, const floating[:, :, ::1] table):
+               const int64_t[:, ::1] starts, const double[:, :, ::1] table):
     """Add to ``theta`` what ``table`` has for each coupling; the arguments of `pack_table`."""
-    cdef categorical_group group = _group(sites, n_values, starts, table.shape[0], symmetric)
+    cdef categorical_group group = _group(sites, n_values, starts, table.shape[0])
     with nogil:
-        if floating is float:
-            categorical_fold_f32(&group, &theta[0], &table[0, 0, 0], table.shape[1])
-        else:
-            categorical_fold_f64(&group, &theta[0], &table[0, 0, 0], table.shape[1])
+        categorical_fold(&group, &theta[0], &table[0, 0, 0], table.shape[1])
 
 
-def evaluate_group(patterns, const int16_t[:, ::1] codes, const floating[::1] weights,
-                   const floating[:, ::1] intercept, floating[:, :, ::1] table,
-                   floating[:, :, ::1] fields, floating[:, ::1] sums, floating[:, ::1] work,
-                   floating[:, ::1] intercept_gradient, floating[:, :, ::1] table_gradient):
+def evaluate_group(patterns, const int16_t[:, ::1] codes, const double[::1] weights,
+                   const double[:, ::1] intercept, double[:, :, ::1] table,
+                   double[:, :, ::1] fields, double[:, ::1] sums, double[:, ::1] work,
+                   double[:, ::1] intercept_gradient, double[:, :, ::1] table_gradient):
     """The log pseudo-likelihood of a group of sites, to which its derivatives are added.
 
     With ``f = intercept + table[:, lines].sum(over columns)``, that is
@@ -118,17 +95,17 @@ def evaluate_group(patterns, const int16_t[:, ::1] codes, const floating[::1] we
     ----------
     patterns : Patterns
         The rows, in bundles of columns.
-    codes : ndarray of shape (n_rows, n_lanes)
+    codes : ndarray of shape (n_rows, LANES)
         The states of the group's sites, -1 where they are missing.
     weights : ndarray of shape (n_rows,)
-    intercept : ndarray of shape (n_states, n_lanes)
+    intercept : ndarray of shape (n_states, LANES)
         -1e30 for states that a site has not.
-    table : ndarray of shape (n_states, n_lines, n_lanes)
-    fields : ndarray of shape (n_states, n_block_rows, n_lanes)
+    table : ndarray of shape (n_states, n_lines, LANES)
+    fields : ndarray of shape (n_states, n_block_rows, LANES)
         Overwritten: room for so many rows at a time.
-    sums : ndarray of shape (PANEL * n_patterns, n_lanes)
+    sums : ndarray of shape (PANEL * n_patterns, LANES)
         Overwritten: room for the patterns of any block.
-    work : ndarray of shape (n_states, n_lanes)
+    work : ndarray of shape (n_states, LANES)
         Overwritten.
     intercept_gradient, table_gradient : ndarray
         Like `intercept` and `table`.
@@ -148,24 +125,14 @@ def evaluate_group(patterns, const int16_t[:, ::1] codes, const floating[::1] we
     with nogil:
         while begin < rows.n_rows:
             end = min(begin + step, rows.n_rows)
-            if floating is float:
-                categorical_gather_f32(
-                    &rows, n_states, &table[0, 0, 0], &sums[0, 0], &fields[0, 0, 0], begin, end)
-                total += categorical_softmax_f32(
-                    &fields[0, 0, 0], &intercept[0, 0], &codes[begin, 0], &weights[begin],
-                    end - begin, n_states, &work[0, 0], &intercept_gradient[0, 0])
-                categorical_scatter_f32(
-                    &rows, n_states, &table_gradient[0, 0, 0], &sums[0, 0], &fields[0, 0, 0],
-                    begin, end)
-            else:
-                categorical_gather_f64(
-                    &rows, n_states, &table[0, 0, 0], &sums[0, 0], &fields[0, 0, 0], begin, end)
-                total += categorical_softmax_f64(
-                    &fields[0, 0, 0], &intercept[0, 0], &codes[begin, 0], &weights[begin],
-                    end - begin, n_states, &work[0, 0], &intercept_gradient[0, 0])
-                categorical_scatter_f64(
-                    &rows, n_states, &table_gradient[0, 0, 0], &sums[0, 0], &fields[0, 0, 0],
-                    begin, end)
+            categorical_gather(
+                &rows, n_states, &table[0, 0, 0], &sums[0, 0], &fields[0, 0, 0], begin, end)
+            total += categorical_softmax(
+                &fields[0, 0, 0], &intercept[0, 0], &codes[begin, 0], &weights[begin],
+                end - begin, n_states, &work[0, 0], &intercept_gradient[0, 0])
+            categorical_scatter(
+                &rows, n_states, &table_gradient[0, 0, 0], &sums[0, 0], &fields[0, 0, 0],
+                begin, end)
             begin = end
     return total
 

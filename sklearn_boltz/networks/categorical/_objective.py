@@ -6,7 +6,6 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 """
 
 from itertools import combinations
-from threading import Lock
 
 import numpy as np
 from scipy.linalg.blas import daxpy
@@ -20,7 +19,7 @@ from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLike
 
 
 class CategoricalPseudoLikelihood:
-    """Σ_n w_n Σ_i ln p(x_ni | others) - λ_J Σ_{i<j} Σ_ab J_ij(a,b)² - λ_h Σ_i Σ_a h_i(a)².
+    """Σ_n w_n Σ_i ln p(x_ni | others) - λ_J Σ_{i<j} Σ_ab J_ij(a, b)².
 
     Parameters
     ----------
@@ -32,17 +31,11 @@ class CategoricalPseudoLikelihood:
         How often each row counts.
     coupling_penalty : float, default=0.0
         λ_J.
-    intercept_penalty : float, default=0.0
-        λ_h.
     zero_sum : bool, default=False
         Whether all θ are projected to the zero-sum gauge first, so that a missing cell adds to
         the fields the mean of what the states would add.
     ordered : ndarray of bool of shape (n_columns,), default=None
         Columns whose states have an order, by which the penalty λ_J is that of `OrderedPenalty`.
-    dtype : dtype, default=float64
-        In what precision the sums over rows are done. θ and the gradient are of float64.
-    workers : Workers, default=None
-        Threads over groups of columns. The result does not depend on their number.
 
     Attributes
     ----------
@@ -56,22 +49,10 @@ class CategoricalPseudoLikelihood:
     information = None  # of full rank in `Contrasts`
 
     def __init__(
-        self,
-        codes,
-        n_values,
-        weights,
-        *,
-        coupling_penalty=0.0,
-        intercept_penalty=0.0,
-        zero_sum=False,
-        ordered=None,
-        dtype=np.float64,
-        workers=None,
+        self, codes, n_values, weights, *, coupling_penalty=0.0, zero_sum=False, ordered=None
     ):
-        self.cells = Cells(codes, n_values, weights, dtype)
-        self.coupling_penalty = min(coupling_penalty, 1e300)
-        self.intercept_penalty = min(intercept_penalty, 1e300)
-        self.zero_sum, self.workers = zero_sum, workers
+        self.cells = Cells(codes, n_values, weights)
+        self.coupling_penalty, self.zero_sum = min(coupling_penalty, 1e300), zero_sum
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
@@ -79,7 +60,6 @@ class CategoricalPseudoLikelihood:
         if ordered is not None:
             first = self.starts - self.n_states
             self._penalty = OrderedPenalty(self.n_values, first, ordered)
-        self._groups = self.cells.groups(np.arange(len(self.n_values)))
 
     def evaluate(self, theta, out=None):
         """The objective and its gradient at θ; `out` may take the latter."""
@@ -88,8 +68,8 @@ class CategoricalPseudoLikelihood:
         q = self.n_states
         gradient = np.empty(self.n_parameters) if out is None else out
         gradient.fill(0)
-        total = sum(self._evaluate_groups(theta, gradient))
-        total += add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
+        total = sum(self._evaluate(group, theta, gradient) for group in self.cells.groups)
         if self._penalty is None:
             total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         else:
@@ -98,42 +78,22 @@ class CategoricalPseudoLikelihood:
             self.centered(gradient, out=gradient)
         return float(total), gradient
 
-    def _evaluate_groups(self, theta, gradient):
-        """Add the gradient without penalties; -> the value of each group.
-
-        Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
-        """
-        lock = Lock()
-
-        def fold(place, table):
-            with lock:
-                fold_table(gradient, *place, table)
-
-        def evaluate(group):
-            place = (group.sites, self.n_values, self.starts, True)
-            value, places, slope = self.cells.evaluate(
-                group,
-                theta[: self.n_states],
-                lambda table: pack_table(theta, *place, table),
-                lambda table: fold(place, table),
-            )
-            gradient[places] += slope
-            return value
-
-        if self.workers is None:
-            return [evaluate(group) for group in self._groups]
-        work = len(self.cells.codes) * len(self.n_values) * self.n_states
-        return self.workers.map(evaluate, self._groups, work)
+    def _evaluate(self, group, theta, gradient):
+        """Add the gradient of a group without penalties; -> its value."""
+        place = group.sites, self.n_values, self.starts
+        value, places, slope = self.cells.evaluate(
+            group,
+            theta[: self.n_states],
+            lambda table: pack_table(theta, *place, table),
+            lambda table: fold_table(gradient, *place, table),
+        )
+        gradient[places] += slope
+        return value
 
     def at(self, theta, out=None):
         """Evaluate the objective; `out` may take the gradient."""
         value, gradient = self.evaluate(theta, out)
         return GradientPoint(theta, theta[self.n_states :], theta[: self.n_states], value, gradient)
-
-    @property
-    def dtype(self):
-        """In what precision the sums over rows are done."""
-        return self.cells.dtype
 
     def curvature(self):
         """About the negative diagonal of the second derivative: that of independent columns.
@@ -145,7 +105,7 @@ class CategoricalPseudoLikelihood:
         rates = counts / np.maximum(known, 1e-300)[column_of_state(self.n_values)]
         spread = rates * (1 - rates)
         curvature = np.empty(self.n_parameters)
-        curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
+        curvature[: self.n_states] = counts * (1 - rates)
         for i, j, place in self.blocks():
             a, b = self.cells.states(i), self.cells.states(j)
             both = known[i] * known[j] / max(self.total, 1e-300)

@@ -26,14 +26,7 @@ class InteractionPseudoLikelihood:
         Columns.
     allowed : ndarray of bool of shape (d, d), default=None
         The pairs whose coupling is not 0; None for all.
-
-    Attributes
-    ----------
-    dtype : dtype
-        Of the history of `maximise_lbfgs`.
     """
-
-    dtype = np.dtype(np.float64)
 
     def __init__(self, pairs: PseudoLikelihood, terms, allowed=None):
         self.pairs, self.terms = pairs, terms

@@ -1,7 +1,7 @@
 """Limited-memory BFGS for millions of parameters.
 
 SciPy's passes over its history take longer there than the objective. Here an iteration reads it
-twice, and the history may be of float32.
+twice.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ def maximise_lbfgs(problem, point, monitor):
     ----------
     problem : object
         With ``at(theta, out)``, which gives a point with ``theta``, ``value`` and ``gradient``, the
-        latter in the array `out` if this is not None; with ``curvature()``, about the negative
-        diagonal of the second derivative; and with ``dtype``, that of the history.
+        latter in the array `out` if this is not None; and with ``curvature()``, about the negative
+        diagonal of the second derivative.
     point : object
         The initial point, whose arrays are used again.
     monitor : Monitor
@@ -35,11 +35,11 @@ def maximise_lbfgs(problem, point, monitor):
     point : object
     """
     scale = np.sqrt(problem.curvature())
-    history = History(len(scale), problem.dtype)
+    history = History(len(scale))
     # Arrays are used again: new ones would cost page faults.
-    slope, before, direction = (np.empty(len(scale), problem.dtype) for _ in range(3))
+    slope, before, direction = np.empty((3, len(scale)))
     spare = np.empty_like(scale), np.empty_like(scale)
-    np.divide(point.gradient, scale, out=slope, casting="same_kind")
+    np.divide(point.gradient, scale, out=slope)
     while not monitor(point):
         history.direction(slope, out=direction)
         rise = float(np.vdot(slope, direction))
@@ -53,7 +53,7 @@ def maximise_lbfgs(problem, point, monitor):
             return point
         spare, point = (point.theta, point.gradient), new
         slope, before = before, slope
-        np.divide(point.gradient, scale, out=slope, casting="same_kind")
+        np.divide(point.gradient, scale, out=slope)
         history.add(direction, size, before, slope)
     return point
 
@@ -87,10 +87,9 @@ class History:
     differences of products with the slope, which are known.
     """
 
-    def __init__(self, n_parameters, dtype):
-        self._steps = np.empty((MEMORY, n_parameters), dtype)
-        self._changes = np.empty((MEMORY, n_parameters), dtype)
-        self._work = np.empty(n_parameters, dtype)
+    def __init__(self, n_parameters):
+        self._steps, self._changes = np.empty((2, MEMORY, n_parameters))
+        self._work = np.empty(n_parameters)
         self._order = []  # places, the oldest first
         self._step_change, self._changes_squared = np.zeros((2, MEMORY, MEMORY))
         self._step_slope, self._change_slope = np.zeros((2, MEMORY))
@@ -134,7 +133,6 @@ class History:
         outer = solve_triangular(upper, outer - gamma * self._change_slope[order], trans="T")
         weights, used = np.zeros((2, len(order))), slice(len(order))
         weights[0, order], weights[1, order] = outer, -gamma * inner
-        weights = weights.astype(self._steps.dtype)
-        np.multiply(slope, self._steps.dtype.type(gamma), out=out)
+        np.multiply(slope, gamma, out=out)
         out += np.matmul(weights[0], self._steps[used], out=self._work)
         out += np.matmul(weights[1], self._changes[used], out=self._work)

@@ -1,8 +1,0 @@
-/* The kernels for both element types. */
-#define REAL float
-#define SUFFIX _f32
-#include "networks/categorical/_kernel.h"
-
-#define REAL double
-#define SUFFIX _f64
-#include "networks/categorical/_kernel.h"
