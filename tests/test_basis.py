@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from private import StateSpace, is_power_of_two, multiply_local, parity
@@ -35,7 +36,7 @@ def test_codes_number_the_states(n_values):
     states = space.decode(codes)
     assert len(np.unique(states, axis=0)) == space.size
     for dtype in (states.dtype, float, np.uint8):
-        np.testing.assert_array_equal(space.encode(states.astype(dtype)), codes)
+        assert_array_equal(space.encode(states.astype(dtype)), codes)
 
 
 @given(cardinalities, st.integers(0, 2**32 - 1))
@@ -46,23 +47,23 @@ def test_transforms_equal_the_dense_matrices(n_values, seed):
     synthesized, analyzed = x.copy(), x.copy()
     space.synthesize(synthesized)
     space.analyze(analyzed)
-    np.testing.assert_allclose(synthesized, x @ phi, atol=1e-12 * space.size)
-    np.testing.assert_allclose(analyzed, x @ phi.T, atol=1e-12 * space.size)
+    assert_allclose(synthesized, x @ phi, atol=1e-12 * space.size)
+    assert_allclose(analyzed, x @ phi.T, atol=1e-12 * space.size)
 
 
 @pytest.mark.parametrize("n_values", MIXED)
 def test_signs_moments_and_lengths_of_all_terms(n_values):
     space, phi = dense(n_values)
     states = space.decode(np.arange(space.size))
-    np.testing.assert_array_equal(space.signs(states, states), phi.T)
+    assert_array_equal(space.signs(states, states), phi.T)
     assert set(np.unique(phi)) <= {-1, 1}
     moments = np.zeros(space.size)
     moments[:: space.n_fast] = space.uniform_moments()
-    np.testing.assert_allclose(moments, phi.mean(axis=1), atol=1e-12)
+    assert_allclose(moments, phi.mean(axis=1), atol=1e-12)
     lengths, orders = space.term_lengths(space.layout, len(n_values))
     r = oracles.description_lengths(n_values, 1)[order_of_codes(space)]
-    np.testing.assert_allclose(lengths, r, atol=1e-12)
-    np.testing.assert_array_equal(orders, (states > 0).sum(axis=1))
+    assert_allclose(lengths, r, atol=1e-12)
+    assert_array_equal(orders, (states > 0).sum(axis=1))
 
 
 @given(cardinalities, st.integers(0, 2**32 - 1))
@@ -73,9 +74,7 @@ def test_product_moments(n_values, seed):
     p = rng.dirichlet(np.ones(space.size))
     left, right = rng.integers(space.size, size=7), rng.integers(space.size, size=5)
     expected = np.einsum("ax,bx,x->ab", phi[left], phi[right], p)
-    np.testing.assert_allclose(
-        space.product_moments(phi @ p, left, right), expected, atol=1e-12 * space.size
-    )
+    assert_allclose(space.product_moments(phi @ p, left, right), expected, atol=1e-12 * space.size)
 
 
 @pytest.mark.parametrize("m", [3, 5, 6, 7])
@@ -85,7 +84,7 @@ def test_multiply_local(m):
     for k in range(1, m):
         moments = np.einsum("jx,axb->ajb", phi, f)
         multiply_local(moments, 1, k)
-        np.testing.assert_allclose(moments, np.einsum("jx,x,axb->ajb", phi, phi[k], f), atol=1e-12)
+        assert_allclose(moments, np.einsum("jx,x,axb->ajb", phi, phi[k], f), atol=1e-12)
 
 
 @given(cardinalities, st.integers(1, 300))
@@ -103,7 +102,7 @@ def test_sizes_beyond_any_table():
     space = StateSpace([2, 3] * 100)
     assert space.size == 6**100
     signs = space.signs(np.zeros((1, 200), dtype=np.int64), np.eye(200, dtype=np.int64))
-    np.testing.assert_array_equal(signs[0], np.tile([1, -1], 100))
+    assert_array_equal(signs[0], np.tile([1, -1], 100))
 
 
 @given(st.integers(0, 2**62))

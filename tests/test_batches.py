@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from private import _batches, _streamed, as_batches, distinct_states, mini_batches
@@ -48,14 +49,14 @@ SOURCES = {
 def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
     X = make_rows()
     expected, model = FSLLDensity().fit(X), FSLLDensity().fit(make(X, tmp_path))
-    np.testing.assert_array_equal(model.basis_, expected.basis_)
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.basis_, expected.basis_)
+    assert_array_equal(model.theta_, expected.theta_)
     assert model.cost_ == expected.cost_ and model.n_features_in_ == X.shape[1]
     assert model.sample(2, random_state=0).dtype == X.dtype
     expected = FVBMPseudoLikelihood().fit(X)
     model = FVBMPseudoLikelihood().fit(make(X, tmp_path))
-    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
-    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
+    assert_array_equal(model.coupling_, expected.coupling_)
+    assert_array_equal(model.intercept_, expected.intercept_)
 
 
 def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
@@ -64,10 +65,10 @@ def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
     X[:200] %= 2
     X = np.hstack([X, np.full((400, 1), 60)])
     expected, model = FSLLDensity().fit(X), FSLLDensity().fit(iter(pieces_of(X)))
-    np.testing.assert_array_equal(model.n_values_, expected.n_values_)
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.n_values_, expected.n_values_)
+    assert_array_equal(model.theta_, expected.theta_)
     more = FSLLDensity().partial_fit(Batches(X[:200], batch_rows=50)).partial_fit(iter([X[200:]]))
-    np.testing.assert_allclose(more.theta_, expected.theta_, rtol=1e-12)
+    assert_allclose(more.theta_, expected.theta_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -81,9 +82,9 @@ def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     model = FVBMPseudoLikelihood(solver=solver, alpha=alpha).fit(Batches(X, batch_rows=200))
     # L-BFGS ends a few roundings apart.
     tol = 1e-11 if solver == "newton" else 1e-4
-    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=tol)
-    np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=tol)
-    np.testing.assert_allclose(
+    assert_allclose(model.coupling_, expected.coupling_, atol=tol)
+    assert_allclose(model.intercept_, expected.intercept_, atol=tol)
+    assert_allclose(
         model.history_["log_pseudo_likelihood"][[0, -1]],
         expected.history_["log_pseudo_likelihood"][[0, -1]], rtol=1e-12, atol=1e-4,
     )  # fmt: skip
@@ -95,7 +96,7 @@ def test_fvbm_codings_over_batches():
     ones = np.ones((3, X.shape[1]))
     expected = FVBMPseudoLikelihood().fit(np.vstack([ones, X]))
     model = FVBMPseudoLikelihood().fit(Batches([ones, X]))
-    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
+    assert_array_equal(model.coupling_, expected.coupling_)
     assert model.values_.tolist() == [-1, 1]
 
 
@@ -104,10 +105,10 @@ def test_fvbm_partial_fit_is_fit_of_all_rows():
     expected = FVBMPseudoLikelihood(tol=1e-10).fit(X, sample_weight=weights)
     model = FVBMPseudoLikelihood(tol=1e-10).partial_fit(X[:500], sample_weight=weights[:500])
     model.partial_fit(X[500:], sample_weight=weights[500:])
-    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
+    assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
     expected = FVBMPseudoLikelihood(tol=1e-10).fit(X)
     model = FVBMPseudoLikelihood(tol=1e-10).fit(X[:500]).partial_fit(X[500:])
-    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
+    assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
 
 
 # Restricted Boltzmann machines.
@@ -127,7 +128,7 @@ SHORT = pytest.mark.filterwarnings("ignore:.*still rising")
 
 def same_model(one, other, **tolerance):
     for name in ("components_", "intercept_visible_", "intercept_hidden_"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), **tolerance)
+        assert_allclose(getattr(one, name), getattr(other, name), **tolerance)
 
 
 @SHORT
@@ -137,7 +138,7 @@ def test_rbms_have_the_same_bits_on_a_memory_map(estimator, tmp_path):
     expected, model = clone(estimator).fit(X), clone(estimator).fit(memory_map(X, tmp_path))
     same_model(model, expected, rtol=0)
     for name in set(expected.history_) - {"seconds"}:
-        np.testing.assert_array_equal(model.history_[name], expected.history_[name])
+        assert_array_equal(model.history_[name], expected.history_[name])
     expected.set_params(warm_start=True).fit(X)
     model.set_params(warm_start=True).fit(memory_map(X, tmp_path))
     same_model(model, expected, rtol=0)
@@ -176,12 +177,10 @@ def test_validation_rows_are_not_trained_on():
     assert len(valid) == 20
     seen = np.vstack(list(rows.all_but(valid).mini_batches(32, np.random.default_rng(0))))
     expected = np.delete(X, valid, axis=0)
-    np.testing.assert_array_equal(
-        np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8))
-    )
-    np.testing.assert_array_equal(rows[valid], X[valid])
+    assert_array_equal(np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8)))
+    assert_array_equal(rows[valid], X[valid])
     streamed = _streams.StreamedRows(SDCPRBM(), Batches(lambda: pieces_of(X)), reset=True)
-    np.testing.assert_array_equal(streamed[valid], X[valid])
+    assert_array_equal(streamed[valid], X[valid])
     assert streamed[[]].shape == (0, 8)
 
 
@@ -192,7 +191,7 @@ def test_truncated_units_on_batches():
     model = clone(estimator).fit(Batches(X, batch_rows=120))
     expected = clone(estimator).fit(X)
     # All rows are looked at, here, for where the training begins.
-    np.testing.assert_allclose(
+    assert_allclose(
         model._base_units.intercept, expected._base_units.intercept, rtol=1e-6, atol=1e-9
     )
     assert np.isfinite(model.tap_log_likelihood(X)).all()
@@ -242,7 +241,7 @@ def test_a_memory_map_with_weights_is_an_array(tmp_path):
     X, weights = make_rows(), np.arange(900.0)
     expected = FSLLDensity().fit(X, sample_weight=weights)
     model = FSLLDensity().fit(memory_map(X, tmp_path), sample_weight=weights)
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.theta_, expected.theta_)
 
 
 def test_names_of_columns():
@@ -269,7 +268,7 @@ def test_parquet(tmp_path):
         dataset.dataset(tmp_path),
     ):
         model = FSLLDensity().fit(source)
-        np.testing.assert_array_equal(model.theta_, expected.theta_)
+        assert_array_equal(model.theta_, expected.theta_)
         assert model.feature_names_in_.tolist() == list("abcdefgh")
     estimator = SDCPRBM(3, max_iter=1, random_state=0)
     same_model(
@@ -285,7 +284,7 @@ def test_numbers_of_batches(n_rows, batch_rows, k):
         assert batches.n_batches == len(range(0, n_rows, batch_rows))
         if 0 <= k < batches.n_batches:
             rows = X[k * batch_rows : (k + 1) * batch_rows]
-            np.testing.assert_array_equal(batches.batch(k), rows)
+            assert_array_equal(batches.batch(k), rows)
         else:
             with pytest.raises(IndexError):
                 batches.batch(k)

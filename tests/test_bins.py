@@ -106,10 +106,7 @@ def test_less_than_anything_seen():
     assert negative < small - 4
 
 
-@given(
-    st.lists(st.integers(0, 3) | st.floats(-1e6, 1e6), min_size=1, max_size=60),
-    st.data(),
-)
+@given(st.lists(st.integers(0, 3) | st.floats(-1e6, 1e6), min_size=1, max_size=60), st.data())
 @settings(max_examples=cases(60))
 def test_weights_are_repetitions(numbers, data):
     numbers = np.array(numbers, dtype=np.float64)

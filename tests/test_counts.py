@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from private import Bins, ColumnCounts, Counts, _counts
@@ -87,7 +88,7 @@ def test_bins_of_counts_are_those_of_the_numbers(seed):
     for found, expected in zip(
         Bins.learn(counts.values, counts.weights), Bins.learn(few), strict=True
     ):
-        np.testing.assert_array_equal(found, expected)
+        assert_array_equal(found, expected)
     many = np.where(rng.random(60_000) < 0.12, 1.5, rng.normal(size=60_000))
     many[rng.random(60_000) < 0.02] = np.nan
     counts = added(np.array_split(np.sort(many), 7), rng)
@@ -101,7 +102,7 @@ def test_bins_of_counts_are_those_of_the_numbers(seed):
     ranks = [np.searchsorted(np.sort(many[~np.isnan(many)]), edge) / n for edge in edges]
     # What is before a border, and the border of the share that a bin is to have.
     assert np.abs(ranks[0] - ranks[1]).max() <= 2 * bound + 1 / n
-    np.testing.assert_allclose(
+    assert_allclose(
         np.logaddexp.reduce(found.log_density(many[:1000])),
         np.logaddexp.reduce(expected.log_density(many[:1000])), rtol=0.02,
     )  # fmt: skip
@@ -180,7 +181,7 @@ def same_columns(model, expected):
     assert model.columns_ == expected.columns_
     assert model.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
     for found, values in zip(model.categories_, expected.categories_, strict=True):
-        np.testing.assert_array_equal(found, values)
+        assert_array_equal(found, values)
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
@@ -190,7 +191,7 @@ def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
         expected = clone(model).fit(X)
         model = clone(model).fit(make(X, tmp_path))
         same_columns(model, expected)
-        np.testing.assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
+        assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
         found, sample = (m.sample(5, random_state=0) for m in (model, expected))
         assert found.columns.tolist() == sample.columns.tolist()
         for name in X:  # Parquet has units of its own
@@ -208,7 +209,7 @@ def test_machines_learn_from_batches_of_tables(model, make, tmp_path):
     assert abs(model.score(X) - expected.score(X)) < 0.2
     strange = X[:4].assign(city="Paris")
     unseen, ours = expected.score_samples(strange), model.score_samples(strange)
-    np.testing.assert_allclose(ours, unseen, atol=0.7)
+    assert_allclose(ours, unseen, atol=0.7)
     filled = model.impute(X, random_state=0)
     assert not filled.isna().any().any()
     assert ((filled == X) | X.isna()).all().all()
@@ -235,13 +236,13 @@ def test_other_containers():
     assert model.sample(3, random_state=0).schema == frames[0].schema
     objects = X.drop(columns="member").to_numpy(dtype=object)
     expected, model = FSLLDensity().fit(objects), FSLLDensity().fit(Batches(cut(objects)))
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.theta_, expected.theta_)
     lists = [piece.tolist() for piece in cut(objects)]
-    np.testing.assert_array_equal(FSLLDensity().fit(Batches(lists)).theta_, expected.theta_)
+    assert_array_equal(FSLLDensity().fit(Batches(lists)).theta_, expected.theta_)
     numbers = np.random.default_rng(0).normal(size=(500, 3))
     expected, model = FSLLDensity().fit(numbers), FSLLDensity().fit(Batches(cut(numbers)))
     assert model.columns_ == dict.fromkeys(range(3), "binned")
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.theta_, expected.theta_)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +254,7 @@ def test_declared_columns_of_batches(columns):
         model = clone(model).set_params(columns=columns)
         expected, model = clone(model).fit(X), model.fit(Batches(cut(X)))
         same_columns(model, expected)
-        np.testing.assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
+        assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
 
 
 def test_columns_that_change_from_batch_to_batch():
@@ -270,7 +271,7 @@ def test_columns_that_change_from_batch_to_batch():
     with pytest.warns(UserWarning, match="no row that counts"):
         expected = FSLLDensity().fit(whole)
     same_columns(model, expected)
-    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert_array_equal(model.theta_, expected.theta_)
 
 
 def test_sparse_batches_of_declared_columns():
@@ -300,7 +301,7 @@ def test_more_batches_of_a_table():
     X = people()[["city", "member"]]
     expected = FSLLDensity().fit(X)
     model = FSLLDensity().fit(Batches(cut(X[:300]))).partial_fit(Batches(cut(X[300:])))
-    np.testing.assert_allclose(model.theta_, expected.theta_, rtol=1e-9)
+    assert_allclose(model.theta_, expected.theta_, rtol=1e-9)
     machine = SDCPRBM(2, max_iter=1, random_state=0, warm_start=True).fit(Batches(cut(X)))
     assert machine.fit(Batches(cut(X))).n_iter_ == 2
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from private import DualPenalty as Penalty
 from private import StateSpace, active_changes, append_change, scan, update_and_scan
@@ -81,7 +82,7 @@ def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
         for begin, end in [(0, cut), (cut, n_pairs)]
     ]
     rounding = 1e-6 if dtype == np.float32 else 1e-15
-    np.testing.assert_allclose(t, updated, atol=rounding)
+    assert_allclose(t, updated, atol=rounding)
     # Any cut of the range gives the same winner, and it is that of a separate scan.
     change, code, _ = min(results, key=lambda result: (result[0], result[1] < 0, result[1]))
     expected = plain_scan(t, d, r, -1e-6)
@@ -117,7 +118,7 @@ def test_active_changes(dtype):
     remove = np.log(np.cosh(theta) - ty * np.sinh(theta)) + theta * dy - r
     result = active_changes(t, d, codes, theta, r)
     expected = adjust.min(), adjust.argmin(), remove.min(), remove.argmin()
-    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_active_changes_of_huge_weights():

@@ -11,13 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from private import (
-    PseudoLikelihood,
-    _streamed,
-    bslm,
-    distinct_rows,
-    unpack,
-)
+from private import PseudoLikelihood, _streamed, bslm, distinct_rows, unpack
 from private import SolverMonitor as Monitor
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches

@@ -335,7 +335,7 @@ def test_edges_and_ridge():
     assert not model.coupling_[~allowed].any()
 
 
-@pytest.mark.parametrize("nodewise", [False, "and"])
+@by_node
 def test_of_equal_pairs_the_least_shrunk_are_taken(nodewise):
     """The next penalty of the path selects other pairs; that of least criterion the same ones."""
     rng, n = np.random.default_rng(3), 400
@@ -541,19 +541,29 @@ def test_items_on_a_chain(nodewise):
     assert found[true].all() and (found & ~true).sum() <= 2
 
 
-def test_ebic_finds_few_edges_in_independent_items():
-    """Of 10 tables with 45 pairs each, in all.
+def bits_of_any_rate(rng):
+    return np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
 
-    A pair enters if its fall of -2 ℓ exceeds the price in both regressions, which by its definition
-    has a probability of .007 or less: 3.1 edges are expected at most, and more than 10 have a
-    probability of 4e-4.
+
+def items(rng):
+    return rng.choice(5, size=(500, 10), p=[0.1, 0.2, 0.4, 0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("table", "n_tables", "most"), [(bits_of_any_rate, 20, 18), (items, 10, 10)]
+)
+def test_ebic_finds_few_edges_in_independent_columns(table, n_tables, most):
+    """Of tables with 45 pairs each, in all.
+
+    A pair enters if its fall of -2 ℓ exceeds the price, of one coupling ln 500 + ½ ln 9 = 7.3, in
+    both regressions. By its definition that has a probability of .007 or less: 6.2 or 3.1 edges are
+    expected at most, and more than 18 or 10 have a probability of 2e-5 or 4e-4.
     """
     rng, found = np.random.default_rng(0), 0
-    for _ in range(10):
-        X = rng.choice(5, size=(500, 10), p=[0.1, 0.2, 0.4, 0.2, 0.1])
-        model = fit(X, penalty="group", alpha="ebic", nodewise="and")
+    for _ in range(n_tables):
+        model = fit(table(rng), penalty="group", alpha="ebic", nodewise="and")
         found += np.triu(model._pair_norms() > 0).sum()
-    assert found <= 10
+    assert found <= most
 
 
 @pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
@@ -579,21 +589,6 @@ def test_cross_validation_is_what_it_says(penalty):
             total -= np.log1p(np.exp(-2 * np.nan_to_num(X[test]) * fields))[known].sum()
         assert_allclose(model.path_.cv_score[k], total / len(X), atol=2e-3)
     assert model.alpha_ == model.alphas_[np.argmax(model.path_.cv_score)]
-
-
-def test_ebic_finds_few_edges_in_independent_columns():
-    """Of 20 tables with 45 pairs each, in all.
-
-    A pair enters if its likelihood ratio exceeds ln 500 + ½ ln 9 = 7.3, in both regressions, with a
-    probability of .007 or less: 6.2 edges are expected at most, and more than 18 have a probability
-    of 2e-5.
-    """
-    rng, found = np.random.default_rng(0), 0
-    for _ in range(20):
-        X = np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
-        model = fit(X, penalty="l1", alpha="ebic", nodewise="and")
-        found += np.count_nonzero(model.coupling_) // 2
-    assert found <= 18
 
 
 @pytest.mark.parametrize(

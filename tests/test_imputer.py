@@ -4,8 +4,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -65,19 +63,6 @@ def test_words_are_filled_by_words(survey, how):
     assert filled["level"].dtype == frame["level"].dtype
     # By guessing, a third is right.
     assert share_right(filled, frame, hidden) > 0.9
-
-
-def test_other_frames_and_arrays_of_objects(survey):
-    frame, hidden = survey
-    gaps = with_gaps(frame, hidden)[["city", "tongue"]]
-    pandas, array, polars, arrow = (
-        BoltzmannImputer(random_state=0, add_indicator=True).fit_transform(rows)
-        for rows in (gaps, gaps.to_numpy(), pl.from_pandas(gaps), pa.Table.from_pandas(gaps))
-    )
-    assert isinstance(polars, pl.DataFrame) and isinstance(arrow, pa.Table)
-    assert_array_equal(array, pandas.to_numpy())
-    assert_array_equal(polars.to_numpy(), pandas.to_numpy())
-    assert arrow.to_pylist() == polars.to_dicts()
 
 
 @pytest.mark.parametrize("how", ["mode", "mean", "sample"])

@@ -6,10 +6,11 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from contract.estimators import Location
 from contract.test_numbers import wages, with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
-from test_location import Location, numbers_and_words, small_model, small_network
+from test_location import numbers_and_words, small_model, small_network
 
 from private import (
     JointLayout,
@@ -189,9 +190,8 @@ def test_the_jackknife_leaves_out_rows():
     for i in range(len(rows.z)):
         weights = np.ones(len(rows.z))
         weights[i] = 1e-9
-        without.append(
-            estimate_joint(network, rows._replace(weights=weights), layout, jackknife=False)[0]
-        )
+        others = rows._replace(weights=weights)
+        without.append(estimate_joint(network, others, layout, jackknife=False)[0])
     off = np.array(without) - np.mean(without, axis=0)
     assert_allclose(np.sqrt((off**2).sum(axis=0)), np.sqrt(covariance.diagonal()), rtol=0.03)
 

@@ -7,7 +7,7 @@ import pytest
 from networks import fit
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
+from sklearn_boltz import MaximumEntropy, statistics
 
 
 def table(n_values=2, n=200, d=4):
@@ -77,12 +77,3 @@ def test_an_early_end_by_tol():
     X = rng.choice([-1, 1], size=(4000, 1)) * np.where(rng.random((4000, 4)) < 0.01, -1, 1)
     message = told(lambda: fit(X, solver="bslm", tol=1e-2, alpha=1e-9))
     assert message.endswith(" nats higher. Lower tol, use solver='newton', or use a larger alpha.")
-
-
-@pytest.mark.parametrize("alpha", [0.0, 5e-5])
-def test_no_figure_where_the_curvature_does_not_tell(alpha):
-    start = np.zeros((4, 4))
-    start[0, 1] = start[1, 0] = -28.0
-    model = FVBMPseudoLikelihood(solver="bslm", alpha=alpha, max_iter=2)
-    message = told(lambda: model.fit(table(n=2000), coupling_init=start))
-    assert "does not tell how far the maximum is" in message and " nats" not in message

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 from scipy.stats import binom, chi2, kstest, norm, poisson
 
@@ -156,7 +157,7 @@ def test_the_kernel_equals_the_lines_of_numpy(counter, n_rows, n_columns):
         u = stream.uniform((n_rows, n_columns), dtype, row)
         assert stream.step == step + 1
         expected = np.maximum((word >> np.uint64(64 - n_bits)).astype(float), 0.5) * 2.0**-n_bits
-        np.testing.assert_array_equal(u, expected)
+        assert_array_equal(u, expected)
 
 
 def test_neither_0_nor_1():
@@ -176,9 +177,9 @@ def test_normal_numbers_are_quantiles(row, n_columns):
     for dtype, rtol in [(np.float64, 1e-14), (np.float32, 1e-7)]:
         z = np.empty((3, n_columns), dtype)
         fill_normal(z, 0, 0, row)
-        np.testing.assert_allclose(z, expected, rtol=rtol)
+        assert_allclose(z, expected, rtol=rtol)
         stream = Stream(0)
-        np.testing.assert_array_equal(stream.normal((3, n_columns), dtype, row), z)
+        assert_array_equal(stream.normal((3, n_columns), dtype, row), z)
         assert stream.step == 1
 
 

@@ -47,6 +47,12 @@ class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):
         return super().fit(X, by_turns(X) if y is None else y, sample_weight)
 
 
+class Location(FVBMPseudoLikelihood):
+    """A network whose numbers have normal scores."""
+
+    _need = FVBMPseudoLikelihood._need._replace(scored=("number", "auto"))
+
+
 SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}
 DENSITIES = [
     FSLLDensity(),

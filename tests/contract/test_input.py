@@ -28,14 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from private import missing_code
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPDBM,
-    TAPRBM,
-    BoltzmannImputer,
-    FSLLDensity,
-    InfiniteRBM,
-)
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, BoltzmannImputer, FSLLDensity, InfiniteRBM
 from sklearn_boltz.batches import Batches
 
 # Hardly any rows separate variables, and extreme weights diverge: there are warnings.

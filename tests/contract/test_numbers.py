@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import ALL, DENSITIES, META, OF_ANY_TABLE, each, name_of
+from contract.estimators import ALL, DENSITIES, META, OF_ANY_TABLE, Location, each, name_of
 from contract.frames import AMOUNTS
 from contract.once import once
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +21,7 @@ from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OF_NUMBERS = [e for e in DENSITIES if not isinstance(e, MaximumEntropy)]
+WITH_SCORES = [*OF_ANY_TABLE, Location()]
 
 
 def wages(n=150, seed=0):
@@ -51,14 +52,14 @@ def with_gaps(X, share=0.15, seed=1):
 @once
 def _fitted():
     X = with_gaps(wages())
-    return {str(e): pickle.dumps(clone(e).fit(X)) for e in OF_ANY_TABLE}
+    return {str(e): pickle.dumps(clone(e).fit(X)) for e in WITH_SCORES}
 
 
 def fitted(estimator):
     return pickle.loads(_fitted()[str(estimator)])
 
 
-@each(OF_ANY_TABLE)
+@each(WITH_SCORES)
 def test_rows_of_numbers_and_words(estimator):
     X, model = with_gaps(wages()), fitted(estimator)
     scores = model.score_samples(X)
@@ -150,7 +151,7 @@ def test_probabilities_of_all_rows_sum_to_one(estimator):
     assert_allclose(weight @ np.exp(model.score_samples(rows)), 1, rtol=0, atol=1e-8)
 
 
-@each(OF_ANY_TABLE)
+@each(WITH_SCORES)
 def test_given_numbers(estimator):
     model = fitted(estimator)
     rows = model.sample(20, random_state=0, given={"age": 33, "city": "Oslo"})
@@ -159,15 +160,16 @@ def test_given_numbers(estimator):
         model.sample(2, given={"age": "old"})
 
 
-@each(OF_ANY_TABLE)
+@each(WITH_SCORES)
 def test_probabilities_of_bins(estimator):
     X, model = with_gaps(wages()), fitted(estimator)
-    p = model.predict_column_proba(X, "wage")
-    assert p.shape == (len(X), len(model.categories_[2]))
-    assert_allclose(p.sum(axis=1), 1)
+    for j, name in enumerate(X):
+        p = model.predict_column_proba(X, name)
+        assert p.shape == (len(X), len(model.categories_[j]))
+        assert_allclose(p.sum(axis=1), 1)
 
 
-@each(OF_NUMBERS)
+@each([*OF_NUMBERS, Location()])
 def test_frames_of_other_libraries_and_arrays(estimator):
     X = wages(60)
     expected = clone(estimator).fit(X)
@@ -184,7 +186,7 @@ def test_frames_of_other_libraries_and_arrays(estimator):
     assert model.sample(3, random_state=0).dtype == numbers.dtype
 
 
-@each([FVBMPseudoLikelihood(), FSLLDensity()])
+@each([FVBMPseudoLikelihood(), FSLLDensity(), Location()])
 def test_weights_count_rows_of_numbers(estimator):
     X = wages(60)
     weights = 1 + np.arange(60) % 3.0

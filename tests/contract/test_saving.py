@@ -9,16 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import (
-    META,
-    MODELS,
-    OF_ANY_TABLE,
-    as_public,
-    each,
-    fitted,
-    labels,
-    name_of,
-)
+from contract.estimators import META, MODELS, OF_ANY_TABLE, as_public, each, fitted, labels, name_of
 from contract.frames import bits
 from contract.state import assert_same
 from numpy.testing import assert_array_equal

@@ -13,6 +13,7 @@ import pytest
 from contract.estimators import ALL, MODELS, SHORT, each, fitted
 from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits
 from contract.state import assert_not_fitted, assert_same, fitted_values, state
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import sklearn_boltz
@@ -166,7 +167,7 @@ def test_threads_give_the_bits_of_a_sequence(estimator):
         thread.join()
     for seed in seeds:
         for one, other in zip(in_sequence[seed], found[seed], strict=True):
-            np.testing.assert_array_equal(one, other)
+            assert_array_equal(one, other)
 
 
 def test_overlapping_limits_of_blas_are_lifted():

@@ -51,14 +51,14 @@ class TermNetwork(NamedTuple):
     potential: np.ndarray = np.zeros(0)
 
 
-def refit(pairs: PseudoLikelihood, network, terms, tol, max_iter=MAX_ITER):
+def refit(pairs: PseudoLikelihood, network, terms, tol):
     """Maximise the objective of some terms, all parameters jointly, from a network with others."""
     problem = InteractionPseudoLikelihood(pairs, terms, network.allowed)
     if not len(pairs.means):
         return network._replace(value=0.0, status="converged")
     known = dict(zip(network.terms, network.weights, strict=True))
     weights = np.array([known.get(term, 0.0) for term in terms])
-    monitor = Monitor(tol, max_iter)
+    monitor = Monitor(tol, MAX_ITER)
     theta = problem.pack(network.coupling, network.intercept, weights)
     problem.set_scale(theta)
     point = maximise_lbfgs(problem, problem.at(theta), monitor)
