@@ -40,12 +40,9 @@ def rank_error(counts, numbers):
 
 @settings(max_examples=100)
 @given(
-    n_cells=st.integers(1, 2000),
-    n_values=st.sampled_from([3, 40, 10**9]),
-    n_parts=st.integers(1, 9),
-    is_sorted=st.booleans(),
-    seed=st.integers(0, 100),
-)
+    n_cells=st.integers(1, 2000), n_values=st.sampled_from([3, 40, 10**9]),
+    n_parts=st.integers(1, 9), is_sorted=st.booleans(), seed=st.integers(0, 100),
+)  # fmt: skip
 def test_ranks_are_as_exact_as_is_said(n_cells, n_values, n_parts, is_sorted, seed):
     rng = np.random.default_rng(seed)
     numbers = rng.integers(n_values, size=n_cells).astype(float)
@@ -123,9 +120,6 @@ def test_what_a_column_holds():
     dates = ColumnCounts.of("column 0", np.array([day, None, day]))
     assert dates.has_dates and dates.n_cells == 2
     assert (dates + found[-1]).cells(1)[0][0] == np.datetime64(day)
-
-
-# Tables.
 
 
 def people(n_rows=600, seed=0):

@@ -63,9 +63,6 @@ def test_goodness_of_fit_sees_a_wrong_law():
         assert_follows(X, brute_force_ising(3, 3, 0.4, 0.01, False))
 
 
-# -- Ising grids ---------------------------------------------------------------------------------
-
-
 def test_ising_paper_setting():
     X, p, edges = make_ising_grid(random_state=0, return_distribution=True, return_edges=True)
     assert X.shape == (1000, 20) and X.dtype == np.int8 and X.flags.c_contiguous
@@ -161,9 +158,6 @@ def test_ising_is_reproducible():
     assert np.any(first != other)
 
 
-# -- Bayesian networks ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("max_parents", "n_edges"), [(0, 0), (1, 19), (2, 37), (3, 54)])
 def test_network_edges_of_the_paper(max_parents, n_edges):
     X, network = make_bayesian_network(max_parents=max_parents, random_state=0, return_network=True)
@@ -246,9 +240,6 @@ def test_network_state_fixes_the_network():
 def test_network_large_cardinality():
     X = make_bayesian_network(2, 5000, n_values=[300, 2], concentration=10.0, random_state=0)
     assert X.dtype == np.int64 and X.max() > 127 and X.min() >= 0
-
-
-# -- Bars and stripes, shifting bar --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 4])

@@ -62,12 +62,9 @@ def test_scan(n_bits, max_order, dtype):
 
 
 @given(
-    n_bits=st.integers(1, 12),
-    dtype=st.sampled_from(DTYPES),
-    inner_bits=st.integers(3, 8),
-    seed=st.integers(0, 2**32 - 1),
-    data=st.data(),
-)
+    n_bits=st.integers(1, 12), dtype=st.sampled_from(DTYPES), inner_bits=st.integers(3, 8),
+    seed=st.integers(0, 2**32 - 1), data=st.data(),
+)  # fmt: skip
 @settings(max_examples=150)
 def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
     t, d = tables(n_bits, dtype, seed)

@@ -77,14 +77,11 @@ def test_greedy_follows_the_paper(n_values, alpha):
 
 @settings(max_examples=15)
 @given(
-    n_values=st.lists(st.integers(2, 3), min_size=1, max_size=3),
-    n_samples=st.integers(2, 20),
-    alpha=st.sampled_from([0.0, 1e-300, 1e-3]),
-    max_basis=st.sampled_from([None, 1, 4]),
-    solver=st.sampled_from(SOLVERS),
-    dtype=st.sampled_from([np.float32, np.float64]),
+    n_values=st.lists(st.integers(2, 3), min_size=1, max_size=3), n_samples=st.integers(2, 20),
+    alpha=st.sampled_from([0.0, 1e-300, 1e-3]), max_basis=st.sampled_from([None, 1, 4]),
+    solver=st.sampled_from(SOLVERS), dtype=st.sampled_from([np.float32, np.float64]),
     seed=st.integers(0, 2**32 - 1),
-)
+)  # fmt: skip
 def test_ends_without_tolerance_and_penalty(
     n_values, alpha, n_samples, max_basis, solver, dtype, seed
 ):

@@ -105,26 +105,6 @@ def test_verbose(capsys):
     assert printed[0].startswith("iteration 1: ")
 
 
-def test_callbacks():
-    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
-
-    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
-        steps = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context, **kwargs): ...
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            Counter.steps += context.task_name == "iteration"
-
-    X = spins_of(4)
-    for solver in ("newton", "lbfgs", "bslm"):
-        Counter.steps = 0
-        model = FVBMPseudoLikelihood(solver=solver).set_callbacks(Counter()).fit(X)
-        assert Counter.steps == model.n_iter_
-
-
 def test_large_models_take_lbfgs():
     rng = np.random.default_rng(0)
     X = rng.choice([-1, 1], size=(3000, 78))
@@ -149,9 +129,6 @@ def test_standard_error_of_annealed_importance_sampling():
     z = np.array([(run.value - expected) / run.std_err for run in runs])
     assert abs(z.mean()) < 5 / np.sqrt(60)
     assert 0.5 < z.std() < 2
-
-
-# Mass far from the data.
 
 
 def test_rates_of_exact_samples_are_rarely_strange():

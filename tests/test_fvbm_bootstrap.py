@@ -24,9 +24,6 @@ L1 = SparseFVBM(penalty="l1")
 few_or_many_sets = pytest.mark.parametrize("n_sets", [10, pytest.param(40, marks=pytest.mark.slow)])
 
 
-# The bootstrap.
-
-
 @pytest.mark.parametrize("method", ["nonparametric", "parametric"])
 @pytest.mark.parametrize(
     "params", [{"alpha": "auto"}, {"alpha": 0.05}, {"penalty": "l1", "alpha": 0.05},
@@ -87,10 +84,8 @@ def test_bootstrap_errors_are_those_of_the_sandwich():
     """
     rows = draw(chain(3, 0.4), 3000, seed=1)
     model = fit(rows)
-    ratio = (
-        statistics.bootstrap(model, rows, 400, random_state=0).std_err
-        / statistics.inference(model, rows).std_err
-    )
+    ratio = statistics.bootstrap(model, rows, 400, random_state=0).std_err
+    ratio /= statistics.inference(model, rows).std_err
     assert_allclose(ratio, 1, atol=6 / np.sqrt(800) + 0.02)
 
 
@@ -191,9 +186,6 @@ def test_resamples_without_a_maximum_are_told():
     assert not result.converged.all() and np.isfinite(result.resamples).all()
 
 
-# What follows a selection of pairs.
-
-
 def test_a_split_estimates_the_pairs_that_the_other_rows_select():
     w, first = 1 + np.arange(300) % 3, np.arange(300) % 2 == 0
     sparse = SparseFVBM(penalty="l1", alpha=0.08)
@@ -272,12 +264,8 @@ def test_criteria_of_a_selected_network_count_what_is_not_0():
               for m in (model, fit(X, edges=edges))]  # fmt: skip
     assert traces[0] == pytest.approx(traces[1], rel=0.1)
     n_edges = np.triu(edges, 1).sum()
-    assert statistics.ebic(model, X, gamma=1) - statistics.bic(model, X) == pytest.approx(
-        4 * n_edges * np.log(4)
-    )
-
-
-# Stability selection.
+    more = statistics.ebic(model, X, gamma=1) - statistics.bic(model, X)
+    assert more == pytest.approx(4 * n_edges * np.log(4))
 
 
 def test_stability_selection_finds_the_chain():
@@ -327,9 +315,6 @@ def test_stability_selection_of_an_estimator_with_this_interface():
     assert found.max_edges == 3
     assert_array_equal(np.argwhere(np.triu(found.selected)), [[0, 1], [0, 2], [0, 3]])
     assert_array_equal(np.triu(found.path, 1).sum(axis=(1, 2)), [1, 2, 3, 3, 3, 3, 3])
-
-
-# Groups.
 
 
 def test_exact_comparison_of_tiny_groups():

@@ -98,12 +98,8 @@ def data_sets():
     truth = network(4, 0.4, edges=chain(4))
     tables = draw(truth, N_SETS * N_ROWS).reshape(N_SETS, N_ROWS, 4)
     models = [fit(X) for X in tables]
-    return (
-        truth,
-        tables,
-        models,
-        [statistics.inference(m, X) for m, X in zip(models, tables, strict=True)],
-    )
+    results = [statistics.inference(m, X) for m, X in zip(models, tables, strict=True)]
+    return truth, tables, models, results
 
 
 @simulated
@@ -338,10 +334,7 @@ def test_few_rows_warn(covariance, least):
 
 def test_a_constant_column_has_no_standard_error(rows):
     with_constant = np.insert(rows, 1, 1, axis=1)
-    result, alone = (
-        statistics.inference(fit(with_constant), with_constant),
-        statistics.inference(fit(rows), rows),
-    )
+    result, alone = (statistics.inference(fit(X), X) for X in (with_constant, rows))
     unknown = np.array(["x1" in name for name in result.names])
     assert np.isnan(result.std_err[unknown]).all() and np.isnan(result.p_value[unknown]).all()
     assert_allclose(result.std_err[~unknown], alone.std_err)
@@ -511,9 +504,8 @@ def test_criteria_are_those_of_finite_differences(rows):
     more = statistics.ebic(model, rows, gamma=0.5) - statistics.bic(model, rows)
     assert more == pytest.approx(4 * 0.5 * 6 * np.log(3))
     assert statistics.ebic(model, rows) - statistics.bic(model, rows) == pytest.approx(more / 2)
-    assert {
-        type(figure) for figure in (statistics.aic(model, rows), statistics.bic(model, rows), more)
-    } == {float}
+    figures = statistics.aic(model, rows), statistics.bic(model, rows), more
+    assert {type(figure) for figure in figures} == {float}
 
 
 def test_criteria_in_both_codings_agree(rows):
@@ -526,9 +518,8 @@ def test_criteria_in_both_codings_agree(rows):
     blocks = bits._model().potts()
     mixed.coupling_, mixed.intercept_ = np.zeros((11, 11)), np.zeros(11)
     mixed.coupling_[:8, :8], mixed.intercept_[:8] = blocks.coupling, blocks.intercept
-    assert statistics.aic(mixed, wide) == pytest.approx(
-        statistics.aic(bits, X) + 800 * np.log(3) + 2 * 2, abs=0.01
-    )
+    expected = statistics.aic(bits, X) + 800 * np.log(3) + 2 * 2
+    assert statistics.aic(mixed, wide) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("missing", ["em", "observed"])

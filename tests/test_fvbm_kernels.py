@@ -104,13 +104,9 @@ def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
 
 @settings(max_examples=40)
 @given(
-    st.integers(1, 7),
-    st.integers(1, 6),
-    st.sampled_from([1e-7, 1e-3, 0.3, 3.0, 0.01]),
-    st.sampled_from([1.0, 0.5, 1.7]),
-    st.sampled_from([0.0, 2.5]),
-    st.integers(0, 2**32 - 1),
-)
+    st.integers(1, 7), st.integers(1, 6), st.sampled_from([1e-7, 1e-3, 0.3, 3.0, 0.01]),
+    st.sampled_from([1.0, 0.5, 1.7]), st.sampled_from([0.0, 2.5]), st.integers(0, 2**32 - 1),
+)  # fmt: skip
 def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
     """For steps of all sizes: the kernel has a formula for short ones."""
     rng = np.random.default_rng(seed)
@@ -131,8 +127,6 @@ def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
     assert_allclose(coupling, expected[0], rtol=tolerance, atol=tolerance)
     assert_allclose(intercept, expected[1], rtol=tolerance, atol=tolerance)
 
-
-# Sweeps of Gibbs sampling, with cells that do not move.
 
 FIRST, N_SWEEPS = 5, 3
 scales = st.sampled_from([1.0, 0.3])
@@ -230,9 +224,6 @@ def test_sweeps_with_fields_beyond_the_range_of_exp():
         np.empty(3), 0, 0, 1,
     )  # fmt: skip
     assert_array_equal(codes, [[2, 0]] * 4)
-
-
-# Missing cells by enumeration.
 
 
 def enumerate_missing(model, codes, max_states=np.inf):

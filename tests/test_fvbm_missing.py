@@ -59,12 +59,8 @@ def test_complete_rows_are_fitted_as_ever(missing):
         model = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(rows)
         assert_array_equal(model.coupling_, expected.coupling_)
         assert_array_equal(model.intercept_, expected.intercept_)
-        assert_array_equal(
-            statistics.inference(model, X).covariance, statistics.inference(expected, X).covariance
-        )
-
-
-# EM.
+        one, other = (statistics.inference(m, X).covariance for m in (model, expected))
+        assert_array_equal(one, other)
 
 
 def expected_score(model, codes):
@@ -97,13 +93,12 @@ def test_em_raises_the_observed_log_likelihood(n_values):
     """
     truth = random_potts(n_values, seed=5, scale=0.5)
     X = table(truth, 300, 0.3, 2)
-    base = FVBMPseudoLikelihood(columns=list(map(range, n_values)), alpha=1e3).fit(X)
+    columns = list(map(range, n_values))
+    base = FVBMPseudoLikelihood(columns=columns, alpha=1e3).fit(X)
     coupling, intercept = base.coupling_, base.intercept_
     path = [300 * base.score(X)]
     for rounds in (1, 2, 3, 5, 8, 30):
-        model = FVBMPseudoLikelihood(
-            columns=list(map(range, n_values)), max_iter=rounds, tol=1e-7, alpha=0.0
-        )
+        model = FVBMPseudoLikelihood(columns=columns, max_iter=rounds, tol=1e-7, alpha=0.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, coupling_init=coupling, intercept_init=intercept)
@@ -224,9 +219,6 @@ def test_gaps_among_signs_are_those_among_bits():
     assert_allclose(signs.transform(2 * X - 1), 2 * expected.transform(X) - 1, atol=1e-12)
 
 
-# Errors of the estimates.
-
-
 @pytest.mark.parametrize(
     ("truth", "n_sets", "atol"),
     [
@@ -255,9 +247,6 @@ def test_intervals_cover_the_truth(truth, n_sets, atol):
     # The spread of 60 is known to 9 %, that of 40 to 11 %: six of these.
     spread = np.std([r.estimate for r in results], axis=0, ddof=1)
     assert_allclose(np.mean([r.std_err for r in results], axis=0) / spread, 1, atol=atol)
-
-
-# Filled rows.
 
 
 def test_parts_of_the_sandwich_are_unbiased_for_any_number_of_completions(monkeypatch):

@@ -81,15 +81,13 @@ def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
     assert np.isin(drawn, X).all()
     asked = [model.predict_column_proba(rows, j) for j in range(len(n_values))]
     for i, row in enumerate(codes):
-        conditionals = [
-            brute_conditional(network, states, log_p, row, j) for j in range(len(n_values))
-        ]
+        places = range(len(n_values))
+        conditionals = [brute_conditional(network, states, log_p, row, j) for j in places]
         for of_column, expected in zip(asked, conditionals, strict=True):
             assert_allclose(of_column[i], expected, atol=1e-11)
+        expected = np.concatenate(conditionals)
         if is_binary:
-            expected = [ones + low * zeros for zeros, ones in conditionals]
-        else:
-            expected = np.concatenate(conditionals)
+            expected = expected[1::2] + low * expected[::2]
         assert_allclose(expectation[i], expected, atol=1e-11)
         known = np.flatnonzero(row >= 0)
         expected = sum(np.log(conditionals[j][row[j]]) for j in known)
@@ -215,9 +213,6 @@ def test_a_potential_that_is_large_enough_for_several_blocks(monkeypatch):
     assert found[1, 0] == pytest.approx(np.exp(log_p) @ ((states[:, 1] == 1) & (states[:, 4] == 0)))
 
 
-# Local minima of the energy.
-
-
 def neighbours(state, n_values):
     """States that differ in one column."""
     for j, q in enumerate(n_values):
@@ -233,9 +228,8 @@ def test_minima_and_basins_are_those_of_all_states(n_values, seed):
     energy = dict(zip(map(tuple, states.tolist()), -weights, strict=True))
     steepest = {state: min(neighbours(state, n_values), key=energy.get) for state in energy}
     found = statistics.local_minima(estimator_of(network), states)
-    assert set(map(tuple, found.states.tolist())) == {
-        state for state in energy if energy[state] < energy[steepest[state]]
-    }
+    minima = {state for state in energy if energy[state] < energy[steepest[state]]}
+    assert set(map(tuple, found.states.tolist())) == minima
     assert_allclose(found.energy, [energy[tuple(s)] for s in found.states.tolist()])
     assert (np.diff(found.energy) >= 0).all()
     assert_array_equal(found.count, np.bincount(found.basin))

@@ -37,9 +37,6 @@ def schur_diagonal(information, n_fields):
     return (rest - cross.T @ inner).diagonal()
 
 
-# What the strength is chosen by.
-
-
 def test_curvature_of_independent_columns_is_exact():
     X = spins(60, 6, 1)
     problem = PseudoLikelihood(*distinct_rows(X > 0, np.ones(60)))
@@ -80,11 +77,9 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
     binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
     parameters = model._model().pairs.potts()
     task = CodesTask(codes, weights, np.full(6, 2), 0.1)
-    assert_allclose(
-        task.pair_curvature(parameters.coupling, parameters.intercept),
-        binary.pair_curvature(model.coupling_, model.intercept_),
-        rtol=1e-10,
-    )
+    found = task.pair_curvature(parameters.coupling, parameters.intercept)
+    expected = binary.pair_curvature(model.coupling_, model.intercept_)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_curvature_of_independent_categories_is_exact():
@@ -132,9 +127,6 @@ def test_choice_ends_where_the_strength_is_right():
     alpha, (coupling, _) = choose_strength(task, (None, None), str)
     assert alpha == pytest.approx(10 / 300) and coupling.any()
     assert task.problem.penalty == pytest.approx(10)
-
-
-# What is chosen.
 
 
 def test_strong_couplings_have_the_least_strength_and_weak_ones_more():
@@ -313,9 +305,6 @@ def test_parameters_of_the_user_and_size_of_a_pickle(fitted):
     assert len(pickle.dumps(model)) < before + 1000
     model.coupling_ = np.zeros((5, 5))
     assert not statistics.inference(model, X).estimate[5:].any()
-
-
-# Beside other parameters.
 
 
 def test_ordered_columns():

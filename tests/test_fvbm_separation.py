@@ -38,9 +38,6 @@ def levels(seed=0):
     return X
 
 
-# Which parameters are separated.
-
-
 def separated_parameters(X, q):
     """Those that change along some direction that never lowers a field and raises one.
 
@@ -146,9 +143,6 @@ def test_too_large_a_program_is_not_solved(monkeypatch):
     assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
 
 
-# All that follows.
-
-
 def test_the_other_parameters_are_as_in_the_limit():
     X = bits()
     result, exact = statistics.inference(fit(X), X), statistics.inference(fit(X, tol=1e-9), X)
@@ -211,9 +205,6 @@ def test_pictures(X):
     graph = CouplingDisplay.from_estimator(model, X, kind="graph", layout="circle")
     assert graph.ax_.get_title().startswith("1 without an edge: separated")
     assert CouplingDisplay.from_estimator(model).ax_.get_title() == ""
-
-
-# The size under independence.
 
 
 @pytest.mark.parametrize(

@@ -85,15 +85,13 @@ def test_initial_values_are_where_it_begins(alpha):
     problem = PseudoLikelihood(*distinct_rows(X > 0, np.ones(len(X))), alpha)
     monitor = Monitor(1e-300, 1)
     point, _ = bslm(problem, problem.at(*start), monitor)
-    assert model.history_["log_pseudo_likelihood"][0] == pytest.approx(
-        point.value / len(X), rel=1e-12
-    )
+    first = model.history_["log_pseudo_likelihood"][0]
+    assert first == pytest.approx(point.value / len(X), rel=1e-12)
     there = maximised(X)
     there.coupling_, there.intercept_ = start
     penalty = alpha / 4 * (start[0] ** 2).sum()
-    assert monitor.values[0] / len(X) == pytest.approx(
-        there.log_pseudo_likelihood(X).mean() - penalty, rel=1e-12
-    )
+    expected = there.log_pseudo_likelihood(X).mean() - penalty
+    assert monitor.values[0] / len(X) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -172,10 +170,8 @@ def test_the_figure_of_what_is_missing_is_about_right():
             early = maximised(X, solver=solver, max_iter=int(rng.integers(1, 8)))
         figure = [re.search(r"some ([-\d.e+]+) nats", str(w.message)) for w in caught]
         if figure and figure[0]:
-            values = [
-                m.history_["log_pseudo_likelihood"][-1] for m in (early, maximised(X, tol=1e-9))
-            ]
-            missing = n * (values[1] - values[0])
+            fits = maximised(X, tol=1e-9), early
+            missing = n * np.subtract(*[m.history_["log_pseudo_likelihood"][-1] for m in fits])
             if missing > 0.01:
                 ratios.append(float(figure[0][1]) / missing)
     assert len(ratios) > 40

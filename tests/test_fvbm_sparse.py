@@ -130,14 +130,9 @@ def test_descend(seed, n_sweeps):
 
 @settings(max_examples=cases(25))
 @given(
-    seed=seeds,
-    n_rows=st.integers(20, 200),
-    d=st.integers(2, 7),
-    alpha=st.floats(0.01, 0.5),
-    l1_ratio=st.floats(0.05, 1.0),
-    standardize=st.booleans(),
-    missing=st.sampled_from([0.0, 0.2]),
-)
+    seed=seeds, n_rows=st.integers(20, 200), d=st.integers(2, 7), alpha=st.floats(0.01, 0.5),
+    l1_ratio=st.floats(0.05, 1.0), standardize=st.booleans(), missing=st.sampled_from([0.0, 0.2]),
+)  # fmt: skip
 def test_kkt_of_binary_columns(seed, n_rows, d, alpha, l1_ratio, standardize, missing):
     X = spins(n_rows, d, seed, missing)
     X[0], X[1] = 1, -1  # no constant column

@@ -60,13 +60,9 @@ def rbm():
 def test_without_matplotlib(network, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="pip install matplotlib"):
-        CouplingDisplay.from_estimator(network)
-    with pytest.raises(ImportError, match="pip install matplotlib"):
-        SampleDisplay.from_rows(np.ones((1, 4)))
-
-
-# Learning curves.
+    for make, of in ((CouplingDisplay.from_estimator, network), (SampleDisplay.from_rows, [[1]])):
+        with pytest.raises(ImportError, match="pip install matplotlib"):
+            make(of)
 
 
 def test_history(network, rbm):
@@ -139,9 +135,6 @@ def test_log_likelihoods_have_a_band(rbm, key):
     assert np.isfinite(display.ax_.get_ylim()).all()
 
 
-# Images.
-
-
 def shown(display):
     """The images of a grid, as arrays."""
     return np.array([image.get_array().filled(np.nan) for image in display.images_])
@@ -167,9 +160,8 @@ def test_receptive_fields_by_activity_or_as_they_are(rbm):
     activity = rbm.transform(X).mean(axis=0)
     assert_array_equal(display.units, np.argsort(-activity))
     assert_allclose(display.rank, np.sort(activity)[::-1])
-    plain = ReceptiveFieldDisplay.from_estimator(
-        rbm, order=None, image_shape=(1, 9), colorbar=False
-    )
+    options = {"order": None, "image_shape": (1, 9), "colorbar": False}
+    plain = ReceptiveFieldDisplay.from_estimator(rbm, **options)
     assert_array_equal(shown(plain)[:, 0], rbm.components_)
     assert plain.rank is None and plain.colorbar_ is None
     assert len(plain.figure_.axes) == 1
@@ -236,9 +228,6 @@ def test_named_lines_and_missing_values():
     assert again is display and display.ax_ is axes[1] and display.figure_ is figure
 
 
-# The ladder of models.
-
-
 def ladder_estimate(**changed):
     """What `log_partition("ladder")` returns."""
     figures = {
@@ -300,18 +289,13 @@ def test_ladder_of_temperatures():
     assert_array_equal(axes[1].lines[-1].get_data(), [[1.0], [6.0]])
 
 
-# The landscape of a TAP model.
-
-
 def test_landscape_shows_history_solutions_and_rows():
     X, y = load_digits(return_X_y=True)
     X, y = (X[:60] > 8).astype(float), y[:60]
     model = TAPRBM(8, learning_rate=0.2, max_iter=10, random_state=0).fit(X)
     display = LandscapeDisplay.from_estimator(model, X, y=y, bins=7)
     solutions = model.tap_solutions(X)
-    training, histogram, plane = (
-        display.axes_[name] for name in ("training", "free_energy", "map")
-    )
+    training, histogram, plane = map(display.axes_.get, ("training", "free_energy", "map"))
     assert_array_equal(training.lines[0].get_ydata(), model.history_["free_energy"])
     # Each solution counts as often as rows reach it.
     assert sum(bar.get_height() for bar in histogram.patches) == 60
@@ -319,19 +303,13 @@ def test_landscape_shows_history_solutions_and_rows():
     assert len(rows.get_offsets()) == 60
     assert len(circles.get_offsets()) == len(solutions.free_energy)
     # A solution that more rows reach has a larger circle.
-    orders = [
-        np.argsort(values, kind="stable")
-        for values in (circles.get_sizes(), np.bincount(solutions.assignment))
-    ]
-    assert_array_equal(*orders)
+    sizes = circles.get_sizes(), np.bincount(solutions.assignment)
+    assert_array_equal(*(np.argsort(values, kind="stable") for values in sizes))
     # Colours of classes have a legend; solutions have none.
     legend = [text.get_text() for text in plane.get_legend().get_texts()]
     assert legend == [str(k) for k in np.unique(y)]
     few = LandscapeDisplay.from_estimator(model, X[:3])
     assert few.row_map.shape == (3, 2) and few.axes_["map"].get_legend() is None
-
-
-# Moments and temperatures.
 
 
 def test_moments_are_those_of_rows_and_of_the_model(neurons):
@@ -380,9 +358,8 @@ def test_thermodynamics(network):
     display = ThermodynamicsDisplay.from_estimator(network, [2.0, 0.5, 1.0])
     assert_allclose(display.lines_["entropy"].get_xdata(), [0.5, 1, 2])
     assert_allclose(display.lines_["entropy"].get_ydata()[1], network.entropy() / 6)
-    assert_allclose(
-        display.lines_["specific_heat"].get_ydata()[1], statistics.specific_heat(network) / 6
-    )
+    heat = display.lines_["specific_heat"].get_ydata()[1]
+    assert_allclose(heat, statistics.specific_heat(network) / 6)
     assert display.peak_ in (0.5, 1.0, 2.0)
     for temperatures, is_end in (([0.01, 0.02, 0.03], True), (None, False)):
         other = ThermodynamicsDisplay.from_estimator(network, temperatures)

@@ -60,9 +60,6 @@ def sparse_network(n_nodes, seed, names=None):
     return CouplingDisplay(coupling=coupling + coupling.T, names=names)
 
 
-# The heat map.
-
-
 def test_heatmap(model, X):
     display = CouplingDisplay.from_estimator(model)
     shown = display.image_.get_array()
@@ -104,9 +101,6 @@ def test_long_names_of_rows_do_not_overlap():
         assert tick_labels(display.ax_.xaxis) == (display.names if shown else [])
 
 
-# Which edges there are.
-
-
 @given(
     arrays(np.float64, (6, 6), elements=st.sampled_from([0, 0.5, 1, 2.5])),
     st.sampled_from([0, 0.5, 1, 3]),
@@ -123,9 +117,8 @@ def test_strongest_edges(strength, least, n_edges):
     assert set(found) <= set(legal)
     kept = [strength[edge] for edge in found]
     assert kept == sorted(kept)
-    assert max((strength[edge] for edge in set(legal) - set(found)), default=0) <= min(
-        kept, default=9
-    )
+    left = [strength[edge] for edge in set(legal) - set(found)]
+    assert max(left, default=0) <= min(kept, default=9)
 
 
 def test_significant_edges(model, X):
@@ -168,9 +161,6 @@ def test_categorical_columns_have_a_node_each(survey_model, survey):
     assert_array_equal(significant.pairs_, [[0, 2]])
     p_value = statistics.inference(survey_model, survey).pair_p_value("fdr_bh")
     assert_array_equal(significant.significant_pairs, p_value < 0.05)
-
-
-# What they look like.
 
 
 def nodes(display):
@@ -231,12 +221,10 @@ def test_groups():
     display = sparse_network(4, 0, names).plot(kind="graph", groups=groups)
     colours = [text.get_bbox_patch().get_facecolor() for text in nodes(display)]
     assert colours[0] == colours[2] and len(set(colours)) == 3
-    by_label = {
-        text.get_text(): patch.get_facecolor()
-        for text, patch in zip(
-            legends(display)[0].get_texts(), legends(display)[0].get_patches(), strict=True
-        )
-    }
+    legend = legends(display)[0]
+    labels = [text.get_text() for text in legend.get_texts()]
+    patches = [patch.get_facecolor() for patch in legend.get_patches()]
+    by_label = dict(zip(labels, patches, strict=True))
     assert list(by_label) == ["left", "right", "middle"]
     assert [by_label[group] for group in groups] == colours
     assert not legends(display.plot(kind="graph", groups=groups, legend=False))

@@ -19,9 +19,6 @@ from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
-# Paths.
-
-
 def with_path(estimator, criterion="ebic", nodewise=False):
     """A fitted estimator with a path, whose couplings are those of the fit, shrunk."""
     estimator = copy.copy(estimator)
@@ -166,9 +163,6 @@ def test_names_are_apart(heights, least):
         assert_allclose(moved, heights, atol=1e-4)
 
 
-# Contacts.
-
-
 @pytest.fixture(scope="module")
 def alignment():
     return make_alignment(800, 10, alphabet="dna", random_state=0)
@@ -181,9 +175,8 @@ def potts(alignment):
 
 @pytest.mark.parametrize("apc", [False, True])
 def test_best_pairs(potts, alignment, apc):
-    display = ContactMapDisplay.from_estimator(
-        potts, alignment.contacts, apc=apc, min_separation=3, n_pairs=8
-    )
+    options = {"apc": apc, "min_separation": 3, "n_pairs": 8}
+    display = ContactMapDisplay.from_estimator(potts, alignment.contacts, **options)
     scores = potts.interaction_scores(apc=apc)
     pairs = [(i, j) for i in range(10) for j in range(i + 3, 10)]
     expected = sorted(pairs, key=lambda pair: -scores[pair])[:8]
@@ -204,18 +197,15 @@ def drawn(display):
 
 
 def test_what_a_contact_map_shows(potts, alignment):
-    display = ContactMapDisplay.from_estimator(
-        potts, alignment.contacts, min_separation=1, n_pairs=20
-    )
+    options = {"min_separation": 1, "n_pairs": 20}
+    display = ContactMapDisplay.from_estimator(potts, alignment.contacts, **options)
     shown = drawn(display)
     for label, value in (("contact", 1), ("no contact", 0)):
         chosen = display.pairs_[display.is_contact_ == value]
         assert shown[label] == sorted(map(tuple, chosen))
-    styles = {
-        (line.get_color(), line.get_marker()): None
-        for line in display.ax_.get_legend_handles_labels()[0]
-    }
-    assert len({color for color, _ in styles}) == len({marker for _, marker in styles}) == 2
+    lines, _ = display.ax_.get_legend_handles_labels()
+    styles = [(line.get_color(), line.get_marker()) for line in lines]
+    assert [len(set(of)) for of in zip(*styles, strict=True)] == [2, 2]
     # Known contacts are below the diagonal, predictions above it.
     below = np.argwhere(display.ax_.images[0].get_array().filled(0) == 1)
     assert sorted(map(tuple, below[:, ::-1])) == sorted(map(tuple, alignment.contacts))
@@ -244,9 +234,8 @@ def test_distances(potts, alignment):
 def test_positions(potts):
     """Separations are those in the sequence, not in the table."""
     positions = np.array([1, 2, 3, 4, 5, 106, 107, 108, 109, 110])
-    display = ContactMapDisplay.from_estimator(
-        potts, positions=positions, min_separation=50, n_pairs=99
-    )
+    options = {"positions": positions, "min_separation": 50, "n_pairs": 99}
+    display = ContactMapDisplay.from_estimator(potts, **options)
     assert len(display.pairs_) == 25
     assert (display.pairs_[:, 0] < 5).all() and (display.pairs_[:, 1] >= 5).all()
     for place, label in zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True):

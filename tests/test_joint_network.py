@@ -45,9 +45,6 @@ def central(function, at, step=1e-4):
     return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in steps])
 
 
-# The joint network.
-
-
 def test_couplings_by_differences_of_the_log_density():
     """What is left of ln p(x, z) after means over values, and its second derivatives."""
     model = small_model()
@@ -102,9 +99,6 @@ def test_slopes_of_levels_at_which_there_is_no_score():
     assert_allclose(a + b @ x, intercept + slopes @ x)
     assert (b[0, :2] == 0).all() and layout.sizes.tolist() == [3, 3]
     assert layout.of_scores.tolist() == [False, False, True, False, False, False]
-
-
-# Standard errors.
 
 
 def incomplete_rows(missing, n=120):
@@ -214,9 +208,6 @@ def test_parameters_of_words_of_two_values_are_those_of_spins():
     assert result.pair_p_value()[0, 2] < 1e-6
 
 
-# Tests of edges.
-
-
 def chain(n, seed):
     """Words and numbers with the edges word - x, bit - x and x - y, and no others.
 
@@ -284,9 +275,6 @@ def test_the_size_of_tests_of_independent_columns():
         p = statistics.inference(Location().fit(X), X).pair_p_value()[np.triu_indices(5, 1)]
         n_below += (p < 0.05).sum()
     assert 1 <= n_below <= 28
-
-
-# The public face.
 
 
 @pytest.fixture(scope="module")

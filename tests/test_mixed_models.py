@@ -116,9 +116,6 @@ def test_temperature(pair, beta):
     assert_allclose(difference, difference[0], atol=1e-8)
 
 
-# Missing units.
-
-
 def test_a_unit_is_missing_as_a_whole():
     model = law_of("C", "B").model
     V = np.array([[np.nan, 0, 1, 1, 0.0]])
@@ -179,9 +176,6 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     nearest = nearest_state(visible, means)
     assert visible.contains(nearest).all()
     assert_array_equal(nearest[:, :3].argmax(axis=1), means[:, :3].argmax(axis=1))
-
-
-# Several layers.
 
 
 DEEP = [("C", "B", "C"), ("BC", "C", "B"), ("M", "C", "B"), ("C", "CC", "G")]

@@ -127,9 +127,6 @@ def poisson_test(count, mean):
     return min(2 * min(poisson.sf(count - 1, mean), poisson.cdf(count, mean)), 1)
 
 
-# What the numbers are.
-
-
 @pytest.mark.parametrize(
     ("seed", "step", "row", "column", "single", "double"),
     [
@@ -181,9 +178,6 @@ def test_normal_numbers_are_quantiles(row, n_columns):
         stream = Stream(0)
         assert_array_equal(stream.normal((3, n_columns), dtype, row), z)
         assert stream.step == 1
-
-
-# How random they are.
 
 
 def test_uniformity(word):

@@ -132,9 +132,6 @@ def test_sample_weight_is_routed(case):
             assert found["test_score"][0] == expected
 
 
-# One column given the others.
-
-
 def brute_column(case, model, row, column):
     """p(column | the cells of the row that are not NaN)."""
     every, p = enumerated(case, model)
@@ -183,9 +180,6 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
     assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     for row, p in zip(X, found, strict=True):
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
-
-
-# Samples with conditions, and at other temperatures.
 
 
 def assert_sampled_given(case, model, given=None, temperature=1.0, **options):
@@ -265,9 +259,6 @@ def test_types_come_back(case, dtype):
         assert (expectation > low).all() and (expectation < high).all()
         p = [model.predict_column_proba(given, j) @ model.values_ for j in range(5)]
         assert_allclose(expectation, np.transpose(p), atol=1e-6)
-
-
-# Beyond enumeration.
 
 
 @pytest.fixture(scope="module")

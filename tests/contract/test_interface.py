@@ -202,8 +202,6 @@ def test_a_number_of_hidden_units_is_one_layer():
     assert clone(model).get_params()["hidden_layer_sizes"] == 4
 
 
-# Scores follow the parameters.
-
 PARAMETERS = {
     "FSLLDensity": ["theta_"],
     **dict.fromkeys(("FVBMPseudoLikelihood", "SparseFVBM", "MaximumEntropy"), ["intercept_"]),

@@ -60,8 +60,6 @@ def test_refused_rows_are_not_scored(estimator):
                 model.score_samples(table)
 
 
-# kill -9.
-
 BATCHES = 12
 SCRIPT = """
 import os, pickle, sys
@@ -120,8 +118,6 @@ def test_kill_between_batches_loses_at_most_one(tmp_path):
     for model, other in zip(models, resumed, strict=True):
         assert_same(model, other)
 
-
-# Threads.
 
 THREADED = [
     *MODELS,
