@@ -5,7 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._kernel import LANES, PANEL, evaluate_group
+from sklearn_boltz.networks.categorical._kernel import (
+    LANES,
+    PANEL,
+    evaluate_group,
+    fold_table,
+    pack_table,
+)
 from sklearn_boltz.networks.model._gauge import block_means, column_of_state, state_offsets
 
 # Distinct patterns of a bundle of columns at most, and rows for each of them at least.
@@ -86,30 +92,31 @@ class Cells:
         codes[:, : len(sites)] = self.codes[:, sites]
         return Group(padded, codes, int(self.n_values[sites].max()))
 
-    def evaluate(self, group, intercept, pack, fold):
-        """The log pseudo-likelihood of a group, and its derivatives by the intercepts.
+    def evaluate(self, group, theta, starts, gradient):
+        """The log pseudo-likelihood of a group, whose derivatives are added to a gradient.
 
-        `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
+        θ has the intercepts of all states, then the blocks of couplings where `starts` says.
         """
         sizes = self.n_states + 1, self.n_states + 1, self._block_rows
         *buffers, sums = self._buffers
-        table, gradient, fields = (
+        table, slopes, fields = (
             buffer[: group.n_states * size * LANES].reshape(group.n_states, size, LANES)
             for buffer, size in zip(buffers, sizes, strict=True)
         )
         inside, places = self._places(group)
-        start = np.full((group.n_states, LANES), NEVER)
-        start[:, group.sites < 0] = 0
-        start[inside] = intercept[places]
-        slope = np.zeros_like(start)
-        pack(table)
-        gradient.fill(0)
+        intercept = np.full((group.n_states, LANES), NEVER)
+        intercept[:, group.sites < 0] = 0
+        intercept[inside] = theta[places]
+        slope, blocks = np.zeros_like(intercept), (group.sites, self.n_values, starts)
+        pack_table(theta, *blocks, table)
+        slopes.fill(0)
         value = evaluate_group(
-            self.patterns, group.codes, self.weights, start, table, fields, sums,
-            np.empty_like(start), slope, gradient,
+            self.patterns, group.codes, self.weights, intercept, table, fields, sums,
+            np.empty_like(intercept), slope, slopes,
         )  # fmt: skip
-        fold(gradient)
-        return value, places, slope[inside]
+        fold_table(gradient, *blocks, slopes)
+        gradient[places] += slope[inside]
+        return value
 
     @cached_property
     def _buffers(self):

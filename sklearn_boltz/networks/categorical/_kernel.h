@@ -246,11 +246,11 @@ static inline int64_t categorical_place(const categorical_group *group, ptrdiff_
     return group->starts[i * group->n_sites + j];
 }
 
-/* Fill a table with the couplings in theta. */
-void categorical_pack(const categorical_group *group, const double *theta, double *table,
-                      ptrdiff_t n_lines)
+/* Fill a table with the couplings in theta; or, the other way round, add the table to them. */
+void categorical_couplings(const categorical_group *group, double *theta, double *table,
+                           ptrdiff_t n_lines, int fill)
 {
-    for (ptrdiff_t k = 0; k < n_lines * group->n_states * LANES; k++)
+    for (ptrdiff_t k = 0; fill && k < n_lines * group->n_states * LANES; k++)
         table[k] = 0;
     for (ptrdiff_t p = 0; p < categorical_n_panels(group->n_states); p++) {
         ptrdiff_t state, line = 0;
@@ -263,31 +263,15 @@ void categorical_pack(const categorical_group *group, const double *theta, doubl
                     continue;
                 const ptrdiff_t own = group->n_values[group->sites[l]] - state;
                 for (ptrdiff_t a = 0; a < width && a < own; a++)
-                    for (ptrdiff_t b = 0; b < group->n_values[j]; b++)
-                        table[(state * n_lines + (line + b) * width + a) * LANES + l] =
-                            theta[start + (state + a) * row + b * column];
-            }
-    }
-}
-
-/* Add a table to the couplings in theta. */
-void categorical_fold(const categorical_group *group, double *theta, const double *table,
-                      ptrdiff_t n_lines)
-{
-    for (ptrdiff_t p = 0; p < categorical_n_panels(group->n_states); p++) {
-        ptrdiff_t state, line = 0;
-        const ptrdiff_t width = categorical_panel(group->n_states, p, &state);
-        for (ptrdiff_t j = 0; j < group->n_sites; line += group->n_values[j++])
-            for (ptrdiff_t l = 0; l < LANES; l++) {
-                int64_t row, column;
-                const int64_t start = categorical_place(group, l, j, &row, &column);
-                if (start < 0)
-                    continue;
-                const ptrdiff_t own = group->n_values[group->sites[l]] - state;
-                for (ptrdiff_t a = 0; a < width && a < own; a++)
-                    for (ptrdiff_t b = 0; b < group->n_values[j]; b++)
-                        theta[start + (state + a) * row + b * column] +=
-                            table[(state * n_lines + (line + b) * width + a) * LANES + l];
+                    for (ptrdiff_t b = 0; b < group->n_values[j]; b++) {
+                        double *one = theta + start + (state + a) * row + b * column;
+                        double *cell = table
+                                       + (state * n_lines + (line + b) * width + a) * LANES + l;
+                        if (fill)
+                            *cell = *one;
+                        else
+                            *one += *cell;
+                    }
             }
     }
 }

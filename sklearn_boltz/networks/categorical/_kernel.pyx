@@ -32,10 +32,8 @@ cdef extern from "networks/categorical/_kernel.h" nogil:
                              Py_ssize_t, Py_ssize_t) noexcept
     double categorical_softmax(double *, const double *, const int16_t *, const double *,
                                Py_ssize_t, Py_ssize_t, double *, double *) noexcept
-    void categorical_pack(const categorical_group *, const double *, double *,
-                          Py_ssize_t) noexcept
-    void categorical_fold(const categorical_group *, double *, const double *,
-                          Py_ssize_t) noexcept
+    void categorical_couplings(const categorical_group *, double *, double *, Py_ssize_t,
+                               int) noexcept
 
 
 # States of a panel at most.
@@ -71,7 +69,8 @@ def pack_table(const double[::1] theta, const int64_t[::1] sites, const int64_t[
     """
     cdef categorical_group group = _group(sites, n_values, starts, table.shape[0])
     with nogil:
-        categorical_pack(&group, &theta[0], &table[0, 0, 0], table.shape[1])
+        categorical_couplings(
+            &group, <double *>&theta[0], &table[0, 0, 0], table.shape[1], 1)
 
 
 def fold_table(double[::1] theta, const int64_t[::1] sites, const int64_t[::1] n_values,
@@ -79,7 +78,8 @@ def fold_table(double[::1] theta, const int64_t[::1] sites, const int64_t[::1] n
     """Add to ``theta`` what ``table`` has for each coupling; the arguments of `pack_table`."""
     cdef categorical_group group = _group(sites, n_values, starts, table.shape[0])
     with nogil:
-        categorical_fold(&group, &theta[0], &table[0, 0, 0], table.shape[1])
+        categorical_couplings(
+            &group, &theta[0], <double *>&table[0, 0, 0], table.shape[1], 0)
 
 
 def evaluate_group(patterns, const int16_t[:, ::1] codes, const double[::1] weights,

@@ -12,7 +12,7 @@ from scipy.linalg.blas import daxpy
 from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
-from sklearn_boltz.networks.categorical._kernel import center_blocks, fold_table, pack_table
+from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
 from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
@@ -69,7 +69,8 @@ class CategoricalPseudoLikelihood:
         gradient = np.empty(self.n_parameters) if out is None else out
         gradient.fill(0)
         # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
-        total = sum(self._evaluate(group, theta, gradient) for group in self.cells.groups)
+        groups, starts = self.cells.groups, self.starts
+        total = sum(self.cells.evaluate(group, theta, starts, gradient) for group in groups)
         if self._penalty is None:
             total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         else:
@@ -77,18 +78,6 @@ class CategoricalPseudoLikelihood:
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient
-
-    def _evaluate(self, group, theta, gradient):
-        """Add the gradient of a group without penalties; -> its value."""
-        place = group.sites, self.n_values, self.starts
-        value, places, slope = self.cells.evaluate(
-            group,
-            theta[: self.n_states],
-            lambda table: pack_table(theta, *place, table),
-            lambda table: fold_table(gradient, *place, table),
-        )
-        gradient[places] += slope
-        return value
 
     def at(self, theta, out=None):
         """Evaluate the objective; `out` may take the gradient."""
