@@ -14,15 +14,14 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import enumerate_states, random_potts, random_spins
 from scipy.special import comb
 from scipy.stats import chi2
 from sklearn.utils import Bunch
 
-from oracles import states
 from private import NetworkRung as Rung
 from private import (
     Path,
-    PottsModel,
     SpinModel,
     Stream,
     ThermalRecord,
@@ -53,21 +52,14 @@ def lattice(side, beta):
 
 def random_model(n_values, scale, seed):
     """A spin model if all columns are binary, else a Potts model."""
-    rng, n_values = np.random.default_rng(seed), np.array(n_values)
-    binary = (n_values == 2).all()
-    size = len(n_values) if binary else n_values.sum()
-    coupling = scale * rng.normal(size=(size, size))
-    column = np.arange(size) if binary else np.repeat(np.arange(len(n_values)), n_values)
-    coupling[column[:, None] == column] = 0
-    coupling = np.tril(coupling) + np.tril(coupling).T
-    intercept = scale * rng.normal(size=size)
-    return SpinModel(coupling, intercept) if binary else PottsModel(coupling, intercept, n_values)
+    if set(n_values) == {2}:
+        return random_spins(len(n_values), seed, scale)
+    return random_potts(n_values, seed, scale)
 
 
 def enumerated(model):
     """All states, their log-weights, and ln Z."""
-    codes = states(model.n_values)
-    weights = model.log_weight(codes)
+    codes, _, weights = enumerate_states(model)
     return codes, weights, np.logaddexp.reduce(weights)
 
 
