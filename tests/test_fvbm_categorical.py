@@ -386,6 +386,7 @@ def test_chain_of_three_states(shared_data):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The fit ended at max_iter=10")
 def test_dhfr_scores(shared_data):
     """A few iterations; more of them give the same ranks."""
     folder = shared_data / "oracles/potts"

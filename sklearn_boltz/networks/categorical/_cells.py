@@ -73,7 +73,7 @@ class Cells:
             )
         if not len(codes):
             codes, weights = np.full((1, len(self.n_values)), -1), np.zeros(1)
-        self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
+        self.codes, self.weights = codes, np.ascontiguousarray(weights, dtype=np.float64)
         sites = np.argsort(self.n_values, kind="stable")
         self.groups = [self._group(sites[k : k + LANES]) for k in range(0, len(sites), LANES)]
         if len(sites):
