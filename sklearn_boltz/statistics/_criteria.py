@@ -276,7 +276,7 @@ def likelihood_ratio(network, X, other, sample_weight=None):
             "the Wald test of statistics.inference, which takes these, too."
         )
     if not isinstance(other, Network):
-        raise not_nested(network, f"the other is a {type(other).__name__}")
+        raise not_nested(f"the other is a {type(other).__name__}")
     model = network._unpenalised(codes, weights)
     warn_of_other_rows(other, codes, weights)
     other = other._unpenalised(codes, weights)
@@ -291,7 +291,7 @@ def likelihood_ratio(network, X, other, sample_weight=None):
     curvature, _ = find_curvature(model, codes, weights, jackknife=True)
     fixed = dropped[tuple(curvature.columns)]
     if not fixed.any():
-        raise not_nested(network, "none of the couplings that the other lacks is determined")
+        raise not_nested("none of the couplings that the other lacks is determined")
     statistic, df = max(float(statistic), 0.0), int(fixed.sum())
     if curvature.is_separated()[fixed].any():
         return HypothesisTest(statistic, df, np.nan, np.full(df, np.nan))
@@ -315,14 +315,12 @@ def dropped_pairs(network, other):
     if network._input_names() != other._input_names() or not np.array_equal(
         network._coding.n_values, other._coding.n_values
     ):
-        raise not_nested(network, "they have different columns, or columns of different values")
+        raise not_nested("they have different columns, or columns of different values")
     if network._objective != other._objective:
-        raise not_nested(network, "one maximises the likelihood and one the pseudo-likelihood")
+        raise not_nested("one maximises the likelihood and one the pseudo-likelihood")
     if not np.isclose(network._ridge(), other._ridge(), rtol=SAME, atol=0):
-        raise not_nested(
-            network,
-            f"their penalties are different: alpha is {network._ridge():g} and {other._ridge():g}",
-        )
+        alphas = f"{network._ridge():g} and {other._ridge():g}"
+        raise not_nested(f"their penalties are different: alpha is {alphas}")
     everything = ~np.eye(network.n_features_in_, dtype=bool)
     ours, theirs = (
         everything & (True if free is None else free)
@@ -331,13 +329,13 @@ def dropped_pairs(network, other):
     more = np.argwhere(theirs & ~ours)
     if len(more):
         one, two = (network._column(j) for j in more[0])
-        raise not_nested(network, f"the other couples {one} with {two}, and this one does not")
+        raise not_nested(f"the other couples {one} with {two}, and this one does not")
     if (ours == theirs).all():
-        raise not_nested(network, "both have the same couplings")
+        raise not_nested("both have the same couplings")
     return ours & ~theirs
 
 
-def not_nested(network, reason):
+def not_nested(reason):
     """The error of networks of which one is not within the other."""
     return ValueError(
         f"likelihood_ratio: {reason}. Fit both to the same columns, with "

@@ -26,7 +26,7 @@ def holm(p_value):
     return adjusted
 
 
-def adjust_p_values(p_value, method, hypotheses=None):
+def adjust_p_values(p_value, method):
     """Adjust p values for their number.
 
     Parameters

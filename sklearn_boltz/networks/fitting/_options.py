@@ -31,7 +31,6 @@ def sparse_task(estimator, task, rows):
     sparse = SparseTask(
         task,
         penalty=estimator.penalty,
-        alpha=0.0,
         l1_ratio=estimator.l1_ratio,
         edges=checked_edges(estimator),
         nodewise=estimator.nodewise,
@@ -54,17 +53,7 @@ def sparse_task(estimator, task, rows):
 
 def relaxed_task(estimator, task):
     """The task without a penalty, for the pairs that one has selected."""
-    return SparseTask(
-        task,
-        penalty="l2",
-        alpha=0.0,
-        l1_ratio=0.0,
-        edges=None,
-        nodewise=False,
-        standardize=False,
-        tol=estimator.tol,
-        remedy="relax=False",
-    )
+    return SparseTask(task, tol=estimator.tol, remedy="relax=False")
 
 
 def _warn_of_empty(estimator, sparse, rows):

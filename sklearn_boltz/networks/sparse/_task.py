@@ -41,25 +41,29 @@ class SparseTask:
     ----------
     task : Task or CodesTask
         Without a penalty of its own.
-    penalty : {"l2", "l1", "elasticnet", "group"} or object
-        The latter with `value` and `prox`.
-    alpha : float or ndarray of shape (d,)
-        By node, one for each column that varies.
-    l1_ratio : float
-    edges : ndarray of bool of shape (d, d) or None
-        The pairs of all columns that may be connected.
-    nodewise : {False, "and", "or"}
-        Whether each column is fitted by itself, and which pairs are then kept.
-    standardize : bool
     tol : float
     remedy : str
         What makes sure of a maximum where there is no penalty.
+    penalty : {"l2", "l1", "elasticnet", "group"} or object, default="l2"
+        The latter with `value` and `prox`.
+    l1_ratio : float, default=0.0
+    edges : ndarray of bool of shape (d, d), default=None
+        The pairs of all columns that may be connected; None for all.
+    nodewise : {False, "and", "or"}, default=False
+        Whether each column is fitted by itself, and which pairs are then kept.
+    standardize : bool, default=False
+
+    Attributes
+    ----------
+    alpha : float or ndarray of shape (d,)
+        The strength of the penalty, 0 at first; by node, one for each column that varies.
     """
 
     def __init__(
-        self, task, *, penalty, alpha, l1_ratio, edges, nodewise, standardize, tol, remedy
-    ):
-        self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
+        self, task, *, tol, remedy, penalty="l2", l1_ratio=0.0, edges=None, nodewise=False,
+        standardize=False,
+    ):  # fmt: skip
+        self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, 0.0, tol
         is_binary = isinstance(task.problem, PseudoLikelihood)
         self.form = OfUser(penalty, 1.0 if is_binary else 0.5)
         if isinstance(penalty, str):
