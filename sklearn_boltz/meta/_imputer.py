@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import observed_columns
-from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
+from sklearn_boltz.meta._default import (
+    COLUMNS,
+    checked_table,
+    choose_density,
+    declared_kinds,
+    draws_of,
+    tell,
+    timed_fit,
+)
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
@@ -55,6 +63,13 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         with at most 20 different values are levels; other numbers, and dates, are in bins. The
         penalty takes the order of levels and of bins into account: it is weak for trends and
         strong for jumps between neighbours.
+
+    columns : str, list or dict, default="auto"
+        The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
+        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
+        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
+        `columns`.
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
@@ -123,6 +138,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "impute"]), None],
+        "columns": COLUMNS,
         "how": [StrOptions({"mode", "mean", "sample"})],
         "add_indicator": ["boolean"],
         "n_jobs": [Integral, None],
@@ -134,6 +150,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         self,
         estimator=None,
         *,
+        columns="auto",
         how="mode",
         add_indicator=False,
         n_jobs=None,
@@ -141,6 +158,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         verbose=0,
     ):
         self.estimator = estimator
+        self.columns = columns
         self.how = how
         self.add_indicator = add_indicator
         self.n_jobs = n_jobs
@@ -176,7 +194,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
-        missing = missing_cells(X)
+        kinds, missing = declared_kinds(self) or [Kind()] * X.shape[1], missing_cells(X)
         with named(self):
             self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
@@ -185,7 +203,8 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
             self._table = None
             if self.estimator is None:
                 weights = checked_weights(sample_weight, X)
-                table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
+                kinds = _closed([kinds[j] for j in self._kept], X)
+                table = Table.learn(X, None, Need(bins=True), kinds, weights)
                 self._table = table.with_bins(X, _left(table, X), weights)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
@@ -326,14 +345,16 @@ def _cell_probabilities(network, codes, seed):
     return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
 
 
-def _kinds(X):
-    """As of `Table.learn`: which columns of numbers are certainly no real ones.
+def _closed(kinds, X):
+    """Kinds of columns where those are said that are certainly no numbers but levels.
 
     A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
     there is a warning; or a level.
     """
-    kinds = []
-    for title, cells in columns_of(X):
+    kinds = list(kinds)
+    for j, (title, cells) in enumerate(columns_of(X)):
+        if not kinds[j].is_open:
+            continue
         values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
         values = set(np.unique(values).tolist())
         code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
@@ -345,5 +366,6 @@ def _kinds(X):
                 stacklevel=find_stack_level(),
             )
         is_constant = len(values) == 1 and not values <= {0, 1}
-        kinds.append(Kind("nominal" if is_coded or is_constant else "auto"))
+        if is_coded or is_constant:
+            kinds[j] = Kind("ordinal")
     return kinds

@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
+from sklearn_boltz.meta._default import (
+    COLUMNS,
+    checked_table,
+    choose_density,
+    declared_kinds,
+    draws_of,
+    tell,
+    timed_fit,
+)
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._cells import missing_cells
@@ -53,6 +61,13 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         that. By default, words are modelled as they are, and so are columns of numbers with at
         most 8 different values. Other columns of numbers, and dates, are put into 8 bins between
         quantiles, with a histogram inside of each and heavy tails.
+
+    columns : str, list or dict, default="auto"
+        The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
+        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
+        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
+        `columns`.
 
     contamination : "auto" or float, default="auto"
         It determines `offset_`, from held-out scores: the rows of `fit` are in several parts, and
@@ -140,6 +155,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             HasMethods(["fit", "free_energy"]),
             None,
         ],
+        "columns": COLUMNS,
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -147,9 +163,17 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
     }
 
     def __init__(
-        self, estimator=None, *, contamination="auto", n_jobs=None, random_state=None, verbose=0
+        self,
+        estimator=None,
+        *,
+        columns="auto",
+        contamination="auto",
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
     ):
         self.estimator = estimator
+        self.columns = columns
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -353,13 +377,13 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
 
     def _unfitted(self, X, weights):
         """-> a density model, and the rows for it."""
-        self._coding = None
+        self._coding, kinds = None, declared_kinds(self)
         if self.estimator is not None:
             with named(self):
                 self._table = Table.learn(X)
             return clone(self.estimator), X
         with named(self):
-            self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector")
+            self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector", kinds)
         self._table, rows = coding.table, coding.encode(X)
         options = draws_of(rows)
         return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows

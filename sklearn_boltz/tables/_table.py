@@ -188,15 +188,20 @@ class Table:
 
     @property
     def is_ordered(self):
-        """Which columns hold numbers, or categories of a type that declares their order."""
-        return (
-            self.holds_numbers if self.header is None else self.holds_numbers | self.header.ordered
-        )
+        """Which columns are ordinal as declared, hold numbers, or have a type with an order."""
+        found = self.holds_numbers | (False if self.header is None else self.header.ordered)
+        declared = np.array([column.kind.name for column in self.columns])
+        return found & ~np.isin(declared, ("binary", "nominal")) | self.is_ordinal
 
     @property
     def is_ordinal(self):
         """Which columns the user declares as ordinal; an array of bool."""
         return np.array([column.kind.name == "ordinal" for column in self.columns], dtype=bool)
+
+    @property
+    def is_open(self):
+        """Of which columns the user says nothing; an array of bool."""
+        return np.array([column.kind.is_open for column in self.columns], dtype=bool)
 
     @property
     def is_listed(self):
