@@ -31,6 +31,7 @@ from sklearn_boltz.tables._column import (
 from sklearn_boltz.tables._frames import (
     Header,
     are_numbers,
+    declare_values,
     declared_order,
     frame_like,
     is_frame,
@@ -207,6 +208,13 @@ class Table:
     def is_listed(self):
         """Of which columns the user lists the values, so that there are no others."""
         return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
+
+    def has_means(self, X):
+        """Which columns of X hold numbers that are no declared levels; an array of bool."""
+        declared = np.isin([column.kind.name for column in self.columns], OF_LEVELS)
+        if is_frame(X):
+            declared |= declare_values(X)
+        return self.holds_numbers & ~declared
 
     def without_values(self, empty):
         """The table where some columns have no category: no cell that counts has a value."""
