@@ -21,6 +21,7 @@ from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     declared_kinds,
+    quick_fit_of,
     tell,
     why_not_joint,
     with_values,
@@ -420,7 +421,8 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            density = choose_density(n_values, ordered, len(X), alpha)
+            options = quick_fit_of(self._coding.encode(X))
+            density = choose_density(n_values, ordered, len(X), alpha, **options)
         else:
             with named(self):
                 density, self._coding = with_values(self.estimator, X, n_classes)

@@ -81,6 +81,15 @@ class Coding:
         """
         return self.table.log_density(some_columns(X, self.kept), codes)
 
+    def expected_log_density(self, X, codes, shares):
+        """The same, of missing cells whose codes have shares, each (n_samples, n_values)."""
+        total = self.log_density(X, codes)
+        for column, own, of_codes in zip(self.table.columns, shares, codes.T, strict=True):
+            if column.bins is not None:
+                means = column.bins.mean_log_density
+                total += np.where(np.isnan(of_codes), own[:, : len(means)] @ means, 0)
+        return total
+
     def log_unseen(self, X, codes):
         """What values that `learn` did not see add to ln p of each row; see `log_unseen`."""
         return log_unseen(self.table, some_columns(X, self.kept), codes, self.n_rows)
