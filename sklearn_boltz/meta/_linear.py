@@ -14,6 +14,8 @@ MOST_WORK, LEAST_ROWS = 5e8, 5
 # Cells of a prior with the variance of the column, which make all covariances positive definite.
 # One cell would hide relations that are nearly exact, as of a weight, a later one and the gain.
 STRENGTH = 0.1
+# What is added to sums that may be 0, as of weights.
+TINY = 1e-300
 # Rows whose means are computed together.
 BLOCK_ROWS = 500
 
@@ -42,19 +44,17 @@ class LinearMeans:
         if not 0 < LEAST_ROWS * n_numbers <= n_rows:
             return None
         numbers = self._numbers(X)
-        w = np.where(np.isnan(numbers), 0.0, weights[:, None])
+        self._ends = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
+        w = np.where(np.isnan(numbers), 0.0, weights[:, None]) + TINY
         numbers = np.nan_to_num(numbers)
         self._center = np.average(numbers, axis=0, weights=w)
         variance = np.average((numbers - self._center) ** 2, axis=0, weights=w)
-        self._scale = np.sqrt(np.maximum(variance, 1e-300))
-        self._ends = (
-            np.where(w > 0, numbers, np.inf).min(0),
-            np.where(w > 0, numbers, -np.inf).max(0),
-        )
+        self._scale = np.sqrt(np.maximum(variance, TINY))
         # A missing category counts as the mean. The probabilities of a network that has learned
         # these rows know the numbers, and are no better here.
         shares = [
-            np.bincount(own[known].astype(np.intp), weights[known], n) / weights[known].sum()
+            np.bincount(own[known].astype(np.intp), weights[known], n)
+            / (weights[known].sum() + TINY)
             for own, known, n in zip(codes.T, ~np.isnan(codes.T), self._n_values, strict=True)
         ]
         some = np.linspace(0, len(X) - 1, n_rows).astype(np.intp)

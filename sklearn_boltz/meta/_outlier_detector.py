@@ -17,6 +17,7 @@ from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     declared_kinds,
+    draws_of,
     quick_fit_of,
     tell,
     timed_fit,
@@ -391,7 +392,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         with named(self):
             self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector", kinds)
         self._table, rows = coding.table, coding.encode(X)
-        options = quick_fit_of(rows)
+        options = draws_of(rows) | quick_fit_of(rows)
         return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows
 
     def _log_weights(self, density, X, rows):
