@@ -28,7 +28,6 @@ from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.tables._cells import (
-    N_NAMES,
     also,
     as_array,
     as_numbers,
@@ -46,7 +45,15 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind, Need, grouped, kind_of, per_column
+from sklearn_boltz.tables._kinds import (
+    OF_LEVELS,
+    Kind,
+    Need,
+    grouped,
+    kind_of,
+    number_of_column,
+    per_column,
+)
 from sklearn_boltz.tables._table import Table, check_form, opened, without_column
 
 VERSION = version("sklearn_boltz")
@@ -406,21 +413,7 @@ class BaseBoltzmann(
 
     def _variable(self, feature):
         """Number of a column given by its number or its name."""
-        if not isinstance(feature, (str, Integral)):
-            raise ValueError(f"There is no variable {feature!r}: give its name or its number.")
-        if isinstance(feature, str):
-            names = self._input_names()
-            if feature not in names:
-                some = ", ".join(map(repr, get_close_matches(feature, names) or names[:N_NAMES]))
-                more = f", ... ({len(names)} in all)" if len(names) > N_NAMES else ""
-                raise ValueError(f"There is no variable {feature!r}; there are {some}{more}.")
-            return names.index(feature)
-        if not -self.n_features_in_ <= feature < self.n_features_in_:
-            raise ValueError(
-                f"There is no variable {feature} among {self.n_features_in_}, which are numbered "
-                "from 0."
-            )
-        return int(feature) % self.n_features_in_
+        return number_of_column(feature, self.n_features_in_, self._input_names)
 
     def _ignoring(self, X, j):
         """A table in which the cells of column j are missing, so that its unseen words do no harm.

@@ -43,6 +43,7 @@ from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transfor
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._coding import MAX_BINS, Coding
 from sklearn_boltz.meta._completed import left_out, quantile
+from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
 from sklearn_boltz.missing._completion import (
@@ -300,6 +301,7 @@ from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._counts import ColumnCounts, Counts
 from sklearn_boltz.tables._frames import Header
+from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays

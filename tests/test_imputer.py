@@ -5,14 +5,15 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from private import LinearMeans, Need, Table
 from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -180,3 +181,81 @@ def test_what_the_imputer_chose_can_be_cloned(survey):
     assert_array_equal(copy.coupling_, imputer.estimator_.coupling_)
     many = pd.concat([gaps] * 20)  # 18,000 cells
     assert clone(BoltzmannImputer().fit(many).estimator_).n_draws == 1
+
+
+def linear_table(n=2000, seed=0):
+    """A word, levels and two numbers, each of which follows from the others and noise."""
+    rng = np.random.default_rng(seed)
+    word, level = rng.integers(3, size=n), rng.integers(1, 9, size=n)
+    first = np.array([0.0, 3.0, -2.0])[word] + 0.5 * level + rng.normal(size=n)
+    return pd.DataFrame({
+        "word": np.array(list("abc"))[word], "level": level, "first": first,
+        "second": 100 + 10 * first + 5 * level + rng.normal(size=n),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("observed", ["first", "second"])
+def test_linear_means_are_those_of_regressions(observed):
+    """With 2,000 rows, its weak priors move means by less than a tenth of their errors."""
+    X = linear_table()
+    table = Table.learn(X, None, Need(bins=True))
+    codes, n_values = table.encode(X).astype(float), table.n_categories
+    linear = LinearMeans(table, table.has_means(X), n_values).fit(X, codes, np.ones(len(X)))
+    hidden = {"first": "second", "second": "first"}[observed]
+    known = pd.get_dummies(X[["word", "level", observed]], columns=["word"], dtype=float)
+    expected = LinearRegression().fit(known, X[hidden]).predict(known)
+    expected = np.clip(expected, X[hidden].min(), X[hidden].max())
+    gaps = X.assign(**{hidden: np.nan})
+    found = linear.means(gaps, table.encode(gaps), [np.ones((len(X), n)) / n for n in n_values])
+    error = (X[hidden] - expected).std()
+    assert np.abs(found[X.columns.get_loc(hidden)] - expected).max() < error / 10
+
+
+def test_a_missing_category_counts_by_its_probabilities():
+    X = linear_table()[["word", "first"]]
+    table = Table.learn(X, None, Need(bins=True))
+    linear = LinearMeans(table, np.array([False, True]), table.n_categories)
+    linear.fit(X, table.encode(X).astype(float), np.ones(len(X)))
+    of_words = X.groupby("word")["first"].mean().to_numpy()
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=5)
+    gaps = pd.DataFrame({"word": [None] * 5, "first": np.nan})
+    found = linear.means(gaps, np.full((5, 2), np.nan), [p, None])[1]
+    assert_allclose(found, p @ of_words, atol=0.01)
+
+
+def test_too_few_rows_for_linear_means():
+    X = linear_table(14)
+    table = Table.learn(X, None, Need(bins=True))
+    linear = LinearMeans(table, table.has_means(X), table.n_categories)
+    assert linear.fit(X, table.encode(X).astype(float), np.ones(14)) is None
+    X.loc[3, "second"] = np.nan
+    assert BoltzmannImputer(how="mean").fit_transform(X).notna().all(axis=None)
+
+
+def test_numbers_that_are_linear_in_others_are_near():
+    X = linear_table()
+    hidden = np.random.default_rng(1).random(X.shape) < 0.1
+    hidden[:, [0, 1]] = False
+    hidden[:, 2] &= ~hidden[:, 3]
+    filled = BoltzmannImputer(how="mean").fit_transform(X.mask(hidden))
+    error = np.sqrt(((filled["second"] - X["second"])[hidden[:, 3]] ** 2).mean())
+    assert error < 0.15 * X["second"].std()  # by bins alone, .23 to .25
+
+
+def test_means_of_levels_are_filled_where_they_are_numbers():
+    rng = np.random.default_rng(0)
+    level = rng.integers(1, 9, size=400)
+    X = pd.DataFrame({
+        "level": level, "kind": pd.Categorical(level), "stars": level,
+        "near": level + rng.normal(scale=2, size=400),
+    })  # fmt: skip
+    for name, rows in (("level", range(50)), ("kind", range(50, 100)), ("stars", range(100, 150))):
+        X[name] = X[name].astype(X[name].dtype if name == "kind" else float)
+        X.loc[rows, ["level", "kind", "stars"]] = None
+    imputer = BoltzmannImputer(how="mean", columns={"stars": "nominal"}).fit(X)
+    filled = imputer.transform(X)[:150]
+    assert set(filled["kind"]) | set(filled["stars"]) <= set(range(1, 9))
+    assert (filled["level"] % 1 != 0).mean() > 0.9
+    modes = imputer.set_params(how="mode").transform(X)[:150]
+    errors = [((rows["level"] - level[:150]) ** 2).mean() for rows in (filled, modes)]
+    assert errors[0] < errors[1] - 0.3

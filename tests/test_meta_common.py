@@ -248,6 +248,35 @@ def test_columns_without_a_value_are_left_out(estimator, animals):
         assert_allclose(model.predict_proba(empty), other.predict_proba(table))
 
 
+@pytest.mark.parametrize(
+    "estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector(), BoltzmannImputer()]
+)
+def test_kinds_of_columns_of_the_default_model(estimator):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({
+        "empty": np.nan,
+        "zone": rng.choice([10, 20, 30], 90),
+        "plan": rng.choice([1, 2, 3], 90),
+        "size": rng.choice(["low", "high"], 90),
+        "pay": rng.lognormal(size=90),
+        "stars": rng.integers(1, 6, 90),
+    })  # fmt: skip
+    columns = {
+        "zone": "nominal", -3: ("ordinal", ["low", "mid", "high"]), "pay": "number",
+        "stars": [5, 4, 3, 2, 1, 0],
+    }  # fmt: skip
+    fits = []
+    for kinds in (columns, "auto"):
+        with pytest.warns(UserWarning, match="'empty' without an observed value"):
+            fits.append(clone(estimator).set_params(columns=kinds).fit(X, rng.integers(2, size=90)))
+    said, seen = (vars(fit).get("estimators_", [vars(fit).get("estimator_")])[0] for fit in fits)
+    assert seen.ordered_[:5].tolist() == [True, True, False, True, True]
+    assert said.ordered_[:5].tolist() == [False, True, True, True, False]
+    assert seen.n_values_[[0, 1, 2, 4]].tolist() == [3, 3, 2, 5]
+    assert said.n_values_[[0, 1, 2, 4]].tolist() == [3, 3, 3, 6]
+    assert said.n_values_[3] == seen.n_values_[3] >= 8
+
+
 @pytest.mark.parametrize("estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector()])
 def test_large_weights_and_float32(estimator):
     rng = np.random.default_rng(0)

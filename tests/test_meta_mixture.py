@@ -195,7 +195,7 @@ def test_a_useless_part_gets_no_weight():
     x = rng.integers(2, size=(1000, 1))
     X = np.hstack([x, np.where(rng.random((1000, 4)) < 0.05, 1 - x, x)])
     strong = FVBMPseudoLikelihood(alpha=100.0)  # independent columns
-    mixture = BoltzmannMixture([("pairs", PAIRS), ("columns", strong)], random_state=0).fit(X)
+    mixture = BoltzmannMixture([("pairs", PAIRS), ("independent", strong)], random_state=0).fit(X)
     assert mixture.weights_[0] > 0.95
 
 
@@ -300,6 +300,28 @@ def test_imputation_of_words():
 
 
 # As a density of the other estimators over densities.
+
+
+@pytest.mark.parametrize("how", ["mean", "mode", "sample"])
+def test_filled_rows_keep_their_index(how):
+    X = words(n=40).set_axis(np.arange(40)[::-1] + 7)
+    X.iloc[::3, 0] = None
+    parts = [("pairs", FVBMPseudoLikelihood(alpha=0.1)), ("weak", FVBMPseudoLikelihood(alpha=1.0))]
+    filled = BoltzmannMixture(parts, random_state=0).fit(X).impute(X, how=how, random_state=0)
+    assert_array_equal(filled.index, X.index)
+    known = X.notna()
+    assert filled.where(known).equals(X.where(known)) and filled.notna().all(axis=None)
+
+
+def test_kinds_of_columns_of_all_parts():
+    X = np.random.default_rng(0).integers(3, size=(60, 3))
+    parts = [("pairs", FVBMPseudoLikelihood(alpha=0.1)), ("terms", FSLLDensity())]
+    mixture = BoltzmannMixture(parts, columns={1: range(5)}, random_state=0).fit(X)
+    assert [part.n_values_.tolist() for part in mixture.estimators_] == [[3, 5, 3]] * 2
+    assert clone(mixture).estimators[0][1].columns == "auto"
+    classifier = BoltzmannClassifier(mixture, joint=True)
+    with pytest.raises(ValueError, match="Leave `columns` at 'auto'"):
+        classifier.fit(X, np.arange(60) % 2)
 
 
 def test_as_a_density_of_classes():

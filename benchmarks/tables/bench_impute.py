@@ -7,9 +7,12 @@ mode of the 10 nearest rows that have the cell, by the share of differing cells 
 both have; scikit-learn's `IterativeImputer` on the codes of the values in their order, rounded;
 random forests in three rounds over the columns, 100 trees each, as in missForest.
 
-Numbers: the root of the mean squared error, in standard deviations of the column. The mean of each
-column; the mean of the 10 nearest rows; `IterativeImputer`, whose regressions are linear; the same
-with forests of 50 extremely randomised trees in four rounds; `BoltzmannImputer(how="mean")`.
+Words and numbers: columns of at most 12 different values count as categories. The share of their
+hidden cells that is found, and the mean of -ln p of the right category, with p mixed with 1/1000 of
+equal ones; of numbers the root of the mean squared error, in standard deviations of the column.
+Neighbours and `IterativeImputer` have one-hot columns of words and standardised numbers; forests
+have 60 trees, and p is their votes. The seconds of `BoltzmannImputer` include those of p,
+which is computed column by column and not needed to fill cells: on nhefs, most of them.
 """
 
 import warnings
@@ -18,9 +21,8 @@ import _path  # noqa: F401
 import numpy as np
 import pandas as pd
 from _common import make_parser, print_check, print_table, processor_timed, report, run_script
-from _data import load_table
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from _data import load_mixed, load_numbers, load_table
+from sklearn import ensemble as trees
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
@@ -28,13 +30,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn_boltz import BoltzmannImputer
 
 WORDS = ["vote", "primary_tumor", "soybean", "bfi"]
-NUMBERS = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "diabetes": load_diabetes,
-    "breast_cancer": load_breast_cancer,
-}
+NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
+MIXED = ["wage", "yrbss", "chile", "attrition", "happiness", "nhefs"]
 SHARE, N_NEIGHBORS, N_TREES, N_ROUNDS = 0.2, 10, 100, 3
+MOST_LEVELS, N_FEW_TREES, LEAST = 12, 60, 1e-3
 
 
 # Words and levels.
@@ -98,7 +97,7 @@ def forests(gaps, seed):
             if not rows.any() or len(set(gaps[~rows, j])) < 2:
                 continue
             X = OneHotEncoder(sparse_output=False).fit_transform(np.delete(filled, j, axis=1))
-            forest = RandomForestClassifier(N_TREES, random_state=seed, n_jobs=1)
+            forest = trees.RandomForestClassifier(N_TREES, random_state=seed, n_jobs=1)
             filled[rows, j] = forest.fit(X[~rows], gaps[~rows, j]).predict(X[rows])
     return filled
 
@@ -147,54 +146,131 @@ def compare_words(sets, n_seeds, folder):
     print_table(["table", "method", "accuracy", "seconds", "seeds"], lines)
 
 
-# Numbers.
+# Words and numbers: of each column either numbers, or shares of its values in order.
 
 
-def number_imputers(seed):
-    trees = ExtraTreesRegressor(50, min_samples_leaf=3, random_state=seed)
-    return {
-        "mean": SimpleImputer(),
-        "10 nearest": KNNImputer(n_neighbors=10),
-        "IterativeImputer": IterativeImputer(max_iter=20, random_state=seed),
-        "forests": IterativeImputer(trees, max_iter=4, random_state=seed),
-        "BoltzmannImputer": BoltzmannImputer(how="mean", random_state=seed),
-    }
+def blocks_of(gaps, levels):
+    """Standardised numbers, or one-hot values; NaN where a cell is missing."""
+    blocks = []
+    for name, values in zip(gaps, levels, strict=True):
+        if values is None:
+            numbers = gaps[name].to_numpy(float)[:, None]
+            blocks.append((numbers - np.nanmean(numbers)) / np.nanstd(numbers))
+        else:
+            codes = pd.Categorical(gaps[name], values).codes
+            blocks.append(np.where(codes[:, None] < 0, np.nan, np.eye(len(values))[codes]))
+    return blocks
 
 
-def error_of_numbers(X, method, seed):
-    """The error in standard deviations, and the seconds."""
-    hidden = np.random.default_rng(seed).random(X.shape) < SHARE
-    imputer = number_imputers(seed)[method]
-    filled, seconds = processor_timed(imputer.fit_transform, np.where(hidden, np.nan, X))
-    errors = ((filled - X) / X.std(axis=0))[hidden]
-    return np.sqrt(np.mean(errors**2)), seconds
+def with_imputer(make):
+    def fill(gaps, levels, seed):
+        # The share of the last value follows from the others.
+        blocks = [block[:, : max(block.shape[1] - 1, 1)] for block in blocks_of(gaps, levels)]
+        filled = make(seed).fit_transform(np.hstack(blocks))
+        parts = np.split(filled, np.cumsum([block.shape[1] for block in blocks])[:-1], axis=1)
+        many = [values is not None and len(values) > 1 for values in levels]
+        return [np.column_stack([part, 1 - part.sum(axis=1)]) if is_one else part
+                for part, is_one in zip(parts, many, strict=True)]  # fmt: skip
+
+    return fill
 
 
-def compare_numbers(n_seeds):
+def mixed_forests(gaps, levels, seed):
+    blocks, missing = blocks_of(gaps, levels), gaps.isna().to_numpy()
+    filled = [np.where(np.isnan(block), np.nanmean(block, axis=0), block) for block in blocks]
+    shares = [block.copy() for block in filled]
+    for _ in range(N_ROUNDS):
+        for j in np.argsort(missing.sum(axis=0), kind="stable"):
+            rows, values = missing[:, j], levels[j]
+            X, y = np.hstack(filled[:j] + filled[j + 1 :]), filled[j][:, 0]
+            kind = trees.RandomForestRegressor if values is None else trees.RandomForestClassifier
+            y = y if values is None else filled[j].argmax(axis=1)
+            if not rows.any():
+                continue
+            forest = kind(N_FEW_TREES, random_state=seed).fit(X[~rows], y[~rows])
+            if values is None:
+                shares[j][rows, 0] = filled[j][rows, 0] = forest.predict(X[rows])
+            else:
+                shares[j][np.ix_(rows, forest.classes_)] = forest.predict_proba(X[rows])
+                filled[j][rows] = np.eye(len(values))[shares[j][rows].argmax(axis=1)]
+    return shares
+
+
+def mixed_boltzmann(gaps, levels, seed):
+    imputer = BoltzmannImputer(how="mean", random_state=seed).fit(gaps)
+    filled, shares = imputer.transform(gaps), []
+    codes = imputer._table.encode(gaps, "missing")
+    for j, (name, values) in enumerate(zip(gaps, levels, strict=True)):
+        if values is None:
+            numbers = filled[[name]].to_numpy(float)
+            shares.append((numbers - gaps[name].mean()) / gaps[name].std(ddof=0))
+        else:
+            shares.append(imputer.estimator_.predict_column_proba(codes, j)[:, : len(values)])
+    return shares
+
+
+MIXED_METHODS = {
+    "mode, mean": with_imputer(lambda seed: SimpleImputer()),
+    "10 nearest": with_imputer(lambda seed: KNNImputer(n_neighbors=N_NEIGHBORS)),
+    "IterativeImputer": with_imputer(lambda seed: IterativeImputer(random_state=seed)),
+    "forests": mixed_forests,
+    "BoltzmannImputer": mixed_boltzmann,
+}
+
+
+def mixed_figures(table, method, seed):
+    """Share of categories found, their -ln p, the error of numbers, seconds."""
+    observed = np.argwhere(table.notna().to_numpy())
+    order = np.random.default_rng(seed).permutation(len(observed))
+    hidden = np.zeros(table.shape, dtype=bool)
+    hidden[tuple(observed[order[: int(SHARE * len(observed))]].T)] = True
+    numbers = {name: float for name in table.select_dtypes("number")}
+    gaps = table.astype(numbers).mask(hidden)
+    few = [name not in numbers or table[name].nunique() <= MOST_LEVELS for name in table]
+    levels = [np.unique(gaps[name].dropna()) if is_few else None
+              for name, is_few in zip(table, few, strict=True)]  # fmt: skip
+    filled, seconds = processor_timed(MIXED_METHODS[method], gaps, levels, seed)
+    right, losses, errors = [], [], []
+    for j, name in enumerate(table):
+        rows, block = hidden[:, j], filled[j][hidden[:, j]]
+        if levels[j] is None:
+            true = (table[name] - gaps[name].mean())[rows] / gaps[name].std(ddof=0)
+            errors.extend(block[:, 0] - true)
+            continue
+        codes = pd.Categorical(table[name], levels[j]).codes[rows]
+        p = np.maximum(block, 0) / np.maximum(np.maximum(block, 0).sum(axis=1), 1e-9)[:, None]
+        p = np.where(codes < 0, 0, p[np.arange(len(p)), codes])
+        right.extend(block.argmax(axis=1) == codes)
+        losses.extend(-np.log((1 - LEAST) * p + LEAST / len(levels[j])))
+    return np.mean(right), np.mean(losses), np.sqrt(np.mean(np.square(errors))), seconds
+
+
+def compare_mixed(sets, n_seeds, folder):
     lines = []
-    for name, load in NUMBERS.items():
-        X = load().data
-        for method in number_imputers(0):
-            found = [error_of_numbers(X, method, seed) for seed in range(n_seeds)]
-            error, seconds = np.mean(found, axis=0)
-            lines.append(
-                [f"{name}, {len(X)} × {X.shape[1]}", method, f"{error:.3f}", f"{seconds:.2f}"]
-            )
-    print_table(["table", "method", "error", "seconds"], lines)
+    for name in sets:
+        table = load_numbers(name) if name in NUMBERS else load_mixed(name, folder)
+        for method in MIXED_METHODS:
+            found = [mixed_figures(table, method, seed) for seed in range(n_seeds)]
+            right, loss, error, seconds = np.mean(found, axis=0)
+            figures = f"{right:.4f}", f"{loss:.3f}", f"{error:.3f}", f"{seconds:.1f}"
+            lines.append([f"{name}, {len(table)} × {table.shape[1]}", method, *figures])
+    print_table(["table", "method", "categories", "-ln p", "numbers", "seconds"], lines)
 
 
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="3 at most for numbers")
-    parser.add_argument("--sets", nargs="+", choices=WORDS, default=WORDS)
+    parser.add_argument("--seeds", type=int, default=5, help="2 at most for words and numbers")
+    parser.add_argument("--sets", nargs="*", choices=WORDS, default=WORDS)
+    parser.add_argument("--mixed", nargs="*", choices=MIXED + NUMBERS, default=MIXED + NUMBERS)
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of convergence
     title = f"{SHARE:.0%} of the observed cells hidden, seconds of one core"
-    with report(args.output / "tables_impute.txt", title):
-        compare_words(args.sets, args.seeds, args.data)
-    title = f"{SHARE:.0%} of the cells hidden, errors in standard deviations, seconds of one core"
-    with report(args.output / "tables_impute_numbers.txt", title):
-        compare_numbers(min(args.seeds, 3))
+    if args.sets:
+        with report(args.output / "tables_impute.txt", title):
+            compare_words(args.sets, args.seeds, args.data)
+    if args.mixed:
+        with report(args.output / "tables_impute_mixed.txt", title):
+            compare_mixed(args.mixed, min(args.seeds, 2), args.data)
 
 
 if __name__ == "__main__":

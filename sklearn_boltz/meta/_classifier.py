@@ -17,8 +17,11 @@ from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
 from sklearn_boltz.meta._coding import Coding, log_unseen
 from sklearn_boltz.meta._default import (
+    COLUMNS,
     checked_table,
     choose_density,
+    declared_kinds,
+    quick_fit_of,
     tell,
     why_not_joint,
     with_values,
@@ -52,6 +55,13 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         that. By default, words are modelled as they are, and so are columns of numbers with at most
         8 different values. Other columns of numbers are put into 8 bins between quantiles; the
         density is a histogram within a bin, with heavy tails.
+
+    columns : str, list or dict, default="auto"
+        The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
+        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
+        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
+        `columns`.
 
     joint : "auto" or bool, default="auto"
         If True, a single density p(x, y) of the columns and the class is fitted. In a network of
@@ -164,6 +174,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "score_samples"]), None],
+        "columns": COLUMNS,
         "joint": ["boolean", StrOptions({"auto"})],
         "priors": ["array-like", dict, None],
         "calibration": ["boolean", StrOptions({"auto"})],
@@ -177,6 +188,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         self,
         estimator=None,
         *,
+        columns="auto",
         joint="auto",
         priors=None,
         calibration="auto",
@@ -186,6 +198,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         verbose=0,
     ):
         self.estimator = estimator
+        self.columns = columns
         self.joint = joint
         self.priors = priors
         self.calibration = calibration
@@ -400,15 +413,16 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
     def _unfitted(self, X, y, weights, generator):
         """-> densities that know the values of all columns, and their rows."""
         is_joint = self.estimator is None if self.joint == "auto" else self.joint
-        n_classes = len(self.classes_) if is_joint else 0
+        n_classes, kinds = len(self.classes_) if is_joint else 0, declared_kinds(self)
         if self.estimator is None:
             with named(self):
-                self._coding = Coding.learn(X, weights, "BoltzmannClassifier")
+                self._coding = Coding.learn(X, weights, "BoltzmannClassifier", kinds)
             n_values, ordered = self._coding.n_values, self._coding.ordered
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            density = choose_density(n_values, ordered, len(X), alpha)
+            options = quick_fit_of(self._coding.encode(X))
+            density = choose_density(n_values, ordered, len(X), alpha, **options)
         else:
             with named(self):
                 density, self._coding = with_values(self.estimator, X, n_classes)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
 from sklearn_boltz.tables._frames import some_columns
+from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
@@ -31,7 +32,7 @@ class Coding:
         self.table, self.kept, self.n_rows = table, kept, n_rows
 
     @classmethod
-    def learn(cls, X, weights, name):
+    def learn(cls, X, weights, name, kinds=None):
         """Learn the columns of a table.
 
         Parameters
@@ -40,11 +41,14 @@ class Coding:
         weights : ndarray of float64 of shape (n_samples,)
         name : str
             What messages call the estimator.
+        kinds : list of Kind, default=None
+            What the user says of each column.
         """
         kept = observed_columns(X, missing_cells(X), name)
         X = some_columns(X, kept)
-        table = Table.learn(X)
-        table = table.with_bins(X, table.holds_numbers, weights, MAX_BINS)
+        kinds = None if kinds is None else [kinds[j] for j in kept]
+        table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
+        table = table.with_bins(X, table.holds_numbers & table.is_open, weights, MAX_BINS)
         return cls(table, kept, float(weights.sum()))
 
     @property
@@ -76,6 +80,15 @@ class Coding:
         log_density : ndarray of float64 of shape (n_samples,)
         """
         return self.table.log_density(some_columns(X, self.kept), codes)
+
+    def expected_log_density(self, X, codes, shares):
+        """The same, of missing cells whose codes have shares, each (n_samples, n_values)."""
+        total = self.log_density(X, codes)
+        for column, own, of_codes in zip(self.table.columns, shares, codes.T, strict=True):
+            if column.bins is not None:
+                means = column.bins.mean_log_density
+                total += np.where(np.isnan(of_codes), own[:, : len(means)] @ means, 0)
+        return total
 
     def log_unseen(self, X, codes):
         """What values that `learn` did not see add to ln p of each row; see `log_unseen`."""

@@ -1,10 +1,12 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._estimator import named
@@ -13,14 +15,21 @@ from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, unmasked, unusable_cell
 from sklearn_boltz.tables._frames import is_frame
+from sklearn_boltz.tables._kinds import NAMES, kind_of, number_of_column, per_column
 from sklearn_boltz.tables._table import Table, check_form
 
+# Constraints of the parameter `columns`.
+COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
 # Largest number of rows times pairs of columns: up to this, the network takes about a minute.
 MOST_WORK = 1e8
 # Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
 MANY_CELLS = 2**14
+# And above which the classifier and the detector do without EM. On 4,062 rows of 21 words with 30 %
+# missing, this takes .15 s instead of 29, and the log-loss of classes is the same. On soybean, with
+# 25,000 cells, it would be .29 instead of .21.
+MOST_COMPLETED = 2**16
 # Number of hidden units of the RBM.
 N_HIDDEN = 64
 # Its mini-batches: their number, and their rows. On four tables of 150 to 569 rows of real numbers,
@@ -66,6 +75,33 @@ def checked_table(estimator, X, reset):
     if description is not None:
         raise ValueError(f"{type(estimator).__name__}: {description}")
     return X
+
+
+def declared_kinds(estimator):
+    """What the parameter `columns` of an estimator says of each column of its table.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `columns` and `estimator`, and `n_features_in_` set.
+
+    Returns
+    -------
+    kinds : list of Kind or None
+        None if nothing is said.
+    """
+    if is_auto(estimator.columns):
+        return None
+    name, n_columns = type(estimator).__name__, estimator.n_features_in_
+    if estimator.estimator is not None:
+        raise ValueError(
+            f"{name}: `columns` is for the default model, and `estimator` is given. Set `columns` "
+            f"of that instead: {type(estimator.estimator).__name__}(columns=...)."
+        )
+    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
+    place = partial(number_of_column, n_columns=n_columns, names=partial(list, names))
+    with named(estimator):
+        return list(map(kind_of, per_column(estimator.columns, place, n_columns)))
 
 
 def timed_fit(estimator, rows, weights):
@@ -122,6 +158,11 @@ def draws_of(codes):
     return {"n_draws": 1} if codes.size > MANY_CELLS else {}
 
 
+def quick_fit_of(codes):
+    """The same, where completions of large tables would take too long: only what is observed."""
+    return {"missing": "observed"} if codes.size > MOST_COMPLETED else {}
+
+
 def with_values(estimator, X, n_classes=0):
     """A clone of a density model that knows the values of all columns of a table.
 
@@ -142,14 +183,14 @@ def with_values(estimator, X, n_classes=0):
         The encoder of the rows for it; None if it takes the rows as they are.
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
+    if not is_auto(parameters.get("columns")):
+        return estimator, None
     if "estimators" in parameters:  # a mixture, whose parts must all have the same codes
         told = {name: with_values(part, X, n_classes) for name, part in estimator.estimators}
         tables = [table for _, table in told.values()]
         if any(table is None for table in tables):
             return estimator, None
         return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
-    if not _is_auto(parameters.get("columns")):
-        return estimator, None
     is_rbm = isinstance(estimator, BaseBoltzmannMachine)
     table, _, n_values = _numbers_of_values(X, is_rbm)
     if not is_rbm and not n_values.all():
@@ -173,10 +214,11 @@ def why_not_joint(estimator, X):
         What is in the way and what to do about it, in sentences.
     """
     parameters = estimator.get_params(deep=False)
-    if "estimators" in parameters:
+    is_open = is_auto(parameters.get("columns"))
+    if "estimators" in parameters and is_open:
         parts = [part for _, part in estimator.estimators if with_values(part, X)[1] is None]
         return why_not_joint(parts[0], X)
-    if _is_auto(parameters.get("columns")):
+    if is_open:
         return f"joint=True with {type(estimator).__name__} needs {_need_of_codes(X)}"
     remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
     return (
@@ -215,7 +257,8 @@ def _numbers_of_values(X, probabilities):
     return table, codes, n_values
 
 
-def _is_auto(value):
+def is_auto(value):
+    """Whether a parameter is "auto"."""
     return isinstance(value, str) and value == "auto"  # an array is equal cell by cell
 
 

@@ -12,7 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import observed_columns
-from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, tell, timed_fit
+from sklearn_boltz.meta._default import (
+    COLUMNS,
+    checked_table,
+    choose_density,
+    declared_kinds,
+    draws_of,
+    tell,
+    timed_fit,
+)
+from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
@@ -54,12 +63,20 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         columns with a weak L2 penalty, or an RBM if the table is too large for that. Whole numbers
         with at most 20 different values are levels; other numbers, and dates, are in bins. The
         penalty takes the order of levels and of bins into account: it is weak for trends and
-        strong for jumps between neighbours.
+        strong for jumps between neighbours. The mean of a number is half that of the network, half
+        that of a linear regression on the other cells of its row, which follows order inside bins.
+
+    columns : str, list or dict, default="auto"
+        The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
+        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
+        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
+        `columns`.
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
-        and the mean of numbers, rounded where the column has whole numbers only. ``"mean"`` fills
-        means of numbers as they are; words and levels have no mean and get their mode.
+        and the mean of numbers in bins, rounded where the column has whole numbers only. ``"mean"``
+        fills means of all numbers as they are; words and declared levels get their mode.
         ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
         and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
         cells.
@@ -123,6 +140,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "impute"]), None],
+        "columns": COLUMNS,
         "how": [StrOptions({"mode", "mean", "sample"})],
         "add_indicator": ["boolean"],
         "n_jobs": [Integral, None],
@@ -134,6 +152,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         self,
         estimator=None,
         *,
+        columns="auto",
         how="mode",
         add_indicator=False,
         n_jobs=None,
@@ -141,6 +160,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         verbose=0,
     ):
         self.estimator = estimator
+        self.columns = columns
         self.how = how
         self.add_indicator = add_indicator
         self.n_jobs = n_jobs
@@ -176,23 +196,30 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
-        missing = missing_cells(X)
+        kinds, missing = declared_kinds(self) or [Kind()] * X.shape[1], missing_cells(X)
         with named(self):
             self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
-            self._table = None
+            self._table = self._linear = None
             if self.estimator is None:
                 weights = checked_weights(sample_weight, X)
-                table = Table.learn(X, None, Need(bins=True), _kinds(X), weights)
+                kinds = _closed([kinds[j] for j in self._kept], X)
+                table = Table.learn(X, None, Need(bins=True), kinds, weights)
                 self._table = table.with_bins(X, _left(table, X), weights)
+                self._has_means = self._table.has_means(X)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
         self.estimator_, seconds = timed_fit(estimator, rows, sample_weight)
+        if self._table is not None and isinstance(self.estimator_, Network):
+            n_values = self.estimator_.n_values_
+            linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
+            with named(self):
+                self._linear = linear.fit(X, rows.astype(np.float64), weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         tell(self, type(estimator).__name__, figures)
@@ -278,24 +305,25 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         if self.how == "sample" or not isinstance(self.estimator_, Network):
             filled, numbers = self._in_blocks(_impute, codes, self.how), {}
         else:
-            filled, numbers = self._cell_by_cell(codes)
+            filled, numbers = self._cell_by_cell(X, codes)
         drawn = np.random.default_rng(generator.randint(2**31)) if self.how == "sample" else None
         return self._table.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, codes):
+    def _cell_by_cell(self, X, codes):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
         p = self._in_blocks(_cell_probabilities, codes)
-        ends = np.cumsum(self.estimator_.n_values_)[:-1]
-        filled, numbers = np.empty(codes.shape), {}
-        pairs = zip(self._table.columns, np.split(p, ends, axis=1), strict=True)
-        for j, (column, shares) in enumerate(pairs):
-            filled[:, j] = shares.argmax(axis=1)
-            if column.bins is not None:
-                numbers[j] = shares[:, : column.bins.n_bins] @ column.bins.means
-                if self.how == "mode" and column.bins.is_whole:
-                    numbers[j] = np.rint(numbers[j])
-            elif column.categories is None and self.how == "mean":
-                filled[:, j] = shares @ np.arange(shares.shape[1])
+        shares = np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
+        linear = {} if self._linear is None else self._linear.means(X, codes, shares)
+        for j, column in enumerate(self._table.columns):
+            if column.bins is None and (self.how == "mode" or not self._has_means[j]):
+                continue
+            values = _values(column, shares[j].shape[1])
+            numbers[j] = shares[j][:, : len(values)] @ values
+            if j in linear:  # on six tables, nearer than the nearer one of both, or nearly so
+                numbers[j] = (numbers[j] + linear[j]) / 2
+            if self.how == "mode" and column.bins.is_whole:
+                numbers[j] = np.rint(numbers[j])
         return filled, numbers
 
     def _in_blocks(self, fill, rows, *options):
@@ -318,6 +346,13 @@ def _left(table, X):
     ])  # fmt: skip
 
 
+def _values(column, n_values):
+    """The numbers that the codes of a column stand for."""
+    if column.bins is not None:
+        return column.bins.means
+    return np.arange(n_values) if column.categories is None else column.categories.astype(float)
+
+
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
 
@@ -326,14 +361,16 @@ def _cell_probabilities(network, codes, seed):
     return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
 
 
-def _kinds(X):
-    """As of `Table.learn`: which columns of numbers are certainly no real ones.
+def _closed(kinds, X):
+    """Kinds of columns where those are said that are certainly no numbers but levels.
 
     A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
     there is a warning; or a level.
     """
-    kinds = []
-    for title, cells in columns_of(X):
+    kinds = list(kinds)
+    for j, (title, cells) in enumerate(columns_of(X)):
+        if not kinds[j].is_open:
+            continue
         values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
         values = set(np.unique(values).tolist())
         code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
@@ -345,5 +382,6 @@ def _kinds(X):
                 stacklevel=find_stack_level(),
             )
         is_constant = len(values) == 1 and not values <= {0, 1}
-        kinds.append(Kind("nominal" if is_coded or is_constant else "auto"))
+        if is_coded or is_constant:
+            kinds[j] = Kind("ordinal")
     return kinds

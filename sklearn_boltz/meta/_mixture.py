@@ -25,7 +25,7 @@ from sklearn_boltz._estimator import (
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz.meta._default import checked_table, tell, timed_fit
+from sklearn_boltz.meta._default import checked_table, is_auto, tell, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -54,6 +54,10 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         such as :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`
         or :class:`~sklearn_boltz.SDCPRBM`. All get the same table and must take its columns for
         the same kind of values.
+
+    columns : str, list or dict, default="auto"
+        The kind of each column, as `columns` of the parts, which all get it; see :ref:`kinds`. A
+        part may have its own `columns` only where this is ``"auto"``.
 
     weights : {"auto", "uniform"} or array-like of shape (n_estimators,), default="auto"
         ``"auto"`` sets rows aside, and chooses the weights with which their mean log-probability
@@ -136,6 +140,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
     _required_parameters = ["estimators"]
     _parameter_constraints = {
         "estimators": [list, tuple],
+        "columns": [str, list, dict, tuple, range],
         "weights": [StrOptions({"auto", "uniform"}), "array-like"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_jobs": [Integral, None],
@@ -147,6 +152,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         self,
         estimators,
         *,
+        columns="auto",
         weights="auto",
         validation_fraction=0.1,
         n_jobs=None,
@@ -154,6 +160,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         verbose=0,
     ):
         self.estimators = estimators
+        self.columns = columns
         self.weights = weights
         self.validation_fraction = validation_fraction
         self.n_jobs = n_jobs
@@ -236,7 +243,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         if given is None:
             rest, held = self._divided(X, generator)
         rows, counts = some_rows(X, rest), None if sample_weight is None else weights[rest]
-        tasks = [(_seeded(part, generator), rows, counts) for _, part in self.estimators]
+        tasks = [(_seeded(part, generator), rows, counts) for part in self._parts()]
         parts, seconds = zip(*in_parallel(timed_fit, tasks, self.n_jobs), strict=True)
         names = [name for name, _ in self.estimators]
         self._check_same_values(names, parts)
@@ -369,7 +376,8 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
             for part, count in zip(self.estimators_, counts, strict=True)
             if count
         ]
-        return _taken(drawn, generator.permutation(n_samples))
+        rows = some_rows(joined(drawn), generator.permutation(n_samples))
+        return rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows
 
     @available_if(lambda self: _all_have(self, "impute"))
     @validate_arguments(
@@ -404,12 +412,13 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         ]
         if how == "mode":
             scores = [logsumexp(self._log_parts(rows), axis=1) for rows in filled]
-            return _taken(filled, np.argmax(scores, axis=0) * len(X) + np.arange(len(X)))
+            best = np.argmax(scores, axis=0)
+            return some_rows(joined(filled), best * len(X) + np.arange(len(X)))
         shares = self._shares(X)
         if how == "sample":
             below = np.cumsum(shares, axis=1) < generator.random(len(X))[:, None]
             choice = np.minimum(below.sum(axis=1), len(filled) - 1)
-            return _taken(filled, choice * len(X) + np.arange(len(X)))
+            return some_rows(joined(filled), choice * len(X) + np.arange(len(X)))
         # Where a part takes a column for categories, it has no mean of it.
         words = np.zeros(X.shape[1], dtype=bool)
         for part in self.estimators_:
@@ -506,6 +515,19 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
             if problem is not None:
                 part = part.__name__ if isinstance(part, type) else repr(part)
                 raise ValueError(f"BoltzmannMixture: the part {name!r}, {part}, {problem}.")
+
+    def _parts(self):
+        """The parts, with the `columns` of the mixture."""
+        parts = [clone(part) for _, part in self.estimators]
+        if is_auto(self.columns):
+            return parts
+        for (name, _), part in zip(self.estimators, parts, strict=True):
+            if not is_auto(part.get_params().get("columns")):
+                raise ValueError(
+                    f"BoltzmannMixture: `columns` is for parts with columns='auto', and the part "
+                    f"{name!r} is {part!r}. Leave the `columns` of one of them at 'auto'."
+                )
+        return [part.set_params(columns=self.columns) for part in parts]
 
     def _given_weights(self):
         """The weights that do not depend on rows, as shares; None if they do."""
@@ -686,8 +708,7 @@ def _values_of(part):
 
 
 def _seeded(part, generator):
-    """A clone of an estimator, with seeds where it has none."""
-    part = clone(part)
+    """An estimator with seeds where it has none."""
     seeds = {
         name: int(generator.randint(2**31))
         for name, value in sorted(part.get_params(deep=True).items())
@@ -715,9 +736,3 @@ def _options(method, generator):
     if "random_state" not in signature(method).parameters:
         return {}
     return {"random_state": int(generator.integers(2**31))}
-
-
-def _taken(tables, places):
-    """Rows of tables of one kind, by their places in all of them one after the other."""
-    rows = some_rows(joined(tables), places)
-    return rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows

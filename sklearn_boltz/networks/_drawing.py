@@ -256,6 +256,11 @@ class Drawing:
         codes, generator = self._coding.codes(self, cells), make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
 
+    def _expected_log_weights(self, X):
+        """Of rows with missing cells, without normal scores: see `expected_log_weights`."""
+        codes = self._coding.codes(self, self._known_cells(X))
+        return _incomplete.expected_log_weights(self._model(), codes)
+
     def predict_column_proba(self, X, column):
         """Return the probabilities of the values of one column given the rest of each row.
 

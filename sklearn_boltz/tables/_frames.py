@@ -64,6 +64,12 @@ def are_numbers(frame):
     return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
 
 
+def declare_values(frame):
+    """Which columns are of types that list their values; an array of bool."""
+    dtypes = nw.from_native(frame).schema.values()
+    return np.array([dtype in (nw.Categorical, nw.Enum) for dtype in dtypes])
+
+
 # Frames from frames.
 
 

@@ -1,6 +1,7 @@
 """What a user says of the columns of a table: the parameter `columns`."""
 
-from numbers import Number
+from difflib import get_close_matches
+from numbers import Integral, Number
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +84,24 @@ def grouped(kinds):
         f"{', ...' * (len(those) > N_NAMES)})"
         for kind, those in columns.items()
     )
+
+
+def number_of_column(column, n_columns, names):
+    """Number of a column given by its number or its name; `names` gives all names when called."""
+    if isinstance(column, str):
+        known = names()
+        if column not in known:
+            some = ", ".join(map(repr, get_close_matches(column, known) or known[:N_NAMES]))
+            more = f", ... ({len(known)} in all)" if len(known) > N_NAMES else ""
+            raise ValueError(f"There is no variable {column!r}; there are {some}{more}.")
+        return known.index(column)
+    if not isinstance(column, Integral):
+        raise ValueError(f"There is no variable {column!r}: give its name or its number.")
+    if not -n_columns <= column < n_columns:
+        raise ValueError(
+            f"There is no variable {column} among {n_columns}, which are numbered from 0."
+        )
+    return int(column) % n_columns
 
 
 def per_column(columns, variable, n_columns):

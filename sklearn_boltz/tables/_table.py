@@ -31,6 +31,7 @@ from sklearn_boltz.tables._column import (
 from sklearn_boltz.tables._frames import (
     Header,
     are_numbers,
+    declare_values,
     declared_order,
     frame_like,
     is_frame,
@@ -188,10 +189,10 @@ class Table:
 
     @property
     def is_ordered(self):
-        """Which columns hold numbers, or categories of a type that declares their order."""
-        return (
-            self.holds_numbers if self.header is None else self.holds_numbers | self.header.ordered
-        )
+        """Which columns are ordinal as declared, hold numbers, or have a type with an order."""
+        found = self.holds_numbers | (False if self.header is None else self.header.ordered)
+        declared = np.array([column.kind.name for column in self.columns])
+        return found & ~np.isin(declared, ("binary", "nominal")) | self.is_ordinal
 
     @property
     def is_ordinal(self):
@@ -199,9 +200,21 @@ class Table:
         return np.array([column.kind.name == "ordinal" for column in self.columns], dtype=bool)
 
     @property
+    def is_open(self):
+        """Of which columns the user says nothing; an array of bool."""
+        return np.array([column.kind.is_open for column in self.columns], dtype=bool)
+
+    @property
     def is_listed(self):
         """Of which columns the user lists the values, so that there are no others."""
         return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
+
+    def has_means(self, X):
+        """Which columns of X hold numbers that are no declared levels; an array of bool."""
+        declared = np.isin([column.kind.name for column in self.columns], OF_LEVELS)
+        if is_frame(X):
+            declared |= declare_values(X)
+        return self.holds_numbers & ~declared
 
     def without_values(self, empty):
         """The table where some columns have no category: no cell that counts has a value."""

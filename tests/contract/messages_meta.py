@@ -104,6 +104,10 @@ CASES = {
     "classifier: dates": classes(DATES),
     "classifier: names of rows": classes(FRAME.assign(a=[f"animal {i}" for i in range(40)])),
     "classifier: numbers that became words": lambda: later("BoltzmannClassifier", WORDS),
+    **{
+        f"{kind.__name__}: columns beside an estimator": fit(kind(TERMS, columns="nominal"))
+        for kind in (BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector)
+    },
     # Classes.
     "classifier: one class": classes(y=0 * Y),
     "classifier: no labels": classes(y=None),
@@ -185,6 +189,10 @@ CASES = {
     },
     # Mixtures.
     "mixture: no parts": mixed(),
+    "mixture: columns beside those of a part": mixed(
+        TERMS, FSLLDensity(columns="nominal"), columns=range(3)
+    ),
+    "mixture: columns for a part without": mixed(KernelDensity(), columns="nominal"),
     "mixture: parts without names": lambda: BoltzmannMixture([TERMS]).fit(X),
     "mixture: triples": lambda: BoltzmannMixture([("a", TERMS, 1)]).fit(X),
     "mixture: one name": lambda: BoltzmannMixture([("a", TERMS), ("a", PAIRS)]).fit(X),

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from conftest import cases
-from contract.estimators import META, MODELS, OF_ANY_TABLE, each, name_of
+from contract.estimators import ALL, META, MODELS, OF_ANY_TABLE, each, name_of
 from contract.frames import ODD, people, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -283,6 +283,24 @@ def rows_of(table):
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False)
     return table.to_dicts() if isinstance(table, pl.DataFrame) else table.to_pylist()
+
+
+@each(ALL)
+def test_what_is_said_of_columns_is_heard(estimator):
+    X = people()[["member", "kids"]].assign(city=np.where(np.arange(60) % 3, "Bern", "Oslo"))
+    X["kids"] %= 2
+    listed = clone(estimator).set_params(columns={"city": ["Bern", "Oslo"], -2: "nominal"})
+    listed.fit(X)
+    for columns, refused in (
+        ({"city": ["Bern", "Rome"]}, "column 'city' has the value 'Oslo' in row 0, which is none"),
+        ({"town": "nominal"}, "There is no variable 'town'"),
+        ({3: "nominal"}, "There is no variable 3 among 3"),
+        ({"city": "number"}, "'city' is declared to hold numbers|columns has 'number'"),
+        ({"city": "purple"}, "columns has 'purple' for a column"),
+        (["nominal"], "columns has 1 entries, but the table has 3 columns"),
+    ):
+        with pytest.raises(ValueError, match=refused):
+            clone(estimator).set_params(columns=columns).fit(X)
 
 
 @each([*OF_ANY_TABLE, *META])

@@ -7,9 +7,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._estimator import N_NAMES, find_stack_level
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.sparse._dependent import LEVEL, dependent_pairs
 from sklearn_boltz.networks.sparse._task import SparseTask
+from sklearn_boltz.tables._cells import N_NAMES
 
 
 def sparse_task(estimator, task, rows):

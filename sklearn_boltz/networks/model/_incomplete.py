@@ -24,6 +24,10 @@ from sklearn_boltz.numerics._threads import row_blocks
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
+# Of a derivative by the inverse temperature: the error is about 1e-8 of the third cumulant.
+STEP = 3e-4
+# Chains of a row for a mean log-weight, their sweeps before and while they count.
+N_FEW, N_FEW_STEPS, N_COUNTED = 20, 50, 5
 # Rows whose probabilities are kept at once.
 BLOCK_ROWS = 1000
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
@@ -230,6 +234,28 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
     if len(many):
         found.p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
     return found.p
+
+
+def expected_log_weights(model, codes):
+    """E[log-weight | the observed cells] of each row, the derivative of ln Z by 1 / temperature.
+
+    Also p(x_j = a | the observed cells) of missing cells, (n, Q). Rows with too many joint states
+    take the means of chains, with random numbers that are the same for every row.
+    """
+    p, _, is_exact = model.enumerated(codes, MAX_STATES)
+    high, low = (
+        model.scaled(1 + step).enumerated(codes, MAX_STATES).log_sums for step in (STEP, -STEP)
+    )
+    log_weights = model.log_weight(codes) + (high - low) / (2 * STEP)
+    for i in np.flatnonzero(~is_exact):
+        generator = np.random.default_rng(SEED)
+        chains = gibbs_complete(model, np.tile(codes[i], (N_FEW, 1)), N_FEW_STEPS, generator)
+        log_weights[i] = p[i] = 0
+        for _ in range(N_COUNTED):
+            chains.sweep(model.intercept)
+            log_weights[i] += model.log_weight(chains.codes).mean() / N_COUNTED
+            p[i] += chains.probabilities(model.intercept).mean(axis=0) / N_COUNTED
+    return log_weights, p
 
 
 def column_probabilities(model, codes, column, workers):

@@ -1,11 +1,13 @@
 """What follows from the observed cells of a row: means, modes and draws of the others."""
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._enumeration import all_states, n_bits
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 
@@ -13,6 +15,9 @@ from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_
 IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
 # Rows of which fields are kept at once.
 CHUNK_ROWS = 1000
+# Of the states of a chain, one in so many counts for a probability: others are much like it, and
+# each costs as much as a transition.
+THINNING = 5
 # States of a chain that are compared, where a comparison costs much more than a transition.
 FEW_COMPARED = 50
 
@@ -351,22 +356,32 @@ def column_probabilities(model, V, missing, unit, units, n_steps, rng):
     alone = missing.sum(axis=1) == units.widths[unit]
     for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
         probability[rows] = _given_the_others(model, V[rows], column, *values)
-    by_chains = np.zeros(len(V), dtype=bool)
-    for i in np.flatnonzero(~alone):
-        if can_impute_exactly(model, missing[i]):
-            mixture = conditional_mixture(model, V[i], missing[i])
-            probability[i] = _of_mixture(mixture, missing[i], column, *values)
-        else:
-            by_chains[i] = True
-    if by_chains.any():
-        chains = clamped_chains(model, V[by_chains], missing[by_chains], n_steps, stream)
-        of_chains, n_counted = np.zeros((by_chains.sum(), n_states)), 0
-        for step, (_, rows) in enumerate(chains):
-            if step >= n_steps // 2:
-                of_chains += _given_the_others(model, rows, column, *values)
-                n_counted += 1
-        probability[by_chains] = of_chains / n_counted
+    if n_bits(model.hidden) <= IMPUTE_HIDDEN:
+        probability[~alone] = _by_hidden(model, V[~alone], missing[~alone], column, *values)
+        return probability
+    few = can_impute_exactly(model, missing)
+    for i in np.flatnonzero(few & ~alone):
+        mixture = conditional_mixture(model, V[i], missing[i])
+        probability[i] = _of_missing(mixture, missing[i], column, values[0])
+    if not few.all():
+        chains = clamped_chains(model, V[~few], missing[~few], n_steps, stream)
+        counted = islice(chains, n_steps // 2, None, THINNING)
+        found = [_given_the_others(model, rows, column, *values) for _, rows in counted]
+        probability[~few] = np.mean(found, axis=0)
     return probability
+
+
+def _by_hidden(model, V, missing, column, states, log_weights):
+    """p(state of a unit | observed cells), summed over the states of the hidden units."""
+    every, model = HiddenStates(model.in_double()), model.in_double()
+    given_hidden = softmax(log_weights + every.fields[:, column] @ states.T, axis=1)
+    found = np.empty((len(V), len(states)))
+    for rows in row_blocks(len(V), CHUNK_ROWS):
+        field = model.hidden_field(np.where(missing[rows], 0, V[rows]))
+        log_p = every.log_weight + field @ every.rows.T
+        log_p += missing_units(model.visible, missing[rows]) @ every.log_partition.T
+        found[rows] = softmax(log_p, axis=1) @ given_hidden
+    return found
 
 
 def _given_the_others(model, V, column, states, log_weights):
@@ -381,10 +396,8 @@ def _given_the_others(model, V, column, states, log_weights):
     return softmax(np.column_stack(logs), axis=1)
 
 
-def _of_mixture(mixture, missing, column, states, log_weights):
-    if mixture.fields is None:
-        place = missing[: column.start].sum()
-        values = mixture.means[:, place : place + states.shape[1]]
-        return np.array([mixture.probability[(values == s).all(axis=1)].sum() for s in states])
-    logs = log_weights + mixture.fields[:, column].astype(np.float64) @ states.T
-    return mixture.probability @ softmax(logs, axis=1)
+def _of_missing(mixture, missing, column, states):
+    """The same, of a mixture over the states of what is missing."""
+    place = missing[: column.start].sum()
+    values = mixture.means[:, place : place + states.shape[1]]
+    return np.array([mixture.probability[(values == s).all(axis=1)].sum() for s in states])

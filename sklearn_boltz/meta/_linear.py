@@ -1,0 +1,103 @@
+"""Means of numbers that are linear in the other cells of a row."""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sklearn_boltz.networks.location._fit import Rows, fit_one
+from sklearn_boltz.networks.location._gaussians import Scores
+from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.tables._cells import columns_of
+
+# Rows times the third power of the number of columns of numbers, up to which the fit takes seconds;
+# and rows for each of these columns at least.
+MOST_WORK, LEAST_ROWS = 5e8, 5
+# Cells of a prior with the variance of the column, which make all covariances positive definite.
+# One cell would hide relations that are nearly exact, as of a weight, a later one and the gain.
+STRENGTH = 0.1
+# What is added to sums that may be 0, as of weights.
+TINY = 1e-300
+# Rows whose means are computed together.
+BLOCK_ROWS = 500
+
+
+class LinearMeans:
+    """E[number | observed cells of its row], of numbers that are Gaussian given categories.
+
+    That is the location model, in which a missing category counts by its probabilities.
+
+    Parameters
+    ----------
+    table : Table
+    numeric : ndarray of bool of shape (n_columns,)
+        Which columns are numbers; all others are categories.
+    n_values : ndarray of int of shape (n_columns,)
+        Number of codes of each column.
+    """
+
+    def __init__(self, table, numeric, n_values):
+        self._table, self._numeric, self._n_values = table, numeric, n_values
+
+    def fit(self, X, codes, weights):
+        """Learn from a table and its codes; -> self, or None if there are too few rows for that."""
+        n_numbers = self._numeric.sum()
+        n_rows = int(min(len(X), MOST_WORK / max(n_numbers, 1) ** 3))
+        if not 0 < LEAST_ROWS * n_numbers <= n_rows:
+            return None
+        numbers = self._numbers(X)
+        self._ends = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
+        w = np.where(np.isnan(numbers), 0.0, weights[:, None]) + TINY
+        numbers = np.nan_to_num(numbers)
+        self._center = np.average(numbers, axis=0, weights=w)
+        variance = np.average((numbers - self._center) ** 2, axis=0, weights=w)
+        self._scale = np.sqrt(np.maximum(variance, TINY))
+        # A missing category counts as the mean. The probabilities of a network that has learned
+        # these rows know the numbers, and are no better here.
+        shares = [
+            np.bincount(own[known].astype(np.intp), weights[known], n)
+            / (weights[known].sum() + TINY)
+            for own, known, n in zip(codes.T, ~np.isnan(codes.T), self._n_values, strict=True)
+        ]
+        some = np.linspace(0, len(X) - 1, n_rows).astype(np.intp)
+        x, z = self._one_hot(codes, shares)[some], self._scores(X)[some]
+        self._gaussian = fit_one(Rows.complete(csr_array(x), z, weights[some]), STRENGTH)
+        return self
+
+    def means(self, X, codes, shares):
+        """Of all numbers of a table, given the shares of the codes of its missing cells.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n, n_columns)
+        codes : ndarray of float64 of shape (n, n_columns)
+        shares : list of ndarray of float64 of shape (n, n_values)
+
+        Returns
+        -------
+        means : dict
+            From the numbers of columns to arrays of shape (n,).
+        """
+        at, z = self._one_hot(codes, shares) @ self._gaussian.slopes.T, self._scores(X)
+        found = np.concatenate([
+            self._gaussian.observed(0, Scores(z[block])).means(at[block])
+            for block in row_blocks(len(z), BLOCK_ROWS)
+        ])  # fmt: skip
+        found = np.clip(found * self._scale + self._center, *self._ends)
+        return dict(zip(np.flatnonzero(self._numeric), found.T, strict=True))
+
+    def _numbers(self, X):
+        cells = [cells for _, cells in columns_of(X)]
+        return np.column_stack([
+            self._table.columns[j].finite(cells[j]) for j in np.flatnonzero(self._numeric)
+        ])  # fmt: skip
+
+    def _scores(self, X):
+        return (self._numbers(X) - self._center) / self._scale
+
+    def _one_hot(self, codes, shares):
+        """Categories one-hot, the missing ones by their shares."""
+        blocks = [np.empty((len(codes), 0))]
+        for j in np.flatnonzero(~self._numeric):
+            known = ~np.isnan(codes[:, j])
+            own = np.eye(self._n_values[j])[np.nan_to_num(codes[:, j]).astype(np.intp)]
+            blocks.append(np.where(known[:, None], own, shares[j]))
+        return np.hstack(blocks)
