@@ -157,7 +157,7 @@ def test_rows_that_are_repeated_and_rows_that_are_not():
 @pytest.mark.parametrize("function", [c2st_score, compare_tables])
 def test_tables_that_cannot_be_compared(function, tables):
     one, other = tables
-    with pytest.raises(ValueError, match="only one has age, since"):
+    with pytest.raises(ValueError, match="not all have age, since"):
         function(one, other.drop(columns=["age", "since"]))
     with pytest.raises(ValueError, match=r"\[60, 1\] rows"):
         function(one, other[:1])

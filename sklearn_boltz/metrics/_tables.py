@@ -245,7 +245,7 @@ def _together(*tables):
     odd = sorted({str(name) for own in columns for name in own.keys() ^ columns[0].keys()})
     if odd:
         raise ValueError(
-            f"The tables have different columns: only one has {', '.join(odd[:5])}"
+            f"The tables have different columns: not all have {', '.join(odd[:5])}"
             f"{', ...' * (len(odd) > 5)}. Drop those, or rename them."
         )
     n_rows = [len(own[names[0]]) for own in columns]
