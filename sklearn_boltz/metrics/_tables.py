@@ -321,6 +321,7 @@ def _associations(codes):
 
 
 def _association(one, other):
+    """Cramér's V of two columns; 0 if one is constant."""
     table = np.zeros((one.max() + 1, other.max() + 1))
     np.add.at(table, (one, other), 1)
     table = table[table.any(axis=1)][:, table.any(axis=0)]
