@@ -92,6 +92,10 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
             "smaller cv."
         )
     rows = np.concatenate(cells)
+    # All known cells of a column may be in one fold, and the boosting refuses a column without any.
+    is_scarce = cv * (~np.isnan(rows)).sum(axis=0) <= len(rows)
+    others = np.fmax.reduce(rows, axis=0, initial=0) + 1
+    rows = np.where(np.isnan(rows) & is_scarce, others, rows)
     rows[:, is_category] = np.minimum(rows[:, is_category], MOST_VALUES - 1)
     is_synthetic = np.arange(len(rows)) >= n_real
     boosting = HistGradientBoostingClassifier(
@@ -164,12 +168,13 @@ def compare_tables(real, synthetic):
     missing = [np.isnan(table).mean(axis=0) for table in cells]
     codes = _binned(np.concatenate(cells), is_category)
     real_v, synthetic_v = map(_associations, np.split(codes, [len(cells[0])]))
-    off = np.triu(np.abs(synthetic_v - real_v), 1)
-    j, k = np.unravel_index(off.argmax(), off.shape)
+    pairs = np.triu_indices(len(names), 1)
+    off = np.abs(synthetic_v - real_v)[pairs]
+    worst = tuple(names[j[off.argmax()]] for j in pairs) if len(off) else None
     return Bunch(
         columns=names, distance=np.array(distance), missing=missing[1] - missing[0],
         association=real_v, synthetic_association=synthetic_v,
-        worst=(names[j], names[k]) if len(names) > 1 else None,
+        worst=worst,
     )  # fmt: skip
 
 
