@@ -29,8 +29,8 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
     Parameters
     ----------
     real : array-like or data frame of shape (n_real, n_features)
-        Real rows. Use rows that the model has not been fitted to: rows drawn from a model that
-        repeats its training rows look real beside these.
+        Real rows that the model was not fitted to: beside its training rows, a model that repeats
+        them would look best.
     synthetic : array-like or data frame of shape (n_synthetic, n_features)
         Rows with the same columns, as many as the real ones if possible.
     cv : int, default=5
@@ -55,9 +55,9 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
 
     Notes
     -----
-    Columns of numbers are numbers, and all others categories. A missing cell counts as such, so
-    that rows with gaps are not like rows without. Values that a column cannot have are found at
-    once: compare rows that are rounded in the same way.
+    Columns of numbers and dates are numbers, and all others categories. A missing cell counts as
+    such, so that rows with gaps are not like rows without. Values that a column cannot have are
+    found at once: round the rows of both tables in the same way.
 
     With n rows in each table, the standard error is about 0.8 / √n, and the mean score of other
     real rows is about 1 - 0.3 / √n.
@@ -94,8 +94,8 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
     rows = np.concatenate(cells)
     # All known cells of a column may be in one fold, and the boosting refuses a column without any.
     is_scarce = cv * (~np.isnan(rows)).sum(axis=0) <= len(rows)
-    others = np.fmax.reduce(rows, axis=0, initial=0) + 1
-    rows = np.where(np.isnan(rows) & is_scarce, others, rows)
+    beyond = np.fmax.reduce(rows, axis=0, initial=0) + 1
+    rows = np.where(np.isnan(rows) & is_scarce, beyond, rows)
     rows[:, is_category] = np.minimum(rows[:, is_category], MOST_VALUES - 1)
     is_synthetic = np.arange(len(rows)) >= n_real
     boosting = HistGradientBoostingClassifier(
