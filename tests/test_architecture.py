@@ -27,6 +27,7 @@ MAY_IMPORT |= {
     "restricted": SHARED | {"units"},
     "statistics": SHARED | {"networks"},
     "meta": SHARED | FAMILIES | {"units"},
+    "metrics": {"tables"},
 }
 # The folders of a family, from the lowest. Estimators and their bases are above all of them.
 FLOORS = {
@@ -43,7 +44,7 @@ FLOORS = {
     ],
     "statistics": ["covariance"],
 }
-SURROUNDINGS = {"metrics", "inspection", "datasets"}
+SURROUNDINGS = {"inspection", "datasets"}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
 
 

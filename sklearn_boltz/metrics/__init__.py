@@ -1,4 +1,4 @@
-"""Scorers for model selection, and weights for similar rows."""
+"""Scorers for model selection, weights for similar rows, and how like real rows others are."""
 
 from sklearn_boltz.metrics._scorers import (
     log_likelihood,
@@ -6,5 +6,14 @@ from sklearn_boltz.metrics._scorers import (
     tap_log_likelihood,
 )
 from sklearn_boltz.metrics._sequence_weights import sequence_weights
+from sklearn_boltz.metrics._tables import c2st_score, compare_tables, nearest_record_share
 
-__all__ = ["log_likelihood", "log_pseudo_likelihood", "sequence_weights", "tap_log_likelihood"]
+__all__ = [
+    "c2st_score",
+    "compare_tables",
+    "log_likelihood",
+    "log_pseudo_likelihood",
+    "nearest_record_share",
+    "sequence_weights",
+    "tap_log_likelihood",
+]

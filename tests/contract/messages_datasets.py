@@ -1,4 +1,4 @@
-"""Bad input to makers and readers of data sets, and to weights of rows."""
+"""Bad input to makers and readers of data sets, to weights of rows, and to figures of tables."""
 
 from functools import partial
 from io import StringIO
@@ -13,7 +13,12 @@ from sklearn_boltz.datasets import (
     make_shifting_bar,
     read_alignment,
 )
-from sklearn_boltz.metrics import sequence_weights
+from sklearn_boltz.metrics import (
+    c2st_score,
+    compare_tables,
+    nearest_record_share,
+    sequence_weights,
+)
 
 RNA = "".join(np.random.default_rng(0).choice(list("ACGU"), 200))
 MAKERS = {
@@ -76,6 +81,12 @@ ROWS = [
     ([[0, 1]], 0), ([[0, 1]], 80), (["ACD", "ACE"], 0.8), ([[0.0, np.inf]], 0.8),
     (np.empty((0, 3)), 0.8),
 ]  # fmt: skip
+# Pairs of tables.
+TABLES = {
+    "other columns": (np.zeros((9, 2)), np.zeros((9, 4))),
+    "a single row": (np.zeros((9, 2)), np.zeros((1, 2))),
+    "no table": (np.zeros((9, 2)), np.zeros(2)),
+}
 
 
 def read(text, options):
@@ -100,4 +111,11 @@ CASES = {
         )
         for X, identity in ROWS
     },
+    **{
+        f"{compare.__name__}: {what}": partial(compare, *tables, *tables[: n - 2])
+        for compare, n in ((c2st_score, 2), (compare_tables, 2), (nearest_record_share, 3))
+        for what, tables in TABLES.items()
+    },
+    "c2st_score: few rows": partial(c2st_score, np.zeros((9, 2)), np.zeros((4, 2))),
+    "c2st_score: a single fold": partial(c2st_score, np.zeros((9, 2)), np.zeros((9, 2)), cv=1),
 }

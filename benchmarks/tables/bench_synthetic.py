@@ -1,0 +1,123 @@
+"""Synthetic rows of tables with strings and numbers: can they be told from real ones?
+
+Half of the complete rows are learned, and as many are drawn as the other half has. Figures: the
+two-sample score beside the other half (1: cannot be told apart); the share of synthetic rows that
+are nearer to a learned row than to one of the other half; how much less area under the ROC curve a
+boosting that predicts a column of the other half has if it learns from synthetic rows instead of
+the learned ones; and the processor's seconds. Beside ours: the learned rows themselves, columns
+drawn independently of each other, and adversarial random forests where arfpy is installed, whose
+numbers are replaced by the nearest ones that the column has.
+"""
+
+import warnings
+from importlib.util import find_spec
+
+import _path  # noqa: F401
+import numpy as np
+import pandas as pd
+from _common import make_parser, print_table, processor_timed, report, run_script
+from _data import load_mixed
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import OrdinalEncoder
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.metrics import c2st_score, nearest_record_share
+
+# Each table with the column that is predicted.
+SETS = {"wage": "health_ins", "chile": "vote", "yrbss": "gender", "attrition": "Attrition"}
+
+
+def is_number(cells):
+    return pd.api.types.is_numeric_dtype(cells)
+
+
+def independent(X, n, seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({name: rng.choice(cells, n) for name, cells in X.items()})
+
+
+def drawn_from(make):
+    return lambda X, n, seed: make(X, seed).fit(X).sample(n, random_state=seed)
+
+
+def location(X, seed):
+    numbers = {name: "number" for name in X if is_number(X[name]) and X[name].nunique() > 20}
+    return FVBMPseudoLikelihood(columns=numbers)
+
+
+def forests(X, n, seed):
+    from arfpy import arf
+
+    X = X.astype({name: object for name in X if not is_number(X[name])})
+    np.random.seed(seed)  # noqa: NPY002
+    forest = arf.arf(x=X, random_state=seed, verbose=False)
+    forest.forde()
+    rows = forest.forge(n=n)[list(X)]
+    for name in filter(lambda name: is_number(X[name]), X):
+        values = np.unique(X[name])
+        middles = (values[1:] + values[:-1]) / 2
+        rows[name] = values[np.searchsorted(middles, rows[name].astype(float))]
+    return rows
+
+
+MAKERS = {
+    "learned rows": lambda X, n, seed: X,
+    "independent columns": independent,
+    "network": drawn_from(lambda X, seed: FVBMPseudoLikelihood()),
+    "network, alpha=0.01": drawn_from(lambda X, seed: FVBMPseudoLikelihood(alpha=0.01)),
+    "network with numbers": drawn_from(location),
+} | ({"arfpy": forests} if find_spec("arfpy") else {})
+
+
+def area(rows, other, target):
+    """Under the ROC curve of a boosting that learns from rows, on other ones."""
+    words = [name for name in rows if name != target and not is_number(rows[name])]
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    codes = encoder.fit(pd.concat([rows, other])[words])
+    X, Z = (
+        np.hstack([codes.transform(own[words]), own.drop(columns=[*words, target])])
+        for own in (rows, other)
+    )
+    boosting = HistGradientBoostingClassifier(
+        categorical_features=np.arange(X.shape[1]) < len(words), random_state=0
+    )
+    p = boosting.fit(X, rows[target]).predict_proba(Z)
+    return roc_auc_score(other[target], p if p.shape[1] > 2 else p[:, 1], multi_class="ovr")
+
+
+def figures(make, table, target, seed):
+    order = np.random.default_rng(seed).permutation(len(table))
+    learned, other = (table.iloc[half] for half in np.array_split(order, 2))
+    rows, seconds = processor_timed(make, learned, len(other), seed)
+    loss = area(learned, other, target) - area(rows, other, target)
+    share = nearest_record_share(learned, other, rows, random_state=seed)
+    return c2st_score(other, rows, random_state=seed), share, loss, seconds
+
+
+def compare(sets, n_seeds, folder):
+    lines = []
+    for name in sets:
+        table = load_mixed(name, folder).dropna()
+        for rows, make in MAKERS.items():
+            found = [figures(make, table, SETS[name], seed) for seed in range(n_seeds)]
+            score, share, loss, seconds = np.mean(found, axis=0)
+            size = f"{name}, {len(table)} × {table.shape[1]}"
+            shown = f"{score:.2f} {share:.2f} {loss:.3f} {seconds:.1f}"
+            lines.append([size, rows, *shown.split()])
+    print_table(["table", "rows", "score", "nearer", "area lost", "seconds"], lines)
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    title = f"Synthetic rows: means of {args.seeds} splits, seconds of one core"
+    with report(args.output / "tables_synthetic.txt", title):
+        compare(args.sets, args.seeds, args.data)
+
+
+if __name__ == "__main__":
+    run_script(main)
