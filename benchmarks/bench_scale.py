@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from _common import make_parser, print_check, print_table, report, run_script, timed
 
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAP, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 
 MIB = 2**20
 RBM = {"n_components": 20, "batch_size": 1000, "max_iter": 1, "random_state": 0, "n_jobs": 1}
@@ -28,7 +28,7 @@ MODELS = {
     "FSLLDensity": (16, lambda: FSLLDensity(max_basis=10)),
     "FVBMPseudoLikelihood": (20, lambda: FVBMPseudoLikelihood(alpha=0.0, max_iter=3)),
     "SDCPRBM": (100, lambda: SDCPRBM(n_inner=1, n_gibbs=1, **RBM)),
-    "TAPRBM": (100, lambda: TAPRBM(tap_max_iter=2, **RBM)),
+    "TAPRBM": (100, lambda: TAPRBM(inference=TAP(max_iter=2), **RBM)),
 }
 # Above this, an array in memory is not tried.
 MOST_IN_MEMORY = 10**6

@@ -4,8 +4,8 @@ Denoising with a density model
 
 A noisy picture has passed through a channel that flips each pixel with a known probability. With
 a model of clean pictures as the prior, the most probable value of each pixel follows from the
-whole noisy picture, by the same mean-field equations that the model is trained with (Section
-VII.D of Tramel et al., 2018).
+whole noisy picture, by mean-field equations (Section VII.D of Tramel et al.,
+2018).
 """
 
 import matplotlib.pyplot as plt

@@ -2,22 +2,23 @@
 The landscape of a deterministic machine
 ========================================
 
-:class:`~sklearn_boltz.TAPRBM` is trained without sampling: the distribution of the units is
-approximated by the solutions of mean-field equations. Each row of data, as an initial value,
-leads to a solution, and rows that share one are alike to the model. Here it learns scikit-learn's
-handwritten digits, 8 × 8 pixels, dark or not.
+:class:`~sklearn_boltz.TAPRBM` approximates the distribution of its units by the solutions of
+mean-field equations, and can be trained by them alone, without sampling. Each row of data, as an
+initial value, leads to a solution, and rows that share one are alike to the model. Here it learns
+scikit-learn's handwritten digits, 8 × 8 pixels, dark or not.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAP, TAPRBM
 from sklearn_boltz.inspection import LandscapeDisplay
 
 X, y = load_digits(return_X_y=True)
 X = X > 8
-model = TAPRBM(64, max_iter=60, random_state=0).fit(X)
+paper = TAP(max_iter=10, n_gibbs=0)
+model = TAPRBM(64, inference=paper, max_iter=60, random_state=0).fit(X)
 print(f"{model.score(X):.1f} nats a digit, {model.tap_log_likelihood(X).mean():.1f} by TAP")
 
 # %%

@@ -9,7 +9,7 @@ from sklearn_boltz.meta import (
     BoltzmannOutlierDetector,
 )
 from sklearn_boltz.networks import FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
+from sklearn_boltz.restricted import SDCPRBM, TAP, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 __version__ = VERSION
 
@@ -25,6 +25,7 @@ __all__ = [
     "RBMClassifier",
     "SDCPRBM",
     "SparseFVBM",
+    "TAP",
     "TAPDBM",
     "TAPRBM",
 ]

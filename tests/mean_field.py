@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from private import Iteration, Layered, Stacked, Stream, by_tap, clamp
+from private import TAP, Layered, Stacked, Stream, by_tap, clamp
 from private import RBMModel as Model
 from sklearn_boltz import TAPDBM
 from sklearn_boltz.units import (
@@ -14,7 +14,7 @@ from sklearn_boltz.units import (
     UnitType,
 )
 
-EXACTLY = Iteration(max_iter=5000, tol=1e-26)
+EXACTLY = TAP(max_iter=5000, n_gibbs=0, tol=1e-26)
 
 
 def bits(n, rng):

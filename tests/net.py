@@ -27,6 +27,7 @@ from sklearn.base import clone
 
 import sklearn_boltz
 from sklearn_boltz import (
+    TAP,
     BoltzmannImputer,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -81,8 +82,8 @@ MACHINES = {
         "early stopping": {"early_stopping": True, "max_iter": 20},
     },
     "TAPRBM": {
-        "default": {}, "naive": {"order": 1}, "adaptive": {"inference": "adatap"},
-        "belief propagation": {"inference": "rbp"}, "persistent": {"persistent": True},
+        "default": {}, "naive": {"inference": "naive"}, "adaptive": {"inference": "adaptive"},
+        "without chains": {"inference": TAP(n_gibbs=0)}, "persistent": {"persistent": True},
         "truncated": {"hidden": "truncated_gaussian"}, "L1": {"penalty": "l1", "alpha": 0.001},
     },
     "TAPDBM": {"default": {}, "no pre-training": {"pretrain_max_iter": 0}},

@@ -160,12 +160,12 @@ from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._grouped import grouped
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
+from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
 from sklearn_boltz.restricted.mean_field._tap import (
+    TAP,
     Evidence,
-    Iteration,
     Layer,
     distinct,
     fields,

@@ -718,7 +718,7 @@ def test_checks_of_scikit_learn_for_labels_elsewhere(xp):
         (SDCPRBM, {"hidden": "gaussian"}, "only Bernoulli units are supported"),
         (SDCPRBM, {"columns": "gaussian", "centered": False}, "only Bernoulli units are supported"),
         (SDCPRBM, {"tempered": 0.5}, "tempered=0"),
-        (TAPRBM, {"inference": "rbp"}, "inference='tap'"),
+        (TAPRBM, {"inference": "adaptive"}, "inference='tap'"),
         (RBMClassifier, {"columns": "gaussian"}, "only Bernoulli units are supported"),
     ],
 )

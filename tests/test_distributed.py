@@ -31,7 +31,15 @@ from private import (
     outlive_workers,
 )
 from private import RBMModel as Model
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, RBMClassifier
+from sklearn_boltz import (
+    SDCPRBM,
+    TAP,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+)
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Bernoulli
 
@@ -224,6 +232,9 @@ def test_errors_on_workers_name_the_batch(client, X):
             model.fit(in_blocks(bad))
 
 
+# All rows make all iterations, also in parts.
+EXACT = TAP(tol=0.0)
+PAPER, NAIVE = EXACT._replace(n_gibbs=0), EXACT._replace(order=1)
 TRAINED = [
     kind(5, batch_size=100, random_state=0, **{"max_iter": 1, **options})
     for kind, options in [
@@ -232,14 +243,16 @@ TRAINED = [
         (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "persistent": True}),
         (SDCPRBM, {"n_inner": 2, "tempered": 0.5}),
         (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "persistent": True}),
-        (TAPRBM, {"tap_tol": 0, "max_iter": 2}),
-        (TAPRBM, {"tap_tol": 0, "persistent": True, "penalty": "l1"}),
-        (TAPRBM, {"tap_tol": 0, "columns": "truncated_gaussian", "order": 1, "penalty": None}),
+        (TAPRBM, {"inference": EXACT, "max_iter": 2}),
+        (TAPRBM, {"inference": EXACT, "persistent": True, "penalty": "l1"}),
+        (TAPRBM, {"inference": NAIVE, "columns": "truncated_gaussian", "penalty": None}),
     ]
 ] + [
-    TAPDBM(widths, tap_tol=0, pretrain_max_iter=0, max_iter=1, batch_size=100, random_state=0,
+    TAPDBM(widths, inference=tap, pretrain_max_iter=0, max_iter=1, batch_size=100, random_state=0,
            persistent=persistent)
-    for widths, persistent in [((5, 3), False), ((5, 3, 2), True)]
+    for widths, persistent, tap in [
+        ((5, 3), False, EXACT), ((5, 3, 2), True, EXACT), ((5, 3), False, PAPER)
+    ]
 ]  # fmt: skip
 SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -299,7 +312,7 @@ def test_mini_batches_outlive_a_worker(client, X, tmp_path):
 
 KILLED = [
     (SDCPRBM(5, n_inner=2, max_iter=1, batch_size=100, random_state=0), 0.3),
-    (TAPRBM(5, tap_tol=0, max_iter=2, batch_size=100, random_state=0), 0.6),
+    (TAPRBM(5, inference=EXACT, max_iter=2, batch_size=100, random_state=0), 0.6),
     (FVBMPseudoLikelihood(alpha=0.01), 0.1),
     (FSLLDensity(), 0.9),
     (RBMClassifier(5, max_iter=2, batch_size=100, random_state=0), 0.6),

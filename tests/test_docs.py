@@ -42,8 +42,11 @@ def public_names():
             yield f"{module_name}.{name}"
             member = getattr(module, name)
             if inspect.isclass(member):
+                # The fields of a tuple are documented as parameters, and the rest is Python's.
+                is_tuple = issubclass(member, tuple)
+                known = INHERITED.union(dir(tuple), member._fields) if is_tuple else INHERITED
                 for method in dir(member):
-                    if not method.startswith("_") and method not in INHERITED:
+                    if not method.startswith("_") and method not in known:
                         yield f"{module_name}.{name}.{method}"
 
 

@@ -11,9 +11,9 @@ from mean_field import EXACTLY, layered_of, power_of, random_layered, rows_of
 from oracles import assert_drawn
 from oracles_rbm import SmallDBM, binary, random_dbm
 from private import (
+    TAP,
     BlockWeights,
     Evidence,
-    Iteration,
     Stacked,
     Stream,
     _second_order,
@@ -69,7 +69,7 @@ def test_sides_of_several_layers(most, monkeypatch, workers):
     model = random_layered(OF_WORDS).sides()
     whole = model._replace(weights=np.asarray(model.weights))
     V = rows_of(model.visible)
-    found, expected = (by_tap(each, V, Iteration(max_iter=6), workers) for each in (model, whole))
+    found, expected = (by_tap(each, V, TAP(max_iter=6), workers) for each in (model, whole))
     for name, value in found.items():
         assert_allclose(value, expected[name], atol=1e-12)
 
@@ -93,7 +93,7 @@ def test_one_hidden_layer_is_the_rbm_itself(workers):
     layered = layered_of(random_dbm([5, 4]))
     model, V = layered.sides(), binary(5)
     assert isinstance(model, Model) and model.weights is layered.weights[0]
-    clamped = clamp(layered, V, Iteration(), workers)
+    clamped = clamp(layered, V, TAP(max_iter=1000), workers)
     assert clamped.converged.all() and clamped.visible_side() is V
     assert_array_equal(clamped.means()[1], model.mean_hidden(V))
     assert_array_equal(clamped.free_energy(2), model.free_energy(V))
@@ -196,7 +196,7 @@ def test_tap_free_energy_of_incomplete_rows(sizes, workers):
     for scale in (0.1, 0.05):
         small = SmallDBM([scale * W for W in base.weights], base.intercepts)
         agree = ((small.layers[0] == v) | np.isnan(v)).all(axis=1)
-        iteration = Iteration(2, 5000, 1e-30)
+        iteration = TAP(max_iter=5000, tol=1e-30)
         clamped = clamp(layered_of(small), v[np.newaxis], iteration, workers)
         errors.append(abs(clamped.free_energy(2)[0] + logsumexp(small.log_joint[agree])))
     assert errors[0] < 1e-4 and errors[0] / errors[1] > 2**2.7

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import sklearn_boltz
 from sklearn_boltz import (
     SDCPRBM,
+    TAP,
     TAPDBM,
     TAPRBM,
     BoltzmannClassifier,
@@ -108,7 +109,7 @@ UNITS = {
     "hidden": ["bernoulli", ("categorical", 3)],
     "n_components": [1, 4],
 }
-FIELDS = {"order": [1, 2], "damping": [0.0, 0.5], "tap_max_iter": [3, 10], "penalty": [None, "l2"]}
+FIELDS = {"inference": ["tap", "naive", TAP(max_iter=10, n_gibbs=0)], "penalty": [None, "l2"]}
 SHORT = {"max_iter": 3, "columns": "binned", "random_state": 0}
 
 

@@ -24,10 +24,9 @@ from mean_field import (
 )
 from oracles_rbm import SmallRBM, random_rbm
 from private import (
-    INFERENCES,
+    TAP,
     Evidence,
     Features,
-    Iteration,
     Layer,
     _second_order,
     by_tap,
@@ -123,7 +122,7 @@ def plain_free_energy(model, v, c_v, h, c_h):
 
 
 def test_free_energy_is_that_of_the_general_formula(model, workers):
-    solutions = solve(model, rows_of(model.visible), Iteration(max_iter=7), workers)
+    solutions = solve(model, rows_of(model.visible), TAP(max_iter=7), workers)
     names = ["visible_mean", "visible_variance", "hidden_mean", "hidden_variance"]
     beliefs = zip(*(solutions[name] for name in names), strict=True)  # not converged
     expected = [plain_free_energy(model, *of_row) for of_row in beliefs]
@@ -155,7 +154,7 @@ def test_both_descriptions_of_a_unit_agree(pair, monkeypatch, workers):
     model, found = random_model(pair), []
     for most in (8, 2):
         monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
-        found.append(by_tap(model, rows_of(model.visible), Iteration(max_iter=6), workers))
+        found.append(by_tap(model, rows_of(model.visible), TAP(max_iter=6), workers))
     for name in ["visible_mean", "hidden_mean", "hidden_variance", "free_energy"]:
         assert_allclose(found[0][name], found[1][name], atol=1e-12)
 
@@ -169,7 +168,7 @@ def test_the_change_of_a_row_is_the_mean_over_all_units():
 
 
 def test_rows_stop_by_themselves(workers):
-    model, iteration = binary(random_rbm(8, 5, scale=0.8)), Iteration(tol=1e-14)
+    model, iteration = binary(random_rbm(8, 5, scale=0.8)), TAP(max_iter=1000, tol=1e-14)
     V = rows_of(model.visible, 40)
     together = solve(model, V, iteration, workers)
     assert len(set(together.n_iter)) > 1
@@ -245,13 +244,17 @@ def test_what_has_not_converged_is_no_part():
 # Against exact sums.
 
 
-def errors_of_bits(inference, order, scales, workers):
+def adaptive(iteration):
+    return iteration._replace(adaptive=True)
+
+
+def errors_of_bits(iteration, scales, workers):
     """Of ln Z and of the visible means of eight random machines, for each scale of the weights."""
-    errors, iteration = np.empty((2, len(scales), 8)), EXACTLY._replace(order=order)
+    errors = np.empty((2, len(scales), 8))
     for (i, scale), seed in itertools.product(enumerate(scales), range(8)):
         rbm = random_rbm(10, 6, seed=seed)
         exact = SmallRBM(scale * rbm.W, rbm.b, rbm.c)
-        found = INFERENCES[inference](binary(rbm, scale), exact.V[:1], iteration, workers)
+        found = by_tap(binary(rbm, scale), exact.V[:1], iteration, workers)
         assert found.converged.all()
         errors[0, i, seed] = -found.free_energy[0] - np.log(exact.Z)
         errors[1, i, seed] = np.abs(found.visible_mean[0] - exact.p @ exact.V).max()
@@ -259,18 +262,20 @@ def errors_of_bits(inference, order, scales, workers):
 
 
 @pytest.mark.parametrize(
-    ("inference", "order", "power"), [("tap", 1, 2), ("tap", 2, 3), ("rbp", 2, 3), ("adatap", 2, 3)]
+    ("iteration", "power"), [(EXACTLY._replace(order=1), 2), (EXACTLY, 3), (adaptive(EXACTLY), 3)]
 )
-def test_error_falls_as_a_power_of_the_coupling(inference, order, power, workers):
+def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
     scales = [0.02, 0.04, 0.08]
-    errors = errors_of_bits(inference, order, scales, workers)
+    errors = errors_of_bits(iteration, scales, workers)
     for of_figure in errors:
         assert power_of(scales, of_figure) == pytest.approx(power, abs=0.4)
     assert np.sqrt((errors[1, -1] ** 2).mean()) < 0.01
 
 
 def test_tap_is_more_accurate_than_naive_mean_field(workers):
-    first, second = (errors_of_bits("tap", order, [0.1], workers)[0] for order in (1, 2))
+    first, second = (
+        errors_of_bits(EXACTLY._replace(order=order), [0.1], workers)[0] for order in (1, 2)
+    )
     assert np.linalg.norm(second) < np.linalg.norm(first) / 20
 
 
@@ -304,14 +309,14 @@ def test_error_of_all_units_falls_as_a_power_of_the_coupling(pair, order, power,
     assert np.sqrt((errors[-1] ** 2).mean()) < 0.03
 
 
-@pytest.mark.parametrize("inference", INFERENCES)
-def test_inferences_on_a_tree(inference, workers):
-    """A star: one hidden unit. There, relaxed messages err by their expansion only."""
+@pytest.mark.parametrize("iteration", [EXACTLY, adaptive(EXACTLY)])
+def test_inferences_on_a_tree(iteration, workers):
+    """A star: one hidden unit."""
     rng, scales, errors = np.random.default_rng(3), [0.05, 0.1, 0.2], []
     W, b, c = rng.standard_normal((1, 7)), rng.standard_normal(7), rng.standard_normal(1)
     for scale in scales:
         exact = SmallRBM(scale * W, b, c)
-        found = INFERENCES[inference](binary(exact), exact.V[:1], EXACTLY, workers)
+        found = by_tap(binary(exact), exact.V[:1], iteration, workers)
         means = np.append(exact.p @ exact.V, exact.joint.sum(axis=0) @ exact.H)
         mine = np.append(found.visible_mean[0], found.hidden_mean[0])
         errors.append([np.abs(mine - means).max()])
@@ -324,12 +329,10 @@ def test_inferences_agree_for_all_units(pair, workers):
     """Of weak weights, and where all start at the same row."""
     model = random_model(pair, 0.05)
     V = rows_of(model.visible, 2)
-    reference = by_tap(model, V, EXACTLY, workers)
-    for inference in ["rbp", "adatap"]:
-        other = INFERENCES[inference](model, V, EXACTLY, workers)
-        assert other.converged.all()
-        for name in ["free_energy", "visible_mean", "hidden_mean", "hidden_variance"]:
-            assert_allclose(other[name], reference[name], atol=2e-3)
+    reference, other = (by_tap(model, V, its, workers) for its in (EXACTLY, adaptive(EXACTLY)))
+    assert other.converged.all()
+    for name in ["free_energy", "visible_mean", "hidden_mean", "hidden_variance"]:
+        assert_allclose(other[name], reference[name], atol=2e-3)
 
 
 # The same models by other parameters.
@@ -364,7 +367,7 @@ def test_two_states_are_a_bit(damping, workers):
     V = np.random.default_rng(1).integers(2, size=(7, 6)).astype(float)
     V[2] = 0.3  # known shares
     known = np.arange(6) < np.array([0, 2, 4, 6, 0, 1, 2])[:, np.newaxis]
-    iteration = Iteration(2, 6, 0, damping)
+    iteration = TAP(2, 6, damping, tol=0)
     for evidence in (None, known):
         of_word = None if evidence is None else np.repeat(known, 2, axis=1)
         mine, other = (
@@ -386,13 +389,13 @@ def test_a_constant_for_all_states_of_a_unit_changes_nothing(pair, most, monkeyp
     monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
     model, rng = random_model(pair), np.random.default_rng(3)
     V = rows_of(model.visible)
-    before = by_tap(model, V, Iteration(max_iter=5), workers)
+    before = by_tap(model, V, TAP(max_iter=5), workers)
     unit = int(np.flatnonzero(model.visible.one_hot)[0])
     W, shift = model.weights.copy(), rng.normal(size=(len(model.hidden), 1))
     W[:, model.visible.columns_of(unit)] += shift
     hidden = model.hidden.astype(float)
     hidden.intercept -= shift[:, 0]
-    after = by_tap(Model(W, model.visible, hidden), V, Iteration(max_iter=5), workers)
+    after = by_tap(Model(W, model.visible, hidden), V, TAP(max_iter=5), workers)
     for name in ("visible_mean", "hidden_mean", "free_energy"):
         assert_allclose(after[name], before[name], atol=1e-10)
 
@@ -410,8 +413,8 @@ def test_adaptive_tap_of_gaussian_units(workers, scale):
     exists = np.linalg.eigvalsh(precision)[0] > 0
     assert exists == (scale < 0.4)
     # With a tolerance of 1e9, everything that has a free energy would have converged.
-    iteration = EXACTLY if exists else Iteration(tol=1e9)
-    solutions = INFERENCES["adatap"](model, np.zeros((2, 6)), iteration, workers)
+    iteration = EXACTLY if exists else TAP(max_iter=1000, tol=1e9)
+    solutions = by_tap(model, np.zeros((2, 6)), adaptive(iteration), workers)
     assert (solutions.converged == exists).all()
     if exists:
         mean, (_, log_det) = np.linalg.solve(precision, U), np.linalg.slogdet(precision)
@@ -428,8 +431,8 @@ def test_adaptive_tap_converges_for_strong_couplings(scale, workers):
     errors = []
     for seed in range(40):
         rbm = random_rbm(6, 4, scale, seed)
-        iteration = Iteration(max_iter=1000)
-        found = INFERENCES["adatap"](binary(rbm), np.zeros((1, 6)), iteration, workers)
+        iteration = TAP(max_iter=1000)
+        found = by_tap(binary(rbm), np.zeros((1, 6)), adaptive(iteration), workers)
         if found.converged[0]:
             errors.append(found.free_energy[0] + np.log(rbm.Z))
     if scale == 3:
@@ -452,7 +455,7 @@ def test_derivative_of_adaptive_tap_by_the_weights(workers):
             weights = model.weights.copy()
             weights[place] += sign * step
             moved = model._replace(weights=weights)
-            energies += INFERENCES["adatap"](moved, v[None], EXACTLY, workers).free_energy.tolist()
+            energies += by_tap(moved, v[None], adaptive(EXACTLY), workers).free_energy.tolist()
         measured[place] = (energies[1] - energies[0]) / (2 * step)
     means = np.outer(mean[6:], mean[:6])
     assert_allclose(measured, means + covariance, atol=1e-7)
@@ -502,7 +505,7 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
         # Two hidden units that undo each other leave all means at 0 and 1/2, and c at 1/4.
         W = np.array([[scale, 0], [-scale, 0], [0, scale], [0, -scale]])
         model = Model(W, Gaussian(np.zeros(2), np.ones(2)), Bernoulli(np.zeros(4)))
-        first, second = (by_tap(model, V, Iteration(order), workers) for order in (1, 2))
+        first, second = (by_tap(model, V, TAP(order, 1000), workers) for order in (1, 2))
         assert second.converged.all()
         assert (second.visible_variance > 0).all() == exists
         assert np.isfinite(total_log_partition(second))
@@ -538,7 +541,7 @@ def test_rows_leave_the_second_order_by_themselves(workers):
 def test_weights_too_large_for_two_gaussian_layers(order, workers):
     gaussian = Gaussian(np.ones(2), np.ones(2))
     model = Model(np.full((2, 2), 3.0), gaussian, gaussian)
-    solutions = by_tap(model, np.ones((3, 2)), Iteration(order, 2000), workers)
+    solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
     assert np.isfinite(total_log_partition(solutions))
 
@@ -582,8 +585,8 @@ class Pair(UnitType):
 def test_what_wide_units_cannot_do(workers):
     model = Model(np.zeros((2, 4)), Pair(np.zeros(4)), Bernoulli(np.zeros(2)))
     with pytest.raises(ValueError, match="must be one-hot. Set order=1"):
-        by_tap(model, np.zeros((3, 4)), Iteration(), workers)
-    solutions = by_tap(model, np.zeros((3, 4)), Iteration(order=1), workers)
+        by_tap(model, np.zeros((3, 4)), TAP(max_iter=1000), workers)
+    solutions = by_tap(model, np.zeros((3, 4)), TAP(1, 1000), workers)
     assert_allclose(solutions.free_energy, -6 * np.log(2))
 
 

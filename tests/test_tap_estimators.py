@@ -20,9 +20,10 @@ from sklearn.pipeline import make_pipeline
 from mean_field import Spin, deep
 from oracles_rbm import binary, random_dbm
 from private import divided
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM
 from sklearn_boltz.units import TruncatedGaussian
 
+PAPER = TAP(max_iter=10, n_gibbs=0)
 LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]
 VISIBLE_LAWS = ["probability", *LAWS[1:]]
 SMALL = {
@@ -49,7 +50,8 @@ def grey():
 
 @pytest.fixture(scope="module")
 def rbm(digits):
-    return TAPRBM(12, learning_rate=0.2, max_iter=50, random_state=0).fit(digits[:800])
+    model = TAPRBM(12, inference=PAPER, learning_rate=0.2, max_iter=50, random_state=0)
+    return model.fit(digits[:800])
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +113,7 @@ def test_imputation_against_all_states():
     assert set(np.unique(drawn)) <= {0, 1}
 
 
-@pytest.mark.parametrize("change", [{}, {"persistent": True}, {"order": 1}])
+@pytest.mark.parametrize("change", [{}, {"persistent": True}, {"inference": "naive"}])
 def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
     X = digits[:300]
     rbm = TAPRBM(12, max_iter=3, random_state=0, **change).fit(X)
@@ -176,6 +178,7 @@ def test_pre_training_is_that_of_rbms(digits):
     seeds = np.random.default_rng(0)
     for n, m in [(8, 64), (4, 8)]:
         seeds.normal(0, 1, (n, m))  # the weights without pre-training
+    seeds.integers(2**63)  # of the chains
     seeds.integers(2**31)  # for evaluation
     first = TAPRBM(8, max_iter=3, random_state=int(seeds.integers(2**31))).fit(X)
     H = first.sample_hidden(X, random_state=int(seeds.integers(2**31)))
@@ -223,7 +226,7 @@ def test_laws_of_each_layer(grey, columns):
     own = TruncatedGaussian(np.zeros(3), np.ones(3), -1, 1)
     model = TAPDBM(
         (8, 4, 3), columns=columns, hidden=["bernoulli", "truncated_gaussian", own],
-        learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=6, track_likelihood=False,
+        learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=30, track_likelihood=False,
         random_state=0,
     ).fit(X)  # fmt: skip
     history = model.history_["tap_log_likelihood"]
@@ -247,7 +250,7 @@ def test_laws_of_each_layer(grey, columns):
 def test_values_beyond_zero_and_one():
     X = np.random.default_rng(0).normal(0, 1, (200, 4)).clip(-2, 3)
     X[:, 1] = X[:, 0]
-    model = TAPRBM(3, columns="truncated_gaussian", visible_range=(-2, 3), random_state=0)
+    model = TAPRBM(3, columns=TruncatedGaussian.from_data(X, -2, 3), random_state=0)
     V = model.set_params(max_iter=20).fit(X).sample(50, random_state=0)
     assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
     with pytest.warns(UserWarning, match="values from -2 to 3"):
@@ -257,6 +260,9 @@ def test_values_beyond_zero_and_one():
 def test_a_law_of_ones_own(grey):
     X = np.where(grey > 0.5, 1.0, -1.0)
     model = TAPRBM(8, columns=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
+    with pytest.raises(NotImplementedError, match="Spin has no method `sample`.*n_gibbs=0"):
+        model.fit(X)
+    model.set_params(inference=PAPER)
     history = model.fit(X).history_["tap_log_likelihood"]
     assert history[-1] > history[0]
     with pytest.raises(ValueError, match="values from -1 to 1"):
@@ -268,20 +274,24 @@ def test_a_law_of_ones_own(grey):
 def test_orders_and_persistence_learn(digits, order, persistent):
     X = digits[:800]
     model = TAPRBM(
-        16, order=order, persistent=persistent, learning_rate=0.2, max_iter=15, random_state=0
-    ).fit(X)
+        16, inference=TAP(order), persistent=persistent, learning_rate=0.2, max_iter=15,
+        random_state=0,
+    ).fit(X)  # fmt: skip
     assert np.ptp(model.history_["tap_log_likelihood"]) > 0.01 * (X.shape[1] + 16)
     assert model._iteration().order == order
 
 
-@pytest.mark.parametrize("inference", ["rbp", "adatap"])
-def test_other_inferences_agree_on_a_small_model(inference):
+@both_machines
+def test_adaptive_tap_agrees_on_a_small_model(kind):
     X = rows(40, 6)
-    model = TAPRBM(3, max_iter=20, inference=inference, init=0.01, random_state=0).fit(X)
-    tap = clone(model).set_params(inference="tap").fit(X)  # the other is only for evaluation
-    assert_array_equal(parameters(model), parameters(tap))
-    exact = model.log_partition("exact").value
-    assert model.log_partition("tap").value == pytest.approx(exact, abs=1e-3)
+    tap, adaptive = (
+        small(kind, max_iter=20, inference=TAP(max_iter=30, n_gibbs=0, adaptive=adaptive))
+        for adaptive in (False, True)
+    )
+    assert not np.array_equal(parameters(adaptive.fit(X)), parameters(tap.fit(X)))
+    assert_allclose(parameters(adaptive), parameters(tap), atol=0.02)
+    exact = adaptive.log_partition("exact").value
+    assert adaptive.log_partition("tap").value == pytest.approx(exact, abs=1e-3)
 
 
 @both_machines
@@ -289,11 +299,12 @@ def test_parameters_are_used(kind, digits):
     """Each has an effect on the fit."""
     X = digits[:150]
     plain = small(kind, max_iter=2).fit(X)
+    of_tap = dict(order=1, max_iter=1, damping=0.2, tol=1e-2)
     changes = [
         dict(learning_rate=0.01), dict(penalty="l1"), dict(penalty=None), dict(alpha=0.1),
-        dict(batch_size=50),
-        dict(init=0.1), dict(damping=0.2), dict(tap_max_iter=1), dict(tap_tol=1e-2),
-        dict(order=1), dict(persistent=True), dict(max_iter=3), dict(random_state=1),
+        dict(batch_size=50), dict(init=0.1), dict(inference=TAP(n_gibbs=2)), dict(persistent=True),
+        *(dict(inference=PAPER._replace(**{name: value})) for name, value in of_tap.items()),
+        dict(max_iter=3), dict(random_state=1),
     ]  # fmt: skip
     for change in changes + [dict(pretrain_max_iter=2)] * (kind == "DBM"):
         other = clone(plain).set_params(**change).fit(X)
@@ -324,7 +335,7 @@ def test_divergence_is_noticed_and_leaves_no_trace(kind, digits):
 
 def test_a_spin_glass_is_noticed(digits):
     with pytest.warns(ConvergenceWarning, match="spin-glass"):
-        TAPRBM(64, init=8.0, max_iter=1, random_state=0).fit(digits[:200])
+        TAPRBM(64, inference=PAPER, init=8.0, max_iter=1, random_state=0).fit(digits[:200])
     # Strong couplings between the hidden layers: iterations jump to and fro.
     X = rows()
     model = TAPDBM((5, 4), pretrain_max_iter=0, max_iter=0, random_state=0).fit(X)
@@ -360,13 +371,12 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
     other, histories = X.copy(), []
     other[divided(len(X), 0.1, model._evaluation_seed)[1]] = 0
     for table in (X, other):
-        with pytest.warns(ConvergenceWarning, match="max_iter"):
-            again = clone(model).set_params(max_iter=0).fit(table)
+        again = clone(model).set_params(max_iter=0).fit(table)
         histories.append(again.pretrain_history_[0]["tap_log_likelihood"])
     assert_array_equal(*histories)
 
 
-@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (1000, 50), (2500, 100)])
+@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (2500, 50), (6000, 100)])
 def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
     X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
     model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
@@ -580,7 +590,7 @@ def independent_score(table):
 
 
 def test_a_table_is_learned(table):
-    model = TAPRBM(6, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
+    model = TAPRBM(6, inference=PAPER, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
     history = model.history_["tap_log_likelihood"]
     assert history[-1] > history[0] + 1
     assert model.history_["share_converged"][-1] > 0.5
@@ -631,7 +641,9 @@ def test_noisy_categories(table):
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_deep_models_of_tables(table, independent_score, order):
-    settings = dict(hidden=[("categorical", 3), "bernoulli"], order=order, learning_rate=0.1)
+    settings = dict(
+        hidden=[("categorical", 3), "bernoulli"], inference=TAP(order), learning_rate=0.1
+    )
     model = TAPDBM((6, 4), max_iter=25, pretrain_max_iter=20, **settings, **OF_TABLES).fit(table)
     assert model.components_[0].shape == (18, 9)
     assert model.score(table) > independent_score + 0.3

@@ -15,7 +15,7 @@ from mean_field import (
     with_most_paired,
 )
 from oracles_rbm import random_dbm
-from private import SGD, Iteration, Workspace, _observed, _second_order, difference
+from private import SGD, TAP, Stream, Workspace, _observed, _second_order, by_tap, difference
 from private import TAPLearner as Learner
 from private import TAPScheme as Scheme
 from sklearn_boltz.units import Bernoulli
@@ -41,7 +41,13 @@ def slopes_of(layered, V, order, workers, starts=None, shares=(1.0, 1.0)):
     """What the training takes as derivatives: (array of parameters, derivatives by it)."""
     scheme = Scheme(EXACTLY._replace(order=order), persistent=starts is not None)
     workspace = Workspace(layered, len(V), len(V if starts is None else starts), order)
-    slopes, _ = difference(layered, V, starts, scheme, shares, shares, workers, workspace)
+    slopes, _ = difference(
+        layered, V, starts, scheme, shares, shares, Stream(0), workers, workspace
+    )
+    return by_parameter(layered, slopes)
+
+
+def by_parameter(layered, slopes):
     pairs = list(zip(layered.weights, slopes.weights, strict=True))
     for units, of_units in zip(layered.layers, slopes.units, strict=True):
         assert units.parameters().keys() == of_units.keys()
@@ -51,13 +57,18 @@ def slopes_of(layered, V, order, workers, starts=None, shares=(1.0, 1.0)):
 
 def assert_derivatives(layered, V, order, workers, starts=None):
     """Along a random direction of each array, in which each entry has its part."""
+    slopes = slopes_of(layered, V, order, workers, starts)
+    assert_derivatives_of(lambda: tap_log_likelihood(layered, V, order, workers, starts), slopes)
+
+
+def assert_derivatives_of(function, slopes):
     rng, eps = np.random.default_rng(0), 1e-5
-    for parameter, slope in slopes_of(layered, V, order, workers, starts):
+    for parameter, slope in slopes:
         before, ends = parameter.copy(), []
         direction = rng.choice([-1, 1], before.shape) * rng.uniform(0.5, 1, before.shape)
         for step in (eps, -eps):
             parameter[...] = before + step * direction
-            ends.append(tap_log_likelihood(layered, V, order, workers, starts))
+            ends.append(function())
         parameter[...] = before
         expected = (ends[0] - ends[1]) / (2 * eps)
         assert np.vdot(slope, direction) == pytest.approx(expected, abs=1e-6)
@@ -98,6 +109,54 @@ def test_gradients_are_sums_of_shares(kinds, workers):
         np.testing.assert_allclose(slope, 0.25 * rows + 0.5 * solutions, atol=1e-12)
 
 
+def of_model(layered, starts, tap, workers):
+    """Slopes of the negative phase alone, and where its solutions or chains end."""
+    workspace = Workspace(layered, len(starts), len(starts), 2)
+    scheme = Scheme(tap, persistent=True)
+    shares, V = (0.0, 1.0), layered.split(starts, starts)[0]
+    slopes, ends = difference(
+        layered, V, starts, scheme, shares, shares, Stream(0), workers, workspace
+    )
+    return by_parameter(layered, slopes), ends
+
+
+@pytest.mark.parametrize("kinds", [*PAIRS[:9], ("bits", "bits", "truncated")], ids="-".join)
+def test_gradients_of_adaptive_tap(kinds, workers):
+    layered, tap = random_layered(kinds), EXACTLY._replace(adaptive=True)
+    starts = layered.padded(rows_of(layered.layers[0], 3))
+    slopes, _ = of_model(layered, starts, tap, workers)
+    assert_derivatives_of(
+        lambda: by_tap(layered.sides(), starts, tap, workers).free_energy.mean(), slopes
+    )
+
+
+# Chains from solutions.
+
+
+def test_gradients_at_the_ends_of_chains(layered, workers):
+    """They are those of ln Σ exp(−E) over the odd layers."""
+    starts = layered.padded(rows_of(layered.layers[0], 6))
+    slopes, ends = of_model(layered, starts, TAP(n_gibbs=2), workers)
+    assert not np.allclose(ends, of_model(layered, starts, EXACTLY, workers)[1], atol=1e-3)
+    assert_derivatives_of(lambda: layered.sides().free_energy(ends).mean(), slopes)
+
+
+@pytest.mark.parametrize("sizes", [(5, 4), (4, 3, 3)], ids=len)
+def test_chains_correct_the_solutions(sizes, workers):
+    """With strong couplings; false alarms: 1 in 100,000, by five standard errors."""
+    dbm, n = random_dbm(sizes, 1.5), 20_000
+    layered, p = layered_of(dbm), np.exp(dbm.log_joint) / np.exp(dbm.log_joint).sum()
+    starts = np.tile(layered.padded(rows_of(layered.layers[0], 100)), (n // 100, 1))
+    for n_gibbs, agrees in ((0, False), (50, True)):
+        slopes, _ = of_model(layered, starts, TAP(n_gibbs=n_gibbs), workers)
+        errors = []
+        for k, (_, slope) in enumerate(slopes[: len(layered.weights)]):
+            products = np.einsum("ni,nj->nij", dbm.layers[k + 1], dbm.layers[k])
+            mean = np.tensordot(p, products, 1)
+            errors.append(np.abs(-slope - mean) / np.sqrt(mean * (1 - mean) / n))
+        assert (max(e.max() for e in errors) < 5) == agrees
+
+
 # Mini-batches.
 
 
@@ -105,7 +164,7 @@ def learner_of(layered, scheme, optimizer=None):
     """A learner that begins at a machine, with copies of its parameters."""
     weights = [W.copy() for W in layered.weights]
     layers = [units.astype(float) for units in layered.layers]
-    return Learner(weights, layers, scheme, optimizer or SGD())
+    return Learner(weights, layers, scheme, optimizer or SGD(), Stream(0))
 
 
 def test_a_mini_batch_moves_all_parameters_up_the_gradient(layered, workers):
@@ -131,8 +190,9 @@ def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
     X = (X / X.max() > 0.001).astype(float)
     bias = logit(np.clip(X.mean(axis=0), 1e-8, 1 - 1e-8))
     weights = np.random.default_rng(0).normal(0, 1e-16, (64, 64))
-    scheme = Scheme(Iteration(2, 3, 0.0, 0.5), alpha=0.0)
-    learner = Learner([weights], [Bernoulli(bias), Bernoulli(np.zeros(64))], scheme, SGD(0.5))
+    scheme = Scheme(TAP(n_gibbs=0, tol=0.0), alpha=0.0)
+    layers = [Bernoulli(bias), Bernoulli(np.zeros(64))]
+    learner = Learner([weights], layers, scheme, SGD(0.5), Stream(0))
     learner.learn(learner.in_memory(X[:100]), 0.005, workers)
     assert np.linalg.norm(weights, 2) == pytest.approx(0.007628825568441182, rel=1e-9)
     assert np.linalg.norm(bias) == pytest.approx(38.97452180357592, rel=1e-9)
@@ -146,7 +206,7 @@ def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
 def test_penalties(penalty, workers):
     layered, steps = layered_of(random_dbm([6, 4], 0.3)), []
     for alpha in [0.0, 0.1]:
-        learner = learner_of(layered, Scheme(Iteration(max_iter=5), penalty=penalty, alpha=alpha))
+        learner = learner_of(layered, Scheme(TAP(max_iter=5), penalty=penalty, alpha=alpha))
         batch = learner.in_memory(rows_of(layered.layers[0], 20))
         learner.learn(batch, 0.5, workers)
         steps.append(learner.weights[0])

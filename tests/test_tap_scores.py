@@ -14,7 +14,7 @@ GREY = load_digits().data[:300] / 16
 BITS = (GREY > 0.5).astype(np.float32)
 MODELS = {
     "bits": (TAPRBM(12, learning_rate=0.2), BITS),
-    "naive": (TAPRBM(14, learning_rate=0.3, order=1), BITS),
+    "naive": (TAPRBM(14, learning_rate=0.3, inference="naive"), BITS),
     "truncated": (TAPRBM(8, columns="truncated_gaussian", learning_rate=0.15), GREY[:, 20:32]),
     "gaussian": (TAPRBM(8, columns="gaussian", learning_rate=0.02), GREY[:, 20:30]),
     "deep": (TAPDBM((12, 8), learning_rate=0.2, pretrain_max_iter=5), BITS),

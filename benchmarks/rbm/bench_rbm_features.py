@@ -18,10 +18,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_boltz import SDCPRBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAP, TAPRBM
 
 # What the user guide recommends for features, at the temperatures 1 and 3 of `transform`.
 SCALE = dict(init="scaled")
+PAPER = TAP(max_iter=10, n_gibbs=0)
 FEATURES = SCALE | dict(
     n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10, learning_rate=0.05,
     alpha=0.0, early_stopping=False,
@@ -142,7 +143,7 @@ def our_machines(n_hidden, seed):
         "SDCPRBM, CD": SDCPRBM(n_hidden, random_state=seed, **one),
         "SDCPRBM, centred CD": SDCPRBM(n_hidden, random_state=seed, **one | CENTRED),
         "SDCPRBM, CS-DCP": SDCPRBM(n_hidden, random_state=seed, **SCALE),
-        "TAPRBM": TAPRBM(n_hidden, random_state=seed, **SCALE),
+        "TAPRBM": TAPRBM(n_hidden, inference=PAPER, random_state=seed, **SCALE),
     }
 
 

@@ -22,20 +22,15 @@ import numpy as np
 from _common import print_table, run_script, save_table
 from _data import binary, load_images, load_small_digits
 from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
-from sklearn.utils import Bunch
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAP, TAPRBM
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES
-from sklearn_boltz.restricted.mean_field._tap import Iteration
-from sklearn_boltz.restricted.mean_field._vamp import iterate
-from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.mean_field import _vamp
+from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.training._tap_steps import gradients_at_rows, gradients_at_solutions
 from sklearn_boltz.units import Bernoulli
 
-METHODS = {"TAP": "tap", "adaTAP": "adatap"}
+METHODS = {"TAP": False, "adaTAP": True}
 AS_PRINTED = "adaTAP, as printed"
 
 
@@ -49,44 +44,22 @@ def load(args):
     return binary(X[: args.rows]).astype(float)
 
 
-def by_formula(model, V, inference, iteration, workers):
-    """Moments of the units for each row, and the mean of their covariances by TAP's formula."""
-    found = INFERENCES[inference](model, V, iteration, workers)
-    covariance = model.weights * (found.hidden_variance.T @ found.visible_variance) / len(V)
-    return found, covariance
-
-
-def by_derivative(model, V, iteration):
-    """The same by adaptive TAP, with its own covariances."""
-    n_visible = len(model.visible)
-    points = [iterate(model, v, iteration)[0] for v in V]
-    mean, variance = (np.array([getattr(p, name) for p in points]) for name in ("mean", "variance"))
-    found = Bunch(
-        visible_mean=mean[:, :n_visible], visible_variance=variance[:, :n_visible],
-        hidden_mean=mean[:, n_visible:], hidden_variance=variance[:, n_visible:],
-    )  # fmt: skip
-    return found, sum(p.covariance()[n_visible:, :n_visible] for p in points) / len(V)
-
-
 def step(model, V, method, n_iter, rate, workers):
     """Change the parameters by one mini-batch, Algorithm 2."""
     # All iterations are made, as in the figure, but for those that would not change a digit.
-    iteration = Iteration(2, n_iter, 1e-16, 0.5)
+    iteration = TAP(max_iter=n_iter, adaptive=method != "TAP", tol=1e-16)
     if method == "adaTAP":
-        found, covariance = by_derivative(model, V, iteration)
+        found, points = _vamp.solve(model, V, iteration)
+        covariance = _vamp.mean_covariance(model, points)
     else:
-        inference = "tap" if method == "TAP" else "adatap"
-        found, covariance = by_formula(model, V, inference, iteration, workers)
-    n = len(V)
-    slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
-    slope -= covariance
-    layered = Layered([model.weights], [model.visible, model.hidden])
-    of_rows = gradients_at_rows(clamp(layered, V, iteration, workers), 2)
-    of_solutions = gradients_at_solutions(layered, found, 2)
-    for units, rows, free in zip(layered.layers, of_rows, of_solutions, strict=True):
-        units.ascend({name: rows[name] - free[name] for name in rows}, rate)
+        found = by_tap(model, V, iteration, workers)
+        covariance = model.weights * (found.hidden_variance.T @ found.visible_variance) / len(V)
+    H, n = model.mean_hidden(V), len(V)
+    slope = (H.T @ V - found.hidden_mean.T @ found.visible_mean) / n - covariance
     # In place: a model holds its arrays as they are.
     np.add(model.weights, rate * slope, out=model.weights)
+    model.visible.intercept += rate * (V - found.visible_mean).mean(axis=0)
+    model.hidden.intercept += rate * (H - found.hidden_mean).mean(axis=0)
 
 
 def train(X, method, n_iter, args, workers):
@@ -115,11 +88,11 @@ def seconds_of_an_iteration(sizes, workers, n_visible=784, n_hidden=500):
                   Bernoulli(np.zeros(n_hidden)))  # fmt: skip
     V = binary(rng.random((max(sizes), n_visible))).astype(float)
     found = {}
-    for method, name in METHODS.items():
+    for method, adaptive in METHODS.items():
         n_iter = 100 if method == "TAP" else 1
         for size in sizes:
             start = perf_counter()
-            INFERENCES[name](model, V[:size], Iteration(2, n_iter, 0.0, 0.5), workers)
+            by_tap(model, V[:size], TAP(max_iter=n_iter, adaptive=adaptive, tol=0.0), workers)
             found[method, size] = (perf_counter() - start) / n_iter
     return found
 

@@ -16,11 +16,12 @@ from _common import run_script, save_table, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 
-from sklearn_boltz import TAPDBM
+from sklearn_boltz import TAP, TAPDBM
 
 
 def make(sizes, args):
-    return TAPDBM(sizes, learning_rate=args.rate, tap_max_iter=args.iterations,
+    tap = TAP(max_iter=args.iterations, n_gibbs=0)
+    return TAPDBM(sizes, inference=tap, learning_rate=args.rate,
                   pretrain_max_iter=args.pretrain, max_iter=0, warm_start=True,
                   random_state=args.seed)  # fmt: skip
 

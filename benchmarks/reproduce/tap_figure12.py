@@ -13,7 +13,7 @@ from _common import log_likelihood, run_script, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAP, TAPRBM
 
 
 def evaluate(model, X_test, args):
@@ -35,8 +35,9 @@ def main():
     )  # fmt: skip
     X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
     epochs = args.epochs // args.points
-    model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=epochs, warm_start=True,
-                   init=0.01, n_jobs=args.jobs, random_state=0)  # fmt: skip
+    model = TAPRBM(args.hidden, inference=TAP(max_iter=10, n_gibbs=0), learning_rate=args.rate,
+                   max_iter=epochs, warm_start=True, init=0.01, n_jobs=args.jobs,
+                   random_state=0)  # fmt: skip
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []
         for point in range(1, args.points + 1):

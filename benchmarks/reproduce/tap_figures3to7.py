@@ -35,7 +35,7 @@ from _reproduction import (
 )
 from sklearn.manifold import Isomap
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAP, TAPRBM
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
 
 NAMES = {"binary": "binary MNIST", "real": "grey MNIST", "cbcl": "CBCL faces"}
@@ -59,7 +59,7 @@ def machine_of(kind, X, n_hidden, args):
     model = TAPRBM(
         n_hidden, columns=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
         alpha=0.01 if kind == "cbcl" else 0.001, batch_size=20 if kind == "cbcl" else 100,
-        init=0.001, n_jobs=args.jobs,
+        inference=TAP(max_iter=10, n_gibbs=0), init=0.001, n_jobs=args.jobs,
     )  # fmt: skip
     key = joblib.hash((X, model, args.epochs, args.starts, args.most))
     return kept(args, f"tap_machine_{key}", partial(train, kind, X, model, args))

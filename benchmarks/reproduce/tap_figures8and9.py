@@ -16,7 +16,7 @@ from _data import load_bits
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAP, TAPRBM
 
 
 def estimates(models, X, Y, p, args):
@@ -111,8 +111,9 @@ def main():
     with reproduction("tap_figures8and9", "TAP, Figures 8 and 9", args):
         models = {}
         for n in args.hidden:
-            model = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, init=0.01,
-                           n_jobs=args.jobs, random_state=0)  # fmt: skip
+            model = TAPRBM(n, inference=TAP(max_iter=10, n_gibbs=0), learning_rate=args.rate,
+                           max_iter=args.epochs, init=0.01, n_jobs=args.jobs,
+                           random_state=0)  # fmt: skip
             name = f"tap_{n}_{args.rows}_{args.rate}_{args.epochs}"  # figure 12 has the largest
             with unconverged_is_fine():
                 models[n] = kept(args, name, partial(model.fit, X), trained)

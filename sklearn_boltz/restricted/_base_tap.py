@@ -9,26 +9,35 @@ from scipy.special import logit
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
-    InvalidParameterError,
     StrOptions,
+    validate_parameter_constraints,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import dense, validate_arguments
 from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, is_foreign, like
-from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, check_units
-from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
-from sklearn_boltz.restricted.model._columns import different
+from sklearn_boltz.restricted.mean_field._inference import (
+    INFERENCES,
+    MOST_ITERATIONS,
+    by_tap,
+    check_units,
+)
+from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
+from sklearn_boltz.restricted.training._auto import (
+    STEADY_RATE,
+    chosen_decay,
+    chosen_l1,
+    chosen_rate,
+)
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -40,12 +49,18 @@ from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGau
 from sklearn_boltz.units._unit import UnitType
 
 TRUNCATED = (TruncatedGaussian, TruncatedGaussBernoulli)
+TAP_CONSTRAINTS = {
+    "order": [Interval(Integral, 1, 2, closed="both")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "damping": [Interval(Real, 0, 1, closed="left")],
+    "n_gibbs": [Interval(Integral, 0, None, closed="left")],
+    "adaptive": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="left")],
+}
 # Number of training rows that are kept as starts of TAP.
 N_STARTS = 100
 # Maximum number of training rows for which the log-likelihood of a deep model is measured.
 DEEP_ROWS = 500
-# Maximum number of iterations from each start, outside training.
-MOST_ITERATIONS = 1000
 # If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
 # The strength of the penalty, and the momentum, in the paper.
@@ -74,12 +89,9 @@ class BaseTAP(MiniBatchEstimator):
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         **TRACKED,
-        "visible_range": [tuple, list, None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "persistent": ["boolean"],
-        "order": [Interval(Integral, 1, 2, closed="both")],
-        "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tap_tol": [Interval(Real, 0, None, closed="left")],
-        "damping": [Interval(Real, 0, 1, closed="left")],
+        "inference": [StrOptions(set(INFERENCES)), TAP],
         "penalty": [StrOptions({"l1", "l2"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
@@ -87,7 +99,6 @@ class BaseTAP(MiniBatchEstimator):
     # Solutions are looked for after each epoch: of small data that costs more than the epoch.
     _auto_batches, _most_epochs = 800, 200
     _monitor_class = TAPMonitor
-    _inference = "tap"
 
     # The units.
 
@@ -110,29 +121,6 @@ class BaseTAP(MiniBatchEstimator):
         with Workers(self.n_jobs) as workers:
             return visible_side(self._layered(), V, self._iteration(), workers)
 
-    def _unit_options(self):
-        if self.visible_range is None:
-            return {}
-        if not self._names_truncated():
-            raise ValueError(
-                "visible_range applies only to truncated units that are given by name, such as "
-                "columns='truncated_gaussian'. Remove it, or give the range to the units."
-            )
-        try:
-            low, high = map(float, self.visible_range)
-        except (TypeError, ValueError):
-            low = high = np.nan
-        if not -np.inf < low < high < np.inf:
-            raise InvalidParameterError(
-                f"visible_range must be (low, high) with low < high, got {self.visible_range!r}."
-            )
-        return {"low": low, "high": high}
-
-    def _names_truncated(self):
-        """Whether `columns` has truncated units by name, whose range is `visible_range`."""
-        specs = different(self.columns)
-        return any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs)
-
     def _remedy(self, X, columns):
         kinds = self._layout_now().kinds
         truncated = np.array([kind in TRUNCATED for kind in kinds])
@@ -141,10 +129,10 @@ class BaseTAP(MiniBatchEstimator):
         low, high = np.nanmin(X[:, truncated]), np.nanmax(X[:, truncated])
         if TruncatedGaussBernoulli in kinds:  # its interval has to contain 0
             low, high = min(low, 0), max(high, 0)
-        how = "Set visible_range" if self._names_truncated() else "Set the range of the units"
         return (
-            f"{how} to the range of the data, here ({low:.6g}, {high:.6g}), or scale the columns "
-            "with sklearn.preprocessing.MinMaxScaler(clip=True)."
+            "Scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True), or give units "
+            f"with the range of the data, such as columns=TruncatedGaussian.from_data(X, {low:.6g},"
+            f" {high:.6g})."
         )
 
     # Training: what `MiniBatchEstimator` asks for.
@@ -152,9 +140,10 @@ class BaseTAP(MiniBatchEstimator):
     def _begun(self, X, weights, n_rows):
         rng = make_generator(self.random_state)
         matrices, layers = self._begin(X, rng, weights, n_rows)
-        check_units(self._inference, layers)
+        scheme = self._scheme(n_rows, X.shape[1])
+        check_units(scheme.tap, layers)
         base = layers[0].astype(X.dtype)
-        learner = Learner(matrices, layers, self._scheme(n_rows, X.shape[1]), SGD(MOMENTUM))
+        learner = Learner(matrices, layers, scheme, SGD(MOMENTUM), Stream.from_generator(rng))
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         training = Training(learner, rng, self._with_more(none, X, weights))
         training.n_rows, training.pretrain_history = n_rows, []
@@ -178,10 +167,15 @@ class BaseTAP(MiniBatchEstimator):
         learner.scheme = self._scheme(training.n_rows, self.n_features_in_)
         return training
 
+    def _given_tap(self):
+        """The settings of mean field that `inference` stands for, checked."""
+        tap = INFERENCES.get(self.inference, self.inference)
+        validate_parameter_constraints(TAP_CONSTRAINTS, tap._asdict(), "TAP")
+        return tap
+
     def _iteration(self, **changes):
-        return Iteration(self.order, MOST_ITERATIONS, self.tap_tol, self.damping)._replace(
-            **changes
-        )
+        """How solutions are found outside training."""
+        return self._given_tap()._replace(**{"max_iter": MOST_ITERATIONS, **changes})
 
     def _scheme(self, n_rows, n_numbers):
         alpha = self.alpha
@@ -191,9 +185,14 @@ class BaseTAP(MiniBatchEstimator):
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
         return Scheme(
-            self._iteration(max_iter=self.tap_max_iter), self.persistent, self._n_batch(n_rows),
+            self._given_tap(), self.persistent, self._n_batch(n_rows),
             self.penalty, alpha,
         )  # fmt: skip
+
+    def _first_rate(self, staged=None):
+        if self.learning_rate != "auto":
+            return super()._first_rate()
+        return STEADY_RATE if staged is None else chosen_rate(staged.seen.base)
 
     def _side_base(self, training):
         others = training.learner.layers[2::2]
@@ -207,9 +206,8 @@ class BaseTAP(MiniBatchEstimator):
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
         return self._monitor_class(
-            rows, X.shape[0], likelihoods, base, self._iteration(), self._inference,
-            relative(counts), log_scale,
-        )  # fmt: skip
+            rows, X.shape[0], likelihoods, base, self._iteration(), relative(counts), log_scale
+        )
 
     def _attributes(self, training):
         layered = training.learner.model()
@@ -225,7 +223,10 @@ class BaseTAP(MiniBatchEstimator):
         return {"alpha": learner.scheme.alpha}
 
     def _trouble(self, status, comparison):
-        names = {"share_converged", "share_converged_clamped"} & self.history_.keys()
+        names = {"share_converged_clamped"}
+        if not self._given_tap().n_gibbs:  # else training does not need the solutions
+            names.add("share_converged")
+        names &= self.history_.keys()
         converged = min((self.history_[name][-1] for name in names), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
             return super()._trouble(status, comparison)
@@ -247,7 +248,7 @@ class BaseTAP(MiniBatchEstimator):
         return self._rows.astype(model.dtype, copy=False)
 
     def _solutions(self, model, V, workers, **changes):
-        return INFERENCES[self._inference](model, V, self._iteration(**changes), workers)
+        return by_tap(model, V, self._iteration(**changes), workers)
 
     @validate_arguments(
         {
@@ -272,7 +273,7 @@ class BaseTAP(MiniBatchEstimator):
             Maximum number of iterations from each start.
         tol : float, default=None
             The iteration has converged when the mean squared change of the means is below this.
-            None means `tap_tol`.
+            None means the `tol` of `inference`.
 
         Returns
         -------
@@ -296,9 +297,8 @@ class BaseTAP(MiniBatchEstimator):
         model = self._model()
         V = self._side(self._stored_rows(model) if X0 is None else dense(self._checked(X0)))
         with Workers(self.n_jobs) as workers:
-            solutions = self._solutions(
-                model, V, workers, max_iter=max_iter, tol=self.tap_tol if tol is None else tol
-            )
+            changes = {"max_iter": max_iter} if tol is None else {"max_iter": max_iter, "tol": tol}
+            solutions = self._solutions(model, V, workers, **changes)
         kept, assignment = np.arange(V.shape[0]), np.arange(V.shape[0])
         if unique:
             kept, assignment = _tap.distinct(model, solutions)
@@ -521,7 +521,9 @@ class BaseTAP(MiniBatchEstimator):
         """F of rows by TAP, without a warning if it does not converge."""
         with Workers(self.n_jobs) as workers:
             V = np.ascontiguousarray(V)
-            return clamp(self._layered(), V, self._iteration(), workers).free_energy(self.order)
+            return clamp(self._layered(), V, self._iteration(), workers).free_energy(
+                self._given_tap().order
+            )
 
     def _ascended(self, model, X, missing, means):
         """Raise the probability of missing values, from the states nearest to the means."""

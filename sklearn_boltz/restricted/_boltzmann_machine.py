@@ -41,9 +41,9 @@ from sklearn_boltz.partition._estimates import (
     raise_floor,
     temperature_ladder,
 )
-from sklearn_boltz.restricted.mean_field._inference import by_tap
+from sklearn_boltz.restricted.mean_field._inference import MOST_ITERATIONS, by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
-    Iteration,
+    TAP,
     distinct,
     select,
     total_log_partition,
@@ -280,8 +280,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _learned_layout(self, X, weights):
         """How the columns of the training become numbers."""
-        specs, options = self._specs(), self._unit_options()
-        layout = learn_layout(specs, self._table, X, self._column, options, weights)
+        layout = learn_layout(self._specs(), self._table, X, self._column, weights)
         if self.verbose:
             self._tell_fractions(have_fractions(X), layout)
         return layout
@@ -535,10 +534,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
         return names[units] if isinstance(units, type) and units in names else units
 
-    def _unit_options(self):
-        """The range of truncated visible units, if it is not the default."""
-        return {}
-
     def _layout_now(self):
         """How columns become numbers. If nothing was learned about them, all are of one type."""
         layout = vars(self).get("_layout")
@@ -546,7 +541,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             return layout
         units = units_of(self.columns) if isinstance(self.columns, str) else Bernoulli
         units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(self.n_features_in_, units, self._unit_options())
+        return Layout.of_numbers(self.n_features_in_, units)
 
     def _initial_visible(self, X, weights=None):
         """Initial units, fitted to rows of numbers."""
@@ -922,7 +917,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         if not chosen.converged.any():
-            damping = ", or fit with a larger damping" if hasattr(self, "damping") else ""
+            damping = ", or a larger damping of TAP" if hasattr(self, "inference") else ""
             warnings.warn(
                 "TAP converged from no start: its estimate of ln Z is not reliable. Use "
                 f"method='ais'{damping}.",
@@ -945,7 +940,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _solutions(self, model, V, workers):
         """TAP solutions from rows, with their free energies."""
-        return by_tap(model, V, Iteration(), workers)
+        return by_tap(model, V, TAP(max_iter=MOST_ITERATIONS), workers)
 
     # New rows, and missing values.
 
@@ -1201,8 +1196,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _takes_negative(self):
         """Whether some column may have negative values."""
-        if self._unit_options().get("low", 0) < 0:
-            return True
         return any(
             np.min(entry.bounds[0]) < 0
             if isinstance(entry, UnitType)

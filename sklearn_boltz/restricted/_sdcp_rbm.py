@@ -251,7 +251,7 @@ class SDCPRBM(MiniBatchRBM):
 
     See Also
     --------
-    TAPRBM : RBM trained without Markov chains.
+    TAPRBM : RBM with mean-field inference.
     InfiniteRBM : RBM that chooses its number of hidden units.
     RBMClassifier : RBM of features and a label.
     sklearn.neural_network.BernoulliRBM : RBM trained by persistent contrastive divergence.

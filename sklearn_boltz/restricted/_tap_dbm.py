@@ -46,8 +46,7 @@ N_LAYERS = 2
 EXACT_HIDDEN = 12
 # Parameters that are passed on to the pre-training of each layer.
 SHARED = (
-    "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
-    "penalty", "alpha", "batch_size", "init",
+    "inference", "persistent", "learning_rate", "penalty", "alpha", "batch_size", "init",
 )  # fmt: skip
 
 
@@ -62,11 +61,11 @@ class LayerRBM(TAPRBM):
     def _learned_layout(self, X, weights):
         units = units_of(self.columns) if isinstance(self.columns, str) else self.columns
         units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(X.shape[1], units, self._unit_options())
+        return Layout.of_numbers(X.shape[1], units)
 
 
 class TAPDBM(BaseTAP):
-    """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
+    """Deep Boltzmann machine of binary or real-valued units, with mean-field inference.
 
     A deep Boltzmann machine has several hidden layers, each connected to the next [1]_. As in
     :class:`TAPRBM`, which has a single hidden layer, fixed points of the mean-field equations of
@@ -105,26 +104,15 @@ class TAPDBM(BaseTAP):
         each layer. Categorical units need their number of states, as in ``("categorical", 3)``.
         Truncated units that are given by name take values in [0, 1].
 
-    visible_range : tuple of (float, float), default=None
-        Smallest and largest value of truncated visible units. None means (0, 1).
-
-    order : {1, 2}, default=2
-        Order of the expansion: 1 is naive mean field, 2 is TAP.
-
-    tap_max_iter : int, default=10
-        Maximum number of iterations for each mini-batch during training, both with its rows
-        clamped and without. Outside training, up to 1,000 iterations are made.
-
-    tap_tol : float, default=1e-8
-        The iteration from one start has converged when the mean squared change of the means is
-        below this.
-
-    damping : float, default=0.5
-        Share of the previous means that is kept in an iteration.
-
     persistent : bool, default=False
-        Whether solutions continue from one mini-batch to the next, instead of starting from the
-        data.
+        Whether solutions start where those of the last mini-batch, or their Gibbs transitions,
+        ended, instead of at the data.
+
+    inference : {"tap", "naive", "adaptive"} or TAP, default="tap"
+        How the solutions of the mean-field equations are found, in training and later, and how
+        training makes use of them: by second-order TAP, naive mean field or adaptive TAP with the
+        default settings of :class:`TAP`, or by an instance of it with others.
+        ``TAP(max_iter=10, n_gibbs=0)`` is the algorithm of the paper.
 
     pretrain_max_iter : int or "auto", default="auto"
         Number of epochs for which each layer is trained by itself first. ``"auto"`` aims at about
@@ -134,9 +122,11 @@ class TAPDBM(BaseTAP):
         pre-training; the weights of the upper layers then stay small. If data come in batches, it
         must be 0; otherwise `fit` raises a ValueError.
 
-    learning_rate : float, default=0.05
+    learning_rate : float or "auto", default="auto"
         Step size: the factor of the mean gradient in each update. With early stopping, it is that
-        of the first stage, and multiplied by 0.3 from one stage to the next.
+        of the first stage, and multiplied by 0.3 from one stage to the next. ``"auto"`` is then 2
+        divided by the sum of the variances of all numbers of `visible_names_`, but at least 0.03
+        and at most 0.4, or 0.05 if a column has real numbers. Without early stopping, it is 0.05.
 
     penalty : {"l1", "l2"} or None, default="l2"
         Penalty on the weights.
@@ -236,7 +226,7 @@ class TAPDBM(BaseTAP):
 
         - ``"tap_log_likelihood"``: mean over 100 training rows, in nats;
         - ``"n_solutions"``: number of distinct solutions that are reached from some of these rows
-          (one start for each 20 rows of data, and at least 25);
+          (one start for each 50 rows of data, and at least 25);
         - ``"free_energy"`` and ``"free_energy_std"``: mean and standard deviation of their free
           energies;
         - ``"share_converged"``: share of the starts from which TAP converges;
@@ -344,14 +334,10 @@ class TAPDBM(BaseTAP):
         *,
         columns="auto",
         hidden="bernoulli",
-        visible_range=None,
-        order=2,
-        tap_max_iter=10,
-        tap_tol=1e-8,
-        damping=0.5,
         persistent=False,
+        inference="tap",
         pretrain_max_iter="auto",
-        learning_rate=0.05,
+        learning_rate="auto",
         penalty="l2",
         alpha="auto",
         batch_size="auto",
@@ -370,12 +356,8 @@ class TAPDBM(BaseTAP):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.columns = columns
         self.hidden = hidden
-        self.visible_range = visible_range
-        self.order = order
-        self.tap_max_iter = tap_max_iter
-        self.tap_tol = tap_tol
-        self.damping = damping
         self.persistent = persistent
+        self.inference = inference
         self.pretrain_max_iter = pretrain_max_iter
         self.learning_rate = learning_rate
         self.penalty = penalty
@@ -516,18 +498,16 @@ class TAPDBM(BaseTAP):
 
     def _pretrain(self, training, X, weights, workers):
         """Train each layer as an RBM on the values of the layer below (Algorithm 4)."""
-        learner, visible, visible_range = training.learner, self.columns, self.visible_range
-        histories = []
+        learner, visible, histories = training.learner, self.columns, []
         named = isinstance(visible, str) and self._layout_now().is_plain
         if not named:  # X holds numbers of the units, not columns of a table
-            visible, visible_range = learner.layers[0], None
+            visible = learner.layers[0]
         hidden = learner.layers[1:]
         for k, kind in enumerate(self._hidden_kinds(len(hidden))):
             rbm = LayerRBM(
                 hidden[k].n_units,
                 columns=visible,
                 hidden=kind,
-                visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
                 early_stopping=False,
                 track_likelihood=False,
@@ -548,7 +528,7 @@ class TAPDBM(BaseTAP):
                 if rows_with_gaps(X) is not None:
                     X = rbm._completed(X, int(training.rng.integers(2**31)))
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            visible, visible_range = self._units_below(kind, learner.layers[k + 1]), None
+            visible = self._units_below(kind, learner.layers[k + 1])
         training.pretrain_history = histories
 
     def _units_below(self, kind, units):
@@ -824,7 +804,7 @@ class TAPDBM(BaseTAP):
             return self._by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
 
         def of_rows(clamped):
-            return self._with_missing(clamped.V, clamped.free_energy(self.order))
+            return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
         return self._clamped(of_rows, V)
 

@@ -812,7 +812,10 @@ class UnitType:
         X : ndarray of shape (n_rows, n_columns)
             Values of the units.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method `sample`, which Markov chains need. Only TAPRBM "
+            "and TAPDBM can train without it, with inference=TAP(n_gibbs=0)."
+        )
 
     def gradients(self, X, field=None, precision=0.0):
         """

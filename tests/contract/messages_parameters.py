@@ -10,6 +10,7 @@ from contract.once import once
 
 from sklearn_boltz import (
     SDCPRBM,
+    TAP,
     TAPDBM,
     TAPRBM,
     FSLLDensity,
@@ -71,12 +72,9 @@ CASES = {
         for value in (0, -1.0, math.nan, math.inf, "hot")
     },
     **{
-        f"visible_range={values}": lambda values=values: TAPRBM(
-            2, columns="truncated_gaussian", visible_range=values
-        ).fit(X)
-        for values in [(1.0, 0.0), (0.0,), (0.0, math.nan), ("a", "b"), (0.0, math.inf)]
+        f"inference={tap}": lambda tap=tap: TAPRBM(2, inference=tap).fit(X)
+        for tap in (TAP(order=3), TAP(max_iter=0), TAP(damping=1), TAP(n_gibbs=-1))
     },
-    "visible_range of other units": lambda: TAPRBM(2, visible_range=(0.0, 2.0)).fit(X),
     "no hidden unit": lambda: TAPDBM(0).fit(X),
     "2 of 3 values": network(CODES, columns=range(2)),
     "2 of 3 values, FSLLDensity": lambda: FSLLDensity(columns=range(2)).fit(CODES),

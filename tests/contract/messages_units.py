@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from contract.once import once
 from sklearn.exceptions import ConvergenceWarning
 
+from mean_field import Spin
 from private import (
-    INFERENCES,
     Bernoulli,
-    Iteration,
-    Workers,
     act,
     differences,
     exact_log_partition,
@@ -101,12 +99,6 @@ def of_interval():
     return fitted(make("TAPRBM", columns="truncated_gaussian"), BITS)
 
 
-def infer(name):
-    model = Model(np.zeros((2, 3)), Categorical([3], np.zeros(3)), Bernoulli(np.zeros(2)))
-    with Workers(1) as workers:
-        INFERENCES[name](model, np.eye(3), Iteration(), workers)
-
-
 def fit(model, X, **parameters):
     """A fit that is refused, or of which a warning is expected, but not that it was too short."""
 
@@ -181,8 +173,6 @@ WORDS_BESIDE_BITS = Stacked([Categorical([2]), Bernoulli(np.zeros(1))])
 OF_COLUMNS = {
     "sums over two continua": lambda: exact_log_partition(TWO_CONTINUA),
     "sums over 27 bits": lambda: exact_log_partition(MANY_BITS),
-    "categories by relaxed messages": lambda: infer("rbp"),
-    "categories by adaptive TAP": lambda: infer("adatap"),
     "kinds of too few columns": fit_table(columns=["auto"]),
     "a kind of a column that is not there": fit_table(columns={"d": "gaussian"}),
     "a kind that is none": fit_table(columns={"a": "poisson"}),
@@ -200,14 +190,11 @@ OF_COLUMNS = {
     "hidden of another number": fit(SDCPRBM(4, hidden=Bernoulli(np.zeros(3))), BITS),
     "hidden that is no unit type": fit(SDCPRBM(4, hidden=int), BITS),
     "Gaussians in both layers": fit(SDCPRBM(4, hidden="gaussian", columns=REAL), WEATHER),
-    "a range in the wrong order": fit(
-        TAPRBM(3, columns="truncated_gaussian", visible_range=(3, -2)), BITS
-    ),
-    "a range of bits": fit(TAPRBM(3, visible_range=(0, 1)), BITS),
     "values beyond the range": lambda: of_interval().transform(BITS + 5),
     "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
-    "other inferences of words": fit(TAPRBM(3, inference="rbp"), WEATHER[["city"]]),
-    "other inferences of real columns": fit(TAPRBM(3, columns=REAL, inference="adatap"), WEATHER),
+    "adaptive TAP of words": fit(TAPRBM(3, inference="adaptive"), WEATHER[["city"]]),
+    "adaptive TAP of real columns": fit(TAPRBM(3, columns=REAL, inference="adaptive"), WEATHER),
+    "units without samples": fit(TAPRBM(3, columns=Spin(np.zeros(BITS.shape[1]))), BITS),
     "powers of other units": lambda: FractionalModel.from_estimator(of_words(), 2.0),
     "a start at other units": lambda: InfiniteRBM(4, init=of_words()).fit(BITS),
 }

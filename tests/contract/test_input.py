@@ -30,6 +30,7 @@ from sklearn.preprocessing import MinMaxScaler
 from private import missing_code
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, BoltzmannImputer, FSLLDensity, InfiniteRBM
 from sklearn_boltz.batches import Batches
+from sklearn_boltz.units import TruncatedGaussBernoulli, TruncatedGaussian
 
 # Hardly any rows separate variables, and extreme weights diverge: there are warnings.
 pytestmark = [
@@ -387,12 +388,13 @@ def test_missing_cells_of_objects(estimator, hole):
     assert_finite(clone(estimator).fit(frame).score_samples(frame))
 
 
-@pytest.mark.parametrize("kind", ["truncated_gaussian", "truncated_gauss_bernoulli"])
+@pytest.mark.parametrize("kind", [TruncatedGaussian, TruncatedGaussBernoulli])
 def test_the_range_of_the_message_works(kind):
     X = 1 + 5 * np.random.default_rng(0).random((50, 2))
     X[0, 0] = np.nan
-    low = 0 if kind == "truncated_gauss_bernoulli" else np.nanmin(X)
-    TAPRBM(2, columns=kind, visible_range=(low, np.nanmax(X)), max_iter=1).fit(X)
+    low = 0 if kind is TruncatedGaussBernoulli else np.nanmin(X)
+    units = kind.from_data(X, low, np.nanmax(X))
+    TAPRBM(2, columns=units, max_iter=1).fit(X)
 
 
 def test_no_missing_cells_of_sparse_rows():

@@ -126,7 +126,7 @@ THREADED = [
     FSLLDensity(dtype="float32", n_jobs=2),
     FVBMPseudoLikelihood(solver="lbfgs"),
     TAPRBM(2, columns="truncated_gaussian", hidden="truncated_gauss_bernoulli", **SHORT),
-    TAPRBM(4, inference="adatap", persistent=True, **SHORT),
+    TAPRBM(4, inference="adaptive", persistent=True, **SHORT),
     InfiniteRBM(3, mode="safeguarded", n_model_samples=32, random_state=0),
 ]
 

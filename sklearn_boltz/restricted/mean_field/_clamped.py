@@ -89,7 +89,7 @@ def clamp(layered, V, iteration, workers):
     layered : Layered
     V : ndarray of shape (n_rows, n_visible)
         NaN is missing.
-    iteration : Iteration
+    iteration : TAP
     workers : Workers
 
     Returns
@@ -119,8 +119,4 @@ def visible_side(layered, V, iteration, workers):
 
 def fields_of_layers(layered, solutions, order):
     """(B, A) of each layer at solutions of the two sides."""
-    sides = fields(layered.sides(), solutions, order)
-    B = layered.split(*(field for field, _ in sides))
-    if order == 1:
-        return [(field, 0.0) for field in B]
-    return list(zip(B, layered.split(*(precision for _, precision in sides)), strict=True))
+    return layered.split_tilts(*fields(layered.sides(), solutions, order))

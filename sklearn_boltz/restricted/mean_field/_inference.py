@@ -1,13 +1,21 @@
-"""Mean-field inference by name: TAP, relaxed belief propagation, adaptive TAP."""
+"""Mean-field inference by TAP, naive mean field or adaptive TAP."""
 
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.restricted.mean_field import _rbp, _tap, _vamp
+from sklearn_boltz.restricted.mean_field import _tap, _vamp
 from sklearn_boltz.restricted.mean_field._second_order import has_wide_units
+from sklearn_boltz.restricted.mean_field._tap import TAP
 from sklearn_boltz.restricted.mean_field._tap_arrays import at_home
+
+# What `inference` calls them.
+INFERENCES = {"tap": TAP(), "naive": TAP(order=1), "adaptive": TAP(adaptive=True)}
+# Iterations from each start, outside training.
+MOST_ITERATIONS = 1000
 
 
 def by_tap(model, V, iteration, workers):
-    """TAP, or naive mean field in the first order."""
+    """Solutions from rows, with their free energies."""
+    if iteration.adaptive:
+        return _vamp.solve(model, V, iteration)[0]
     if is_foreign(V) and not (model.visible.is_binary and model.hidden.is_binary):
         # Iterations of arrays are there for Bernoulli units.
         model, V = model.moved(as_numpy), as_numpy(V)
@@ -18,25 +26,10 @@ def by_tap(model, V, iteration, workers):
     return solutions
 
 
-def by_rbp(model, V, iteration, workers):
-    """Relaxed belief propagation."""
-    check_units("rbp", (model.visible, model.hidden))
-    return _rbp.solve(model, V, iteration)
-
-
-def by_adatap(model, V, iteration, workers):
-    """Adaptive TAP."""
-    check_units("adatap", (model.visible, model.hidden))
-    return _vamp.solve(model, V, iteration)
-
-
-INFERENCES = {"tap": by_tap, "rbp": by_rbp, "adatap": by_adatap}
-
-
-def check_units(inference, layers):
-    """Raise an error if an inference is not there for units of several numbers."""
-    if inference != "tap" and any(map(has_wide_units, layers)):
+def check_units(iteration, layers):
+    """Raise an error if adaptive TAP is wanted for units of several numbers."""
+    if iteration.adaptive and any(map(has_wide_units, layers)):
         raise ValueError(
-            f"inference={inference!r} is for units of one number each, and some have several: "
-            "those of columns with three or more categories. Set inference='tap'."
+            "Adaptive TAP is for units of one number each, and some have several: those of "
+            "columns with three or more categories. Set inference='tap'."
         )

@@ -58,11 +58,7 @@ class Observed(NamedTuple):
 
     def _all_fields(self, order):
         """(B, A) of each layer."""
-        (B, A), (B_hidden, A_hidden) = fields(self.layered.sides(), self.solutions, order)
-        B = self.layered.split(B, B_hidden)
-        if order == 1:
-            return [(field, 0.0) for field in B]
-        return list(zip(B, self.layered.split(A, A_hidden), strict=True))
+        return self.layered.split_tilts(*fields(self.layered.sides(), self.solutions, order))
 
     def fields(self, order):
         """(B, A) of each hidden layer."""
@@ -114,7 +110,7 @@ def solve_observed(layered, V, iteration, workers):
     layered : Layered
     V : ndarray of shape (n_rows, n_visible)
         NaN is missing.
-    iteration : Iteration
+    iteration : TAP
     workers : Workers
 
     Returns

@@ -35,13 +35,49 @@ SAME = 0.02
 MOST_TAKEN = 0.75
 
 
-class Iteration(NamedTuple):
-    """How to look for fixed points: order 1 is naive mean field, 2 is TAP."""
+class TAP(NamedTuple):
+    """Settings of mean-field inference, for `inference` of a TAPRBM or TAPDBM.
+
+    Parameters
+    ----------
+    order : {1, 2}, default=2
+        Order of the expansion: 1 is naive mean field, 2 is TAP.
+    max_iter : int, default=3
+        Number of iterations for each mini-batch. After training, up to 1,000 are made.
+    damping : float, default=0.5
+        Share of the previous means that is kept in an iteration.
+    n_gibbs : int, default=3
+        Number of Gibbs transitions that lead from each solution to the state that training
+        lowers the probability of. They correct what the expansion misses. With 0, as in the paper,
+        training takes the means and covariances of the solutions instead; so do mini-batches with
+        missing cells.
+    adaptive : bool, default=False
+        Whether adaptive TAP finds the solutions, in training without missing cells and in
+        `tap_solutions`. An iteration inverts a matrix of all units for each row, so that it is for
+        small models, without columns of three or more categories.
+    tol : float, default=1e-8
+        The iteration from a row has converged when the mean squared change of the means is below
+        this.
+
+    Examples
+    --------
+    >>> from sklearn_boltz import TAP, TAPRBM
+    >>> from sklearn_boltz.datasets import make_bars_and_stripes
+    >>> X = make_bars_and_stripes(3)
+    >>> paper = TAPRBM(8, inference=TAP(max_iter=10, n_gibbs=0), max_iter=20, random_state=0)
+    >>> paper.fit(X).n_iter_
+    20
+    """
 
     order: int = 2
-    max_iter: int = 1000
-    tol: float = 1e-8
+    max_iter: int = 3
     damping: float = 0.5
+    n_gibbs: int = 3
+    adaptive: bool = False
+    tol: float = 1e-8
+
+
+TAP.__module__ = "sklearn_boltz"  # the public module
 
 
 class Evidence(NamedTuple):
@@ -283,7 +319,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     model : Model
     V : ndarray of shape (n_rows, n_visible)
         Where to start.
-    iteration : Iteration
+    iteration : TAP
     workers : Workers
     variance : ndarray of shape (n_rows, n_visible), default=None
         At the start, for rows that are means.

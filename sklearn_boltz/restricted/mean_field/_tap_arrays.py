@@ -19,7 +19,7 @@ def solve(model, V, iteration):
     model : Model
     V : array of shape (n_rows, n_visible)
         Where to start.
-    iteration : Iteration
+    iteration : TAP
 
     Returns
     -------

@@ -28,7 +28,7 @@ def solve(model, V, iteration):
     model : Model
     V : ndarray of shape (n_rows, n_visible)
         Where to start.
-    iteration : Iteration
+    iteration : TAP
         Of which the order does not count.
 
     Returns
@@ -36,9 +36,37 @@ def solve(model, V, iteration):
     solutions : Bunch
         As of `mean_field._tap.solve`, with `free_energy`, which is NaN where no Gaussian exists at
         the start. Such a start has not converged.
+    points : list of Point
+        Where the iterations ended.
     """
-    rows = [_solution(model, *iterate(model, v, iteration), iteration.tol) for v in V]
-    return Bunch(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
+    ends = [iterate(model, v, iteration) for v in V]
+    rows = [_solution(model, *end, iteration.tol) for end in ends]
+    solutions = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return Bunch(**solutions), [point for point, *_ in ends]
+
+
+def mean_covariance(model, points):
+    """Of hidden and visible units, the mean over points: shape (n_hidden, n_visible).
+
+    The paper has TAP's W ∘ var(h) var(v)ᵀ here, which is not the derivative of this free energy by
+    the weights. It is taken where no Gaussian exists.
+    """
+    n_visible, total = len(model.visible), 0.0
+    for point in points:
+        if point.factor is None:
+            total = total + model.weights * np.outer(
+                point.variance[n_visible:], point.variance[:n_visible]
+            )
+        else:
+            total = total + point.covariance()[n_visible:, :n_visible]
+    return total / len(points)
+
+
+def tilts(model, points):
+    """B and A of the visible and of the hidden units at points: (B, A), (B, A)."""
+    A, B = (np.array(values) for values in zip(*(point.own for point in points), strict=True))
+    n_visible = len(model.visible)
+    return (B[:, :n_visible], A[:, :n_visible]), (B[:, n_visible:], A[:, n_visible:])
 
 
 class Point(NamedTuple):
@@ -72,8 +100,7 @@ class Point(NamedTuple):
         """Of the units, by the Gaussian: ndarray of shape (n_units, n_units), its lower triangle.
 
         With it, the derivative of the free energy by the weights is -(⟨h⟩⟨v⟩ᵀ + cov(h, v)) at a
-        solution. The paper takes TAP's W ∘ var(h) var(v)ᵀ for the covariances in training, which
-        is not the derivative of this free energy.
+        solution.
         """
         return dpotri(self.factor, lower=1)[0]
 
@@ -125,7 +152,7 @@ def _start(model, J, v):
     """
     n_visible = len(v)
     B = J[:, :n_visible] @ v
-    B[:n_visible] = model.weights.T @ model.hidden.mean(B[n_visible:])
+    B[:n_visible] = J[:n_visible, n_visible:] @ model.hidden.mean(B[n_visible:])
     mean, variance = _moments(model, B, np.zeros(len(B)))
     least = [-MOST_TAKEN * units.tail_precision for units in (model.visible, model.hidden)]
     least, squares = np.concatenate(least), (J**2) @ variance

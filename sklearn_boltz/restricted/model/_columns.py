@@ -158,8 +158,6 @@ class Layout:
         Of a column of one-hot numbers, how many codes it may have; 0 for others.
     center, scale : ndarray of float64 of shape (n_columns,) or None
         What is taken from the numbers, and what they are divided by.
-    options : dict, default=None
-        Further arguments of truncated units.
 
     Attributes
     ----------
@@ -171,20 +169,20 @@ class Layout:
         Whether rows of the table are rows of the model.
     """
 
-    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None, options=None):
+    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None):
         self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
-        self.center, self.scale, self.options = center, scale, options or {}
+        self.center, self.scale = center, scale
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.one_hot = n_states > 0
         self.has_codes = bool(self.one_hot.any())
         self.is_plain = not self.has_codes and scale is None
 
     @classmethod
-    def of_numbers(cls, n_columns, units=Bernoulli, options=None):
+    def of_numbers(cls, n_columns, units=Bernoulli):
         """Of columns that hold the numbers of the units themselves."""
-        bounds = _bounds(units, options) if isinstance(units, type) else units.bounds
+        bounds = _bounds(units) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
-        return cls([units] * n_columns, every, bounds, 0 * every, options=options)
+        return cls([units] * n_columns, every, bounds, 0 * every)
 
     @property
     def is_binary(self):
@@ -337,18 +335,14 @@ class Layout:
             return kind.neutral(V.shape[1], V.dtype)
         if kind is Categorical:
             return kind.from_data(V, widths, weights)
-        truncated = issubclass(kind, TruncatedGaussian)
-        options = dict(self.options) if truncated else {}
-        if weights is not None:
-            options["weights"] = weights
-        return kind.from_data(V, **options)
+        return kind.from_data(V) if weights is None else kind.from_data(V, weights=weights)
 
 
 def _shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def learn_layout(specs, table, X, column, options=None, weights=None):
+def learn_layout(specs, table, X, column, weights=None):
     """Learn how the columns of a table become numbers of visible units.
 
     Parameters
@@ -360,8 +354,6 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
         The codes and numbers of the training.
     column : callable
         From a column number, what messages call the column.
-    options : dict, default=None
-        The range of truncated units: `low` and `high`.
     weights : ndarray of shape (n_rows,), default=None
         How often each row counts.
 
@@ -369,7 +361,7 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
     -------
     layout : Layout
     """
-    options, n_categories = options or {}, table.n_categories
+    n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)
     if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
@@ -390,20 +382,18 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
         most.append(width if spec is Categorical or width > 1 else 2)
         widths.append(width)
         n_states.append(n_codes)
-        bounds.append((0, n_codes - 1) if n_codes else _bounds(spec, options))
+        bounds.append((0, n_codes - 1) if n_codes else _bounds(spec))
     _check_categories(n_categories, np.array(most), column)
     ends = np.array(bounds, dtype=np.float64).T
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X, weights)
-    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale, options)
+    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale)
 
 
-def _bounds(spec, options):
+def _bounds(spec):
     if isinstance(spec, UnitType):
         return [float(np.ravel(end)[0]) for end in spec.bounds]
-    if options and issubclass(spec, TruncatedGaussian):
-        return options["low"], options["high"]
     return spec.neutral(1).bounds
 
 

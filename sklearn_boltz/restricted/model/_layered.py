@@ -70,6 +70,13 @@ class Layered(NamedTuple):
         """Cut arrays of the two sides into arrays of the layers."""
         return [(even, odd)[k % 2][:, columns] for k, columns in enumerate(self.columns)]
 
+    def split_tilts(self, even, odd):
+        """Cut pairs (B, A) of the two sides into those of the layers; A may be 0.0."""
+        B = self.split(even[0], odd[0])
+        if np.ndim(even[1]) == 0:
+            return [(field, 0.0) for field in B]
+        return list(zip(B, self.split(even[1], odd[1]), strict=True))
+
     def padded(self, rows, rest=0):
         """Rows of the visible layer as rows of its side; `rest` fills the other even layers."""
         n_rest = sum(len(units) for units in self.layers[2::2])

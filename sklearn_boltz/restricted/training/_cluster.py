@@ -422,33 +422,43 @@ class SolutionsOnCluster:
     def slopes(self, learner, rate, workers):
         """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
         parts, scheme, layered = self.parts, learner.scheme, learner.model()
+        if parts.has_gaps:  # perhaps not in all parts, but all of them do the same
+            scheme = scheme._replace(tap=scheme.tap._replace(n_gibbs=0, adaptive=False))
         n_rows, starts = len(parts), [None] * len(parts.rows)
         share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
         if scheme.persistent:
             first = learner.starts
             if first is None:
                 first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
-                first = visible_side(layered, first, scheme.iteration, workers)
+                first = visible_side(layered, first, scheme.tap, workers)
             starts = np.array_split(first, len(parts.rows))
             share_of_starts = [len(part) / len(first) for part in starts]
-        shared = deepcopy(layered), scheme, rate
-        found = parts.map(_slopes, shared, share, share_of_starts, starts, parts.rows)
-        return parts.total(found), parts.second(found) if scheme.persistent else None
+        n_starts = parts.lengths if starts[0] is None else [len(part) for part in starts]
+        firsts = np.append(0, np.cumsum(n_starts))[:-1].tolist()
+        shared = deepcopy(layered), scheme, rate, learner.stream.seed, learner.stream.step
+        found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
+        n_steps, slopes = parts.total(found)
+        learner.stream.take(n_steps // len(firsts))
+        return slopes, parts.second(found) if scheme.persistent else None
 
 
-def _slopes(shared, share, share_of_starts, starts, V):
-    """-> slopes, and the visible sides of the solutions that began at some starts."""
-    layered, scheme, rate = shared
+def _slopes(shared, share, share_of_starts, first_row, starts, V):
+    """-> steps of the stream and slopes, and where the solutions or chains ended."""
+    layered, scheme, rate, seed, step = shared
+    stream = Stream(seed)
+    stream.step = step
     with Workers(1) as workers:
         if starts is not None and not len(starts):  # fewer solutions than parts
-            starts = visible_side(layered, V[:1], scheme.iteration, workers)
+            starts = visible_side(layered, V[:1], scheme.tap, workers)
             share_of_starts = 0.0
         n_starts = len(V) if starts is None else len(starts)
-        workspace = Workspace(layered, len(V), n_starts, scheme.iteration.order)
+        workspace = Workspace(layered, len(V), n_starts, scheme.tap.order)
         shares = share, share_of_starts
         rates = rate * share, rate * share_of_starts
-        slopes, sides = difference(layered, V, starts, scheme, rates, shares, workers, workspace)
-    return slopes, sides if share_of_starts else sides[:0]
+        slopes, sides = difference(
+            layered, V, starts, scheme, rates, shares, stream, workers, workspace, first_row
+        )
+    return (stream.step - step, slopes), sides if share_of_starts else sides[:0]
 
 
 # Classes.

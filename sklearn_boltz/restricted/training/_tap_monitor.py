@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
@@ -19,7 +19,7 @@ from sklearn_boltz.restricted.training._monitor import (
 MOST_ITERATIONS = 500
 # Starts: one for so many rows of the data, within these limits. Of few rows an epoch is short, and
 # to follow a start to its solution takes as long as to learn from ten rows or more.
-ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 20, 25, 100
+ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 50, 25, 100
 
 
 class TAPMonitor(LikelihoodMonitor):
@@ -34,24 +34,20 @@ class TAPMonitor(LikelihoodMonitor):
     likelihoods : Likelihoods
     base : unit type
         Of independent features, as the training data have them.
-    iteration : Iteration
-    inference : str
+    iteration : TAP
     weights : ndarray of float64 of shape (n_rows,), default=None
         How often each of the rows counts: figures of theirs are weighted means.
     log_scale : ndarray of float64 of shape (n_features,), default=None
         As of `mean_volume`: log-likelihoods are those of the columns of the table.
     """
 
-    def __init__(
-        self, rows, n_data, likelihoods, base, iteration, inference, weights=None, log_scale=None
-    ):
+    def __init__(self, rows, n_data, likelihoods, base, iteration, weights=None, log_scale=None):
         self.volume = mean_volume(rows, log_scale, weights)
         self.rows, self.likelihoods, self.base, self.weights = rows, likelihoods, base, weights
         n_starts = int(np.clip(n_data // ROWS_PER_START, LEAST_STARTS, MOST_STARTS))
         # Evenly spaced, and all of them if they are no more than that.
         self.starts = np.unique(np.linspace(0, len(rows) - 1, n_starts).round().astype(int))
         self.iteration = iteration._replace(max_iter=MOST_ITERATIONS)
-        self.inference = INFERENCES[inference]
 
     def measure(self, layered, workers, tracker):
         """Return a dict of figures.
@@ -84,7 +80,7 @@ class TAPMonitor(LikelihoodMonitor):
         model, order = layered.sides(), self.iteration.order
         side = clamped.visible_side()
         starts = taken(side, self.starts)
-        solutions = self.inference(model, starts, self.iteration, workers)
+        solutions = by_tap(model, starts, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)

@@ -1,18 +1,23 @@
 """TAP training: one mini-batch of Algorithms 2 and 4 of Tramel et al. (2018)."""
 
 import math
+from collections.abc import Callable
 from copy import copy
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied, is_foreign, like, namespace_of
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.mean_field import _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._second_order import features_of_pair, weight_gradient
-from sklearn_boltz.restricted.mean_field._tap import Iteration, Scratch, solve
+from sklearn_boltz.restricted.mean_field._tap import TAP, Scratch, solve
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
+from sklearn_boltz.restricted.sampling._array_chains import move_chains
+from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 # Hidden units of a block of the gradient.
@@ -22,7 +27,7 @@ GRADIENT_ROWS = 50
 class Scheme(NamedTuple):
     """How a mini-batch is learned from."""
 
-    iteration: Iteration
+    tap: TAP
     persistent: bool = False
     n_solutions: int = 100  # persistent ones
     penalty: str | None = "l2"
@@ -41,15 +46,17 @@ class Learner:
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`. It makes the
         steps of the weights only, as in the paper.
+    stream : Stream
+        Of the chains that start at solutions.
     """
 
     # Of missing cells, TAP has the means.
     draws_gaps = False
 
-    def __init__(self, weights, layers, scheme, optimizer):
+    def __init__(self, weights, layers, scheme, optimizer, stream):
         self.weights, self.layers, self.dtype = weights, layers, weights[0].dtype
-        self.scheme, self.optimizer = scheme, optimizer
-        self.starts = None  # means of the visible side, of persistent solutions
+        self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
+        self.starts = None  # where persistent solutions go on, on the visible side
         self._workspace = None
 
     def __getstate__(self):
@@ -76,8 +83,8 @@ class Learner:
 
     def work(self, n_rows):
         """Multiplications that a mini-batch of so many rows takes, at most."""
-        iteration = self.scheme.iteration
-        each = 2 * iteration.order * (iteration.max_iter + 1)
+        tap = self.scheme.tap
+        each = 2 * (tap.order * (tap.max_iter + 1) + tap.n_gibbs)
         return each * n_rows * sum(math.prod(W.shape) for W in self.weights)
 
     def in_memory(self, V):
@@ -88,7 +95,7 @@ class Learner:
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
         if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
-            self._workspace = Workspace(self.model(), len(V), n_starts, self.scheme.iteration.order)
+            self._workspace = Workspace(self.model(), len(V), n_starts, self.scheme.tap.order)
         return ArrayBatch(V, self._workspace)
 
     def learn(self, batch, rate, workers):
@@ -150,11 +157,15 @@ class Slopes(NamedTuple):
 class Beliefs(NamedTuple):
     """Of all layers, from the visible one up: lists of arrays of shape (n_rows, n_units).
 
-    A variance of None is that of values which are known, or exact given such.
+    A variance of None is that of values which are known, or exact given such. `tilts` finds B and A
+    of each layer, None where values are known. `covariances` has those of adaptive TAP, of each
+    layer with the one below, which take the place of what follows from the variances.
     """
 
     means: list
     variances: list
+    tilts: Callable | None = None
+    covariances: list | None = None
 
 
 class ArrayBatch(NamedTuple):
@@ -168,8 +179,9 @@ class ArrayBatch(NamedTuple):
         layered, scheme = learner.model(), learner.scheme
         starts = learner.starts
         slopes, found = difference(
-            layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
-        )
+            layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), learner.stream, workers,
+            self.workspace,
+        )  # fmt: skip
         return slopes, found.copy() if scheme.persistent else None
 
 
@@ -188,43 +200,53 @@ class DeviceBatch(NamedTuple):
             starts = xp.take(V, like(V, chosen), axis=0)
         if scheme.persistent:
             H = layered.sides().mean_hidden(V)
-        free = solve(layered.sides(), V if starts is None else starts, scheme.iteration, workers)
+        free = solve(layered.sides(), V if starts is None else starts, scheme.tap, workers)
         H = free.first_hidden if H is None else H
         a_v, a_h, n_starts = free.visible_mean, free.hidden_mean, free.visible_mean.shape[0]
+        if scheme.tap.n_gibbs:
+            a_v, a_h = move_chains(layered.sides(), a_v, scheme.tap.n_gibbs, learner.stream)
         step = (H * (rate / V.shape[0])).T @ V - (a_h * (rate / n_starts)).T @ a_v
-        if scheme.iteration.order == 2:
+        if scheme.tap.order == 2 and not scheme.tap.n_gibbs:
             step -= W * ((free.hidden_variance * (rate / n_starts)).T @ free.visible_variance)
         pairs = (V, a_v), (H, a_h)
         units = [{"intercept": xp.mean(a, axis=0) - xp.mean(b, axis=0)} for a, b in pairs]
         return Slopes([step], units), a_v if scheme.persistent else None
 
 
-def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
-    """Derivatives at rows less those at the solutions from some starts.
+def difference(
+    layered, V, starts, scheme, rates, shares, stream, workers, workspace, first_row=0
+):  # fmt: skip
+    """Derivatives at rows less those of the model, at solutions or at chains from these.
 
     Parameters
     ----------
     layered : Layered
     V : ndarray of shape (n_rows, n_visible)
     starts : ndarray of shape (n_starts, n_visible side) or None
-        Means of the visible side; None to start at the rows, or at some of them if the scheme
-        is persistent.
+        Where solutions start; None to start at the rows, or at some of them if the scheme is
+        persistent.
     scheme : Scheme
     rates, shares : tuple of (float, float)
-        What to multiply the derivatives by, at rows and at solutions: those by the weights, and
+        What to multiply the derivatives by, at rows and of the model: those by the weights, and
         those by the parameters of the units.
+    stream : Stream
     workers : Workers
     workspace : Workspace
+    first_row : int, default=0
+        What the random numbers take for the number of the first start.
 
     Returns
     -------
     slopes : Slopes
-    visible_mean : ndarray of shape (n_starts, n_visible side)
-        Of the solutions.
+    ends : ndarray of shape (n_starts, n_visible side)
+        Means of the solutions, or states of the chains.
     """
-    order, clamped = scheme.iteration.order, None
-    if len(layered.weights) > 1 or scheme.persistent or rows_with_gaps(V) is not None:
-        clamped = clamp(layered, V, scheme.iteration, workers)
+    tap, clamped, has_gaps = scheme.tap, None, rows_with_gaps(V) is not None
+    if has_gaps:  # of missing cells there are means by TAP, whose errors those of solutions offset
+        tap = tap._replace(n_gibbs=0, adaptive=False)
+    is_plain = len(layered.weights) == 1 and not (scheme.persistent or tap.adaptive)
+    if not is_plain or has_gaps:
+        clamped = clamp(layered, V, tap, workers)
         data = Beliefs(clamped.means(), clamped.variances())
         if starts is None:
             starts = clamped.visible_side()
@@ -233,13 +255,9 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
     else:
         # Where the solutions of an RBM start, its hidden units have just what is asked for.
         starts, data = V, Beliefs([V, workspace.scratch.first_hidden], [None, None])
-    solutions = solve(layered.sides(), starts, scheme.iteration, workers, scratch=workspace.scratch)
-    free = Beliefs(
-        layered.split(solutions.visible_mean, solutions.hidden_mean),
-        layered.split(solutions.visible_variance, solutions.hidden_variance),
-    )
+    free, ends = negative(layered, starts, tap, stream, workers, workspace, first_row)
     weights = [
-        _weight_slopes(k, W, data, free, order, rates, workers, workspace)
+        _weight_slopes(k, W, data, free, tap.order, rates, workers, workspace)
         for k, W in enumerate(layered.weights)
     ]
     if means_suffice(layered):
@@ -248,13 +266,48 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
             for side in (data, free)
         ]
     else:
-        clamped = clamped or clamp(layered, V, scheme.iteration, workers)
-        pair = gradients_at_rows(clamped, order), gradients_at_solutions(layered, solutions, order)
+        clamped = clamped or clamp(layered, V, tap, workers)
+        pair = gradients_at_rows(clamped, tap.order), gradients_of(layered, free)
     units = [
         {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
         for rows, model in zip(*pair, strict=True)
     ]
-    return Slopes(weights, units), solutions.visible_mean
+    return Slopes(weights, units), ends
+
+
+def negative(layered, starts, tap, stream, workers, workspace, first_row):
+    """What is believed of all layers of the model; -> `Beliefs`, and the ends of `difference`."""
+    model, points = layered.sides(), None
+    if tap.adaptive:
+        solutions, points = _vamp.solve(model, starts, tap)
+    else:
+        solutions = solve(model, starts, tap, workers, scratch=workspace.scratch)
+    even, odd = (
+        solutions[name].astype(model.dtype, copy=False) for name in ("visible_mean", "hidden_mean")
+    )
+    if tap.n_gibbs:
+        run_chains(model, even, odd, tap.n_gibbs, stream, workers, first_row=first_row)
+        unknown = [None] * len(layered.layers)
+        tilts = partial(_tilts_of_chains, layered, even)
+        return Beliefs(layered.split(even, odd), unknown, tilts), even
+    means = layered.split(even, odd)
+    if points is None:
+        variances = layered.split(solutions.visible_variance, solutions.hidden_variance)
+        tilts = partial(fields_of_layers, layered, solutions, tap.order)
+        return Beliefs(means, variances, tilts), even
+    covariance, columns = _vamp.mean_covariance(model, points).astype(model.dtype), layered.columns
+    covariances = [
+        covariance[above, below] if k % 2 == 0 else covariance[below, above].T
+        for k, (below, above) in enumerate(pairwise(columns))
+    ]
+    tilts = partial(layered.split_tilts, *_vamp.tilts(model, points))
+    return Beliefs(means, [None] * len(means), tilts, covariances), even
+
+
+def _tilts_of_chains(layered, even):
+    """Of the odd layers, given states of the even ones, which are known."""
+    fields = layered.split(even, layered.sides().hidden_field(even))
+    return [(field, 0.0) if k % 2 else None for k, field in enumerate(fields)]
 
 
 def means_suffice(layered):
@@ -275,26 +328,29 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
 
     def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
-        return None if a is None else a * (rate / len(a))
+        return a * (rate / len(a))
 
     (V, H), (c_v, c_h) = data.means[k : k + 2], data.variances[k : k + 2]
     (a_v, a_h), (d_v, d_h) = free.means[k : k + 2], free.variances[k : k + 2]
     H, a_h = scaled(H, rates[0]), scaled(a_h, rates[1])
-    if plain:
-        c_h, d_h = scaled(c_h, rates[0]), scaled(d_h, rates[1])
+    spread = []  # variances of both layers, with the sign of what they add
+    if plain and c_v is not None:
+        spread.append((np.add, scaled(c_h, rates[0]), c_v))
+    if plain and d_v is not None:
+        spread.append((np.subtract, scaled(d_h, rates[1]), d_v))
 
     def block(units):
         mine, other, own = step[units], product[units], W[units]
         np.matmul(H[:, units].T, V, out=mine)
         mine -= np.matmul(a_h[:, units].T, a_v, out=other)
-        if plain:
-            np.matmul(d_h[:, units].T, d_v, out=other)
-            if c_v is not None:
-                other -= c_h[:, units].T @ c_v
+        for add, above, below in spread:
+            np.matmul(above[:, units].T, below, out=other)
             other *= own
-            mine -= other
+            add(mine, other, out=mine)
 
     workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)
+    if free.covariances is not None:
+        step -= rates[1] * free.covariances[k]
     if order == 2 and not plain:
         for sign, rate, beliefs in ((1, rates[0], data), (-1, rates[1], free)):
             if beliefs.variances[k] is not None:
@@ -314,7 +370,10 @@ def gradients_at_rows(clamped, order):
     ]
 
 
-def gradients_at_solutions(layered, solutions, order):
-    """What is taken away from `gradients_at_rows`: means over solutions."""
-    fields = zip(layered.layers, fields_of_layers(layered, solutions, order), strict=True)
-    return [units.gradients(None, B, A) for units, (B, A) in fields]
+def gradients_of(layered, beliefs):
+    """What is taken away from `gradients_at_rows`: means over solutions, or over chains."""
+    layers = zip(layered.layers, beliefs.means, beliefs.tilts(), strict=True)
+    return [
+        units.gradients(a) if tilt is None else units.gradients(None, *tilt)
+        for units, a, tilt in layers
+    ]
