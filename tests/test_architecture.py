@@ -130,6 +130,33 @@ def test_meta_estimators_set_no_private_attribute_of_others(path):
         assert ast.unparse(target.value) == "self", ast.unparse(target)
 
 
+# Methods of a class: 25 at most, but for these, which may not grow.
+MOST_METHODS = {
+    "BaseBoltzmann": 38,
+    "FSLLDensity": 32,
+    "Likelihoods": 31,
+    "BaseTAP": 31,
+    "BaseBoltzmannMachine": 63,
+    "RBMClassifier": 54,
+    "TAPDBM": 31,
+    "Categorical": 36,
+    "Stacked": 38,
+    "UnitType": 47,
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_classes_and_constructors_are_small(path):
+    tree = ast.parse(path.read_text()) if path.suffix == ".py" else ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            methods = [f for f in node.body if isinstance(f, ast.FunctionDef)]
+            assert len(methods) <= MOST_METHODS.get(node.name, 25), node.name
+            for f in methods:
+                n_parameters = len(f.args.args) + len(f.args.kwonlyargs) - 1
+                assert f.name != "__init__" or n_parameters <= 22, node.name
+
+
 # Calls of the package's own functions from `fit` on a plain array of bits to the first kernel, at
 # most: up to five more than there are, since versions of scikit-learn ask for tags more or less
 # often. ``python tests/calls.py SDCPRBM`` prints them all.
