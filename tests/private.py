@@ -208,7 +208,6 @@ from sklearn_boltz.restricted.sampling._conditional import (
     column_probabilities,
     impute,
     impute_by_chains,
-    nearest_state,
 )
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (

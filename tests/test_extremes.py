@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from private import BaseRBM, LogLinearModel
 from sklearn_boltz import (
     SDCPRBM,
+    TAP,
     TAPDBM,
     TAPRBM,
     FSLLDensity,
@@ -86,7 +87,7 @@ def test_large_weights(estimator, dtype, scale):
 @pytest.mark.parametrize("scale", [1e2, 1e4])
 @pytest.mark.parametrize("order", [1, 2])
 def test_tap_with_large_weights_stays_finite(scale, order):
-    model = with_weights(TAPRBM(4, order=order, random_state=0), scale, np.float64)
+    model = with_weights(TAPRBM(4, inference=TAP(order=order), random_state=0), scale, np.float64)
     solutions = model.tap_solutions(all_states(6))
     for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
         assert np.isfinite(solutions[name]).all()

@@ -22,7 +22,6 @@ from private import (
     expectation_maximisation,
     impute,
     log_pseudo_likelihood,
-    nearest_state,
     run_chains,
     temperature_ladder,
 )
@@ -173,7 +172,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     assert visible.contains(found).all()
     assert (model.free_energy(found) <= model.free_energy(V) + 1e-9).all()
     means = visible.mean(rng.normal(size=(5, 13)))
-    nearest = nearest_state(visible, means)
+    nearest = visible.nearest(means)
     assert visible.contains(nearest).all()
     assert_array_equal(nearest[:, :3].argmax(axis=1), means[:, :3].argmax(axis=1))
 

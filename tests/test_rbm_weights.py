@@ -23,7 +23,7 @@ from private import (
     visits,
 )
 from private import TrainingMonitor as Monitor
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
@@ -201,7 +201,10 @@ def test_held_out_rows_are_weighted(kind, X, weights):
 
 @pytest.mark.parametrize(
     "kind, n_seeds, options",
-    [(SDCPRBM, 24, {"n_inner": 2, "n_gibbs": 1}), (TAPRBM, 10, {"alpha": 0.01})],
+    [
+        (SDCPRBM, 24, {"n_inner": 2, "n_gibbs": 1}),
+        (TAPRBM, 10, {"alpha": 0.01, "inference": TAP(n_gibbs=0)}),
+    ],
     ids=["SDCPRBM", "TAPRBM"],
 )
 def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options, monkeypatch):

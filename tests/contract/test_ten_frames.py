@@ -26,7 +26,7 @@ N_ROWS, MOST_COLUMNS = 60, 8
 ESTIMATORS = {
     name: getattr(sklearn_boltz, name)
     for name in sklearn_boltz.__all__
-    if name not in ("MaximumEntropy", "BoltzmannMixture")
+    if name not in ("MaximumEntropy", "BoltzmannMixture", "TAP")
 } | {"BoltzmannMixture": lambda **options: BoltzmannMixture([("network", FVBMPseudoLikelihood())])}
 # Those that take seconds for many columns, or have a table of all joint states.
 OF_FEW_COLUMNS = (FSLLDensity, InfiniteRBM, SparseFVBM)

@@ -244,11 +244,6 @@ def _log_factors(features, units, fields):
     return log_factors - logsumexp(log_factors, axis=2, keepdims=True)
 
 
-def nearest_state(units, means):
-    """The nearest value that a unit can have, for each mean; a mean itself in a continuum."""
-    return units.nearest(means)
-
-
 # Chains.
 
 
