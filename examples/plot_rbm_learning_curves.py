@@ -60,9 +60,9 @@ plt.show()
 # What the other curves say
 # -------------------------
 # The reconstruction error is what many programs report, and the log pseudo-likelihood needs no
-# normalising constant. Neither orders the algorithms as the likelihood does. Here S-DCP has the
-# reconstruction error of CD-1, and a better likelihood; the pseudo-likelihood puts CD-24 before
-# CS-DCP, which has the better likelihood.
+# normalising constant. Neither orders the algorithms as the likelihood does. Here S-DCP has a
+# larger reconstruction error than CD-1, and a better likelihood; the pseudo-likelihood puts CD-1
+# before CG-24, which has the better likelihood.
 
 keys = ["log_likelihood", "log_pseudo_likelihood", "reconstruction_error"]
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
