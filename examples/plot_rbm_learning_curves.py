@@ -82,7 +82,7 @@ plt.show()
 # takes smaller steps, and goes back to the best epoch where these do not help.
 
 machine = SDCPRBM(
-    200, learning_rate=0.1, batch_size=20, max_iter=80, early_stopping=0.2, random_state=0
+    200, learning_rate=0.1, batch_size=20, max_iter=300, early_stopping=0.2, random_state=0
 )
 machine.fit(X[:200])
 best = int(np.argmax(machine.history_["validation_log_likelihood"]))
