@@ -115,8 +115,8 @@ class SparseTask:
     def without_pairs(self):
         """The same attributes where there is no pair to choose."""
         self.alpha = np.zeros(len(self.varying)) if self.nodewise else 0.0
-        found = among_all(self, self.alpha, np.nan) if self.nodewise else self.alpha
-        n_parts = (len(self.column_sizes),) if self.nodewise else ()
+        found = np.zeros(len(self.column_sizes)) if self.nodewise else 0.0
+        n_parts = np.shape(found)
         return {"alpha_": found, "alphas_": np.zeros((0, *n_parts))}
 
     def has_pairs(self):
