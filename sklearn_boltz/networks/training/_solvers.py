@@ -246,7 +246,7 @@ def information_solver(problem, point, dtype=np.float64):
             diagonal += ridge
             ridge *= 10
         else:
-            return lambda gradient: cho_solve(factor, gradient, check_finite=False)
+            return lambda g: cho_solve(factor, g, check_finite=False) if len(g) else g
 
 
 def line_search(problem, point, direction, slope):
