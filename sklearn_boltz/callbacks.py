@@ -68,7 +68,7 @@ class Checkpoint:
     >>> model.set_callbacks(Checkpoint(path, every=0)).fit(X).n_iter_
     3
 
-    In another session, up to 5 epochs in all:
+    Later, up to 5 epochs in all:
 
     >>> saved = joblib.load(path)
     >>> saved.set_params(warm_start=True, max_iter=5 - saved.n_iter_).fit(X).n_iter_

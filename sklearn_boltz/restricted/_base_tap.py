@@ -32,12 +32,7 @@ from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import (
-    STEADY_RATE,
-    chosen_decay,
-    chosen_l1,
-    chosen_rate,
-)
+from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -146,7 +141,7 @@ class BaseTAP(MiniBatchEstimator):
         learner = Learner(matrices, layers, scheme, SGD(MOMENTUM), Stream.from_generator(rng))
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         training = Training(learner, rng, self._with_more(none, X, weights))
-        training.n_rows, training.pretrain_history = n_rows, []
+        training.base, training.n_rows, training.pretrain_history = base, n_rows, []
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _with_more(self, seen, X, weights=None):
@@ -188,11 +183,6 @@ class BaseTAP(MiniBatchEstimator):
             self._given_tap(), self.persistent, self._n_batch(n_rows),
             self.penalty, alpha,
         )  # fmt: skip
-
-    def _first_rate(self, staged=None):
-        if self.learning_rate != "auto":
-            return super()._first_rate()
-        return STEADY_RATE if staged is None else chosen_rate(staged.seen.base)
 
     def _side_base(self, training):
         others = training.learner.layers[2::2]

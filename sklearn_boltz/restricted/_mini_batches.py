@@ -27,9 +27,11 @@ from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
     LEAST_DIVIDED,
+    STEADY_RATE,
     STREAMED_ROWS,
     chosen_batch,
     chosen_components,
+    chosen_rate,
     tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
@@ -370,7 +372,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
-        return float(self.learning_rate)
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        return STEADY_RATE if staged is None else chosen_rate(staged.base)
 
     def _last_stage(self, rate, n_batches):
         """What comes after the stages, of which the first has this learning rate.

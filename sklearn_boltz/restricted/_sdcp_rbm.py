@@ -14,7 +14,7 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import STEADY_RATE, chosen_decay, chosen_rate
+from sklearn_boltz.restricted.training._auto import chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import (
     INITIAL_SCALE,
@@ -484,11 +484,6 @@ class SDCPRBM(MiniBatchRBM):
     def _is_persistent(self):
         """Whether chains are persistent from the beginning."""
         return self.persistent != "auto" and bool(self.persistent)
-
-    def _first_rate(self, staged=None):
-        if self.learning_rate != "auto":
-            return super()._first_rate()
-        return STEADY_RATE if staged is None else chosen_rate(staged.base)
 
     def _last_stage(self, rate, n_batches):
         if self.persistent != "auto":
