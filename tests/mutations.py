@@ -351,11 +351,11 @@ SOURCES = [
         ("(1 - beta) * path.base + beta * path.model.intercept",
          "path.base + beta * path.model.intercept"),
     ]),
-    ("networks/categorical/_ordered.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
+    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
         ("(1 - 1 / TREND) * np.outer", "np.outer"),
         ("gradient[places] -= 2 * strength", "gradient[places] -= strength"),
     ]),
-    ("networks/categorical/_ordered.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
         ("*= TREND", "/= TREND"),
         ("block_diag(*blocks) * np.sqrt(squares)", "block_diag(*blocks) * squares"),
     ]),

@@ -56,6 +56,12 @@ from sklearn_boltz.missing._completion import Model as CompletionModel
 from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.networks.categorical._block_penalty import (
+    CONTRAST,
+    PRIOR,
+    TREND,
+    next_weights,
+)
 from sklearn_boltz.networks.categorical._cells import (
     Cells,
     distinct_codes,
@@ -64,7 +70,6 @@ from sklearn_boltz.networks.categorical._cells import (
 )
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
@@ -87,6 +92,7 @@ from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance
 from sklearn_boltz.networks.model._gauge import (
     average_product_correction,
     block,
+    contrast_basis,
     frobenius_scores,
     state_offsets,
     to_zero_sum,

@@ -222,7 +222,10 @@ def test_derivatives_in_contrasts(n_values, seed):
     rng = np.random.default_rng(seed)
     n_values = np.array(n_values)
     codes, weights = random_table(rng, n_values, 60), 3 * rng.random(60)
-    problem = CategoricalPseudoLikelihood(codes, n_values, weights, coupling_penalty=0.3)
+    of_pairs = np.exp(rng.normal(size=(len(n_values),) * 2))
+    problem = CategoricalPseudoLikelihood(
+        codes, n_values, weights, coupling_penalty=0.3, pair_weights=of_pairs
+    )
     contrasts = Contrasts(problem)
     z = rng.normal(scale=0.3, size=contrasts.n_parameters)
     point = contrasts.at(z)

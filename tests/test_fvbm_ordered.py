@@ -3,29 +3,42 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from networks import fit
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import states
-from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, cell_probabilities
+from private import (
+    CONTRAST,
+    PRIOR,
+    TREND,
+    CategoricalPseudoLikelihood,
+    PottsModel,
+    cell_probabilities,
+    contrast_basis,
+    next_weights,
+)
 from sklearn_boltz.batches import Batches
 
 Q = np.array([3, 2, 4, 3])
 
 
-def problem(ordered, zero_sum=False, penalty=0.7):
+def problem(ordered, zero_sum=False, penalty=0.7, pair_weights=None):
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(q, size=40) for q in Q]).astype(np.int16)
     codes[3, 2] = codes[5, 0] = -1
     return CategoricalPseudoLikelihood(
         codes, Q, np.ones(40), coupling_penalty=penalty, zero_sum=zero_sum,
-        ordered=None if ordered is None else np.array(ordered),
+        ordered=None if ordered is None else np.array(ordered), pair_weights=pair_weights,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("zero_sum", [False, True])
-def test_gradient(zero_sum):
-    objective = problem([True, True, False, True], zero_sum)
+@pytest.mark.parametrize("pair_weights", [None, np.random.default_rng(4).uniform(0, 3, (4, 4))])
+def test_gradient(zero_sum, pair_weights):
+    objective = problem([True, True, False, True], zero_sum, pair_weights=pair_weights)
     theta = np.random.default_rng(1).normal(size=objective.n_parameters)
     numeric = [
         (objective.evaluate(theta + step)[0] - objective.evaluate(theta - step)[0]) / 2e-5
@@ -50,6 +63,51 @@ def test_trends_are_cheaper_than_jumps():
     assert_allclose(penalty_of(ordered, jump, jump), 0.7 * CONTRAST**2)
     assert_allclose(penalty_of(ordered, trend, jump), 0.7 * CONTRAST**2 / TREND)
     assert_allclose(penalty_of(ordered, trend, trend), 0.7 * CONTRAST**2 / TREND**2)
+
+
+def test_each_pair_has_its_weight():
+    weights = np.arange(16.0).reshape(4, 4)
+    weighted, plain, none = problem(None, pair_weights=weights), problem(None), problem(None, 0, 0)
+    for k, (i, j, place) in enumerate(plain.blocks()):
+        theta = np.zeros(plain.n_parameters)
+        theta[place] = 0.1 * (k + 1)
+        costs = [none.evaluate(theta)[0] - own.evaluate(theta)[0] for own in (plain, weighted)]
+        assert_allclose(costs[1], weights[i, j] * costs[0], rtol=1e-9)
+
+
+@settings(max_examples=cases(20))
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_weights_are_those_of_dense_algebra(seed, with_order, again):
+    """γ is the trace of H (H + Λ)⁻¹ of the pair's block, in coordinates of full rank."""
+    rng = np.random.default_rng(seed)
+    ordered = rng.random(4) < 0.5 if with_order else None
+    old = np.exp(rng.normal(size=(4, 4))) if again else None
+    objective = problem(ordered, penalty=rng.uniform(0.1, 5), pair_weights=old)
+    theta = objective.centered(rng.normal(size=objective.n_parameters))
+    found, (coupling, _) = next_weights(objective, theta), objective.unpack(theta)
+    codes, counts, ends = objective.cells.codes, objective.cells.weights, np.cumsum(Q)
+    bases = np.split(contrast_basis(Q), ends[:-1])
+    sides = []
+    for j, q in enumerate(Q):
+        known = codes[:, j] >= 0
+        rates = np.bincount(codes[known, j], counts[known], q) / counts[known].sum()
+        basis = bases[j][:, bases[j].any(axis=0)]
+        cost = np.eye(q)
+        if with_order and ordered[j] and q > 2:
+            trend = (np.arange(q) - np.arange(q).mean()) / np.sqrt(q * (q * q - 1) / 12)
+            cost = CONTRAST * (cost - (1 - 1 / TREND) * np.outer(trend, trend))
+        covariance = np.diag(rates) - np.outer(rates, rates)
+        sides.append([basis.T @ m @ basis for m in (covariance, cost)] + [basis, known @ counts])
+    for i, j in zip(*np.triu_indices(4, 1), strict=True):
+        (own, cost, basis, n), (other, price, other_basis, m) = sides[i], sides[j]
+        information = n * m / counts.sum() * np.kron(own, other)
+        prior = objective.coupling_penalty * np.kron(cost, price)
+        shrunk = prior * (1 if old is None else old[i, j])
+        gamma = np.trace(np.linalg.solve(information + shrunk, information))
+        block = coupling[ends[i] - Q[i] : ends[i], ends[j] - Q[j] : ends[j]]
+        k = (basis.T @ block @ other_basis).ravel()
+        assert_allclose(found[i, j], (gamma + PRIOR) / (k @ prior @ k + PRIOR), rtol=1e-8)
+    assert not np.tril(found).any()
 
 
 def test_without_order_the_penalty_is_the_plain_one():

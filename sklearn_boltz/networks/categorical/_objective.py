@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg.blas import daxpy
 from scipy.sparse import csr_array
 
+from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
-from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
 from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
 
@@ -35,7 +35,9 @@ class CategoricalPseudoLikelihood:
         Whether all θ are projected to the zero-sum gauge first, so that a missing cell adds to
         the fields the mean of what the states would add.
     ordered : ndarray of bool of shape (n_columns,), default=None
-        Columns whose states have an order, by which the penalty λ_J is that of `OrderedPenalty`.
+        Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`.
+    pair_weights : ndarray of shape (n_columns, n_columns), default=None
+        Above the diagonal, by how much the penalty of each pair is multiplied; None means 1.
 
     Attributes
     ----------
@@ -49,17 +51,26 @@ class CategoricalPseudoLikelihood:
     information = None  # of full rank in `Contrasts`
 
     def __init__(
-        self, codes, n_values, weights, *, coupling_penalty=0.0, zero_sum=False, ordered=None
-    ):
+        self, codes, n_values, weights, *, coupling_penalty=0.0, zero_sum=False, ordered=None,
+        pair_weights=None,
+    ):  # fmt: skip
         self.cells = Cells(codes, n_values, weights)
         self.coupling_penalty, self.zero_sum = min(coupling_penalty, 1e300), zero_sum
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
-        self.ordered, self._penalty = ordered, None
-        if ordered is not None:
+        self.ordered = ordered
+        self.weigh(pair_weights)
+
+    def weigh(self, pair_weights):
+        """Change the weights of the penalties of all pairs of columns."""
+        d, ordered = len(self.n_values), self.ordered
+        self.pair_weights, self._penalty = pair_weights, None
+        if ordered is not None or pair_weights is not None:
+            ordered = np.zeros(d, dtype=bool) if ordered is None else ordered
+            weights = np.ones((d, d)) if pair_weights is None else pair_weights
             first = self.starts - self.n_states
-            self._penalty = OrderedPenalty(self.n_values, first, ordered)
+            self._penalty = BlockPenalty(self.n_values, first, ordered, weights)
 
     def evaluate(self, theta, out=None):
         """The objective and its gradient at θ; `out` may take the latter."""
@@ -99,7 +110,8 @@ class CategoricalPseudoLikelihood:
             a, b = self.cells.states(i), self.cells.states(j)
             both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
-            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
+            weight = 1.0 if self.pair_weights is None else self.pair_weights[i, j]
+            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty * weight
         return curvature + 0.5
 
     @property

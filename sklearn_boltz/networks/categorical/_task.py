@@ -4,6 +4,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from sklearn_boltz.networks.categorical._block_penalty import next_weights
 from sklearn_boltz.networks.categorical._cells import (
     distinct_codes,
     independent_intercept,
@@ -89,6 +90,11 @@ class CodesTask:
         """Change the strength of the penalty per row."""
         self.problem.coupling_penalty = min(alpha * self.problem.total / 8, 1e300)
 
+    def weigh_pairs(self, coupling, intercept):
+        """Give the penalty of each pair the weight that its coupling suggests."""
+        theta = np.concatenate(self.initial(coupling, intercept)[::-1])
+        self.problem.weigh(next_weights(self.problem, theta))
+
     def pair_curvature(self, coupling, intercept):
         """As of `Task`, where K/2 takes the place of m: of two binary columns it is the same."""
         theta = np.concatenate(self.initial(coupling, intercept)[::-1])
@@ -111,6 +117,7 @@ class CodesTask:
             counts,
             coupling_penalty=self.problem.coupling_penalty,
             ordered=self.problem.ordered,
+            pair_weights=self.problem.pair_weights,
         )
 
     def at(self, problem, coupling, intercept):

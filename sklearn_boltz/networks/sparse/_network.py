@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
-from sklearn_boltz.networks.categorical._ordered import ordered_basis
 from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places

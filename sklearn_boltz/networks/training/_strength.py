@@ -25,8 +25,8 @@ DOUBLE = 2.0
 MIN_COLUMNS = 3
 # α, at most. Then couplings are less than a tenth of what they are without a penalty.
 MAX_ALPHA = 20.0
-# Estimates of s, each of another fit.
-N_ESTIMATES = 2
+# Estimates of s, each of another fit; and then, of those of each pair.
+N_ESTIMATES, N_WEIGHINGS = 2, 3
 # Nats, by which an iteration of these fits raises the objective in the end.
 TOL = 1e-3
 
@@ -86,21 +86,27 @@ def choose_strength(task, initial, label, *, estimate=True):
         return 0.0, initial
     least = least_strength(n_values)
     most = max(MAX_ALPHA * total, least)
-    strength = least
-    solver, solve = task.choose_solver("newton")
+    strength, solver = least, task.choose_solver("newton")
+
+    def fitted(initial):
+        monitor = Monitor(TOL, _fit.MAX_ITER[solver[0]])
+        result = _fit.maximise(task, initial, solver[1], monitor, label)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        return result.coupling, result.intercept
+
     for k in range(N_ESTIMATES + 1):
         task.set_alpha(strength / total)
         if k == N_ESTIMATES:
             break
-        monitor = Monitor(TOL, _fit.MAX_ITER[solver])
-        result = _fit.maximise(task, initial, solve, monitor, label)
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
-        initial = result.coupling, result.intercept
+        initial = fitted(initial)
         if not estimate or len(n_values) < MIN_COLUMNS:
             break
         found = next_strength(*task.pair_curvature(*initial), strength, least, most)
         if found == strength:
             break
         strength = found
+    for _ in range(N_WEIGHINGS if n_values.max() > 2 else 0):
+        initial = fitted(initial)
+        task.weigh_pairs(*initial)
     return strength / total, initial

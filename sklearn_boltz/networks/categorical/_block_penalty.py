@@ -1,0 +1,152 @@
+"""A penalty by blocks: each pair of columns has a weight, and the order of levels counts.
+
+A coupling of two columns with q and r levels is a matrix J. Its part along u vᵀ, the centred
+numbers of the levels, is a linear trend of both. A penalty that is weaker on trends is a prior by
+which neighbouring levels are alike.
+
+The penalty of a pair is a normal prior of the entries of its J, with a variance of its own. Most
+pairs hardly interact and some do strongly, and no variance is right for both. A block of several
+entries tells its own (MacKay, Neural Computation 4(3), 415–447, 1992, on Bayesian interpolation).
+"""
+
+import numpy as np
+from scipy.linalg import block_diag, eigh
+
+from sklearn_boltz.networks.model._gauge import contrast_basis
+
+# The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
+# is 24. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
+# which 20 % of the cells were hidden.
+CONTRAST, TREND = 24**0.5, 11.0
+# Entries of a block that the common variance counts as. From .06 to .6 the likelihood
+# of held-out rows of nine tables was the same.
+PRIOR = 0.5
+
+
+class BlockPenalty:
+    """λ Σ_{i<j} w_ij ‖A_i J_ij A_j‖².
+
+    A_i² = CONTRAST (I - (1 - 1/TREND) u uᵀ) for ordered columns, u of norm 1, else I.
+
+    Parameters
+    ----------
+    n_values : ndarray of int of shape (n_columns,)
+    starts : ndarray of int of shape (n_columns, n_columns)
+        Where the block of each two columns begins among the couplings.
+    ordered : ndarray of bool of shape (n_columns,)
+        Columns of two values have no order.
+    weights : ndarray of shape (n_columns, n_columns)
+        w.
+    """
+
+    def __init__(self, n_values, starts, ordered, weights):
+        kinds = list(zip(n_values.tolist(), ordered.tolist(), strict=True))
+        alike = {}
+        for i, left in enumerate(kinds):
+            for j, right in enumerate(kinds[i + 1 :], i + 1):
+                alike.setdefault((left, right), []).append((starts[i, j], weights[i, j]))
+        self._groups = []  # blocks of one shape: their places, A² on both sides, and w
+        for (left, right), found in alike.items():
+            begins, weights = np.array(found).T[:, :, None, None]
+            inside = np.arange(left[0] * right[0]).reshape(left[0], right[0])
+            places = begins.astype(np.intp) + inside
+            self._groups.append((places, metric(*left), metric(*right), weights))
+
+    def add(self, coupling, strength, gradient):
+        """The penalty, negative; its derivatives are added to a gradient."""
+        total = 0.0
+        for places, left, right, weights in self._groups:
+            blocks = coupling[places]
+            scaled = weights * (left @ blocks @ right)
+            gradient[places] -= 2 * strength * scaled
+            total += float(np.vdot(blocks, scaled))
+        return -strength * total
+
+
+def metric(m, ordered):
+    """A² of a column of m values."""
+    found = np.eye(m)
+    if ordered and m > 2:
+        trend = np.arange(m) - (m - 1) / 2
+        found -= (1 - 1 / TREND) * np.outer(trend, trend) / (trend @ trend)
+        found *= CONTRAST
+    return found
+
+
+def next_weights(problem, theta):
+    """The weight of the penalty of each pair, by couplings at other weights.
+
+    Of the contrasts K of a pair, γ = Σ h/(h + λ w) are determined by the data, where h is the
+    information on each in independent columns. So their variance 1/(λ w) is ‖K‖²/γ, and with a
+    prior of PRIOR observations, for which it is 1/λ,
+
+        w = (γ + PRIOR) / (λ ‖K‖² + PRIOR).
+
+    Parameters
+    ----------
+    problem : CategoricalPseudoLikelihood
+        With a penalty.
+    theta : ndarray
+        Zero-sum.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_columns, n_columns)
+        Above the diagonal.
+    """
+    strength, d = problem.coupling_penalty, len(problem.n_values)
+    ordered = np.zeros(d, dtype=bool) if problem.ordered is None else problem.ordered
+    metrics = [metric(*kind) for kind in zip(problem.n_values, ordered, strict=True)]
+    known = (problem.cells.codes >= 0).T @ problem.cells.weights
+    spreads = []  # K = A_i J A_j, for which the covariance of the states is A⁻¹ C A⁻¹
+    counts = np.split(problem.counts(), problem.offsets[1:-1])
+    for of_states, n, own in zip(counts, known, metrics, strict=True):
+        rates = of_states / max(n, 1e-300)
+        covariance = np.diag(rates) - np.outer(rates, rates)
+        spreads.append(eigh(covariance, own, eigvals_only=True)[1:].clip(0))
+    old = np.ones((d, d)) if problem.pair_weights is None else problem.pair_weights
+    weights = np.zeros((d, d))
+    for i, j, place in problem.blocks():
+        block = theta[place].reshape(len(metrics[i]), -1)
+        square = np.vdot(block, metrics[i] @ block @ metrics[j])
+        both = known[i] * known[j] / problem.total
+        information = both * np.outer(spreads[i], spreads[j])
+        determined = (information / (information + strength * old[i, j])).sum()
+        weights[i, j] = (determined + PRIOR) / (strength * square + PRIOR)
+    return weights
+
+
+def ordered_basis(n_values, ordered):
+    """Contrasts in which the norm of a block is that of `BlockPenalty`.
+
+    The block K with J = B_i K B_jᵀ has the norm of A_i J A_j. Columns of B_i are orthogonal, the
+    first one of an ordered column is the trend.
+
+    Parameters
+    ----------
+    n_values : ndarray of int of shape (n_columns,)
+    ordered : ndarray of bool of shape (n_columns,)
+        Only columns of more than two values.
+
+    Returns
+    -------
+    basis : ndarray of shape (Q, Σ (q_i - 1))
+    squares : ndarray of shape (Σ (q_i - 1),)
+        The squared norms of its columns, 1 where there is no order.
+    """
+    column = np.repeat(np.arange(len(n_values)), n_values - 1)
+    squares = np.where(ordered[column], 1 / CONTRAST, 1.0)
+    squares[(np.diff(column, prepend=-1) > 0) & ordered[column]] *= TREND
+    if not ordered.any():
+        return contrast_basis(n_values), squares
+    blocks = [
+        _trends(m) if is_ordered else contrast_basis([m])
+        for m, is_ordered in zip(n_values, ordered, strict=True)
+    ]
+    return block_diag(*blocks) * np.sqrt(squares), squares
+
+
+def _trends(m):
+    """Orthonormal contrasts of m levels, the first of them the trend."""
+    levels = np.linspace(-1, 1, m)
+    return np.linalg.qr(np.vander(levels, increasing=True))[0][:, 1:]
