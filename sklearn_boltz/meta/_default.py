@@ -117,7 +117,7 @@ def tell(estimator, stage, figures):
         print(f"[{type(estimator).__name__}] {stage}: {shown}")
 
 
-def choose_density(n_values, ordered, n_rows, alpha, **options):
+def choose_density(n_values, ordered, n_rows, **options):
     """Choose a density model for a table of codes, by its size and types of columns.
 
     Parameters
@@ -127,10 +127,8 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
     ordered : ndarray of bool of shape (n_columns,)
         Which columns have ordered values.
     n_rows : int
-    alpha : float
-        Strength of the penalty of the network.
     **options : dict
-        Other parameters of the network.
+        Parameters of the network.
 
     Returns
     -------
@@ -143,7 +141,7 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
             ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
             for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
         ]
-        return FVBMPseudoLikelihood(columns=columns, alpha=alpha, tol=TOL, **options)
+        return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.
     max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)

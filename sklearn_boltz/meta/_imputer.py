@@ -37,9 +37,6 @@ from sklearn_boltz.tables._frames import (
 from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._table import Table
 
-# Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
-# equally good on two and worse on one.
-ALPHA = 0.03
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
 # rows, number of sweeps of Gibbs sampling before averaging, and during it. With more states, these
 # sweeps take less time.
@@ -290,9 +287,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
-        return choose_density(
-            n_values, self._table.is_ordered, len(codes), ALPHA, **draws_of(codes)
-        )
+        return choose_density(n_values, self._table.is_ordered, len(codes), **draws_of(codes))
 
     def _filled(self, X, missing):
         if not missing.any():

@@ -29,9 +29,6 @@ from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
 
-# Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
-# and decreases by .08 on ALARM.
-ALPHA = 0.01
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
 # Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
@@ -393,7 +390,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector", kinds)
         self._table, rows = coding.table, coding.encode(X)
         options = draws_of(rows) | quick_fit_of(rows)
-        return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows
+        return choose_density(coding.n_values, coding.ordered, len(X), **options), rows
 
     def _log_weights(self, density, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""

@@ -11,8 +11,14 @@ entries tells its own (MacKay, Neural Computation 4(3), 415–447, 1992, on Baye
 
 import numpy as np
 from scipy.linalg import block_diag, eigh
+from scipy.linalg.blas import daxpy
+from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.model._gauge import contrast_basis
+from sklearn_boltz.networks.model._gauge import (
+    column_of_state,
+    contrast_basis,
+    state_offsets,
+)
 
 # The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
 # is 24. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
@@ -40,27 +46,42 @@ class BlockPenalty:
     """
 
     def __init__(self, n_values, starts, ordered, weights):
-        kinds = list(zip(n_values.tolist(), ordered.tolist(), strict=True))
-        alike = {}
-        for i, left in enumerate(kinds):
-            for j, right in enumerate(kinds[i + 1 :], i + 1):
-                alike.setdefault((left, right), []).append((starts[i, j], weights[i, j]))
-        self._groups = []  # blocks of one shape: their places, A² on both sides, and w
-        for (left, right), found in alike.items():
-            begins, weights = np.array(found).T[:, :, None, None]
-            inside = np.arange(left[0] * right[0]).reshape(left[0], right[0])
-            places = begins.astype(np.intp) + inside
-            self._groups.append((places, metric(*left), metric(*right), weights))
+        i, j = np.triu_indices(len(n_values), 1)
+        self._weights = np.repeat(weights[i, j], n_values[i] * n_values[j])
+        self._metric = None
+        if ordered.any():
+            kinds = zip(n_values.tolist(), ordered.tolist(), strict=True)
+            self._metric = csr_array(block_diag(*(metric(*kind) for kind in kinds)))
+            column, first = column_of_state(n_values), state_offsets(n_values)[:-1]
+            r, s = np.nonzero(column[:, None] < column)
+            a, b = r - first[column[r]], s - first[column[s]]
+            # Where the entries of the blocks are in a matrix of all states.
+            self._places = np.empty(len(r), dtype=np.intp)
+            self._places[starts[column[r], column[s]] + a * n_values[column[s]] + b] = (
+                r * len(column) + s
+            )
 
     def add(self, coupling, strength, gradient):
         """The penalty, negative; its derivatives are added to a gradient."""
-        total = 0.0
-        for places, left, right, weights in self._groups:
-            blocks = coupling[places]
-            scaled = weights * (left @ blocks @ right)
-            gradient[places] -= 2 * strength * scaled
-            total += float(np.vdot(blocks, scaled))
-        return -strength * total
+        if not len(coupling):
+            return 0.0
+        scaled = self._weights * (coupling if self._metric is None else self._measured(coupling))
+        daxpy(scaled, gradient, a=-2 * strength)
+        return -strength * float(np.vdot(coupling, scaled))
+
+    def _measured(self, coupling):
+        """A² J A² of all blocks."""
+        matrix = np.zeros(self._metric.shape)
+        matrix.ravel()[self._places] = coupling
+        left = self._metric @ matrix
+        return (self._metric @ left.T).T.ravel()[self._places]
+
+    def curvature(self):
+        """Half the second derivatives at λ = 1."""
+        if self._metric is None:
+            return self._weights
+        own = self._metric.diagonal()
+        return self._weights * np.outer(own, own).ravel()[self._places]
 
 
 def metric(m, ordered):

@@ -110,8 +110,9 @@ class CategoricalPseudoLikelihood:
             a, b = self.cells.states(i), self.cells.states(j)
             both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
-            weight = 1.0 if self.pair_weights is None else self.pair_weights[i, j]
-            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty * weight
+            curvature[place] = (both * products).ravel()
+        of_blocks = 1.0 if self._penalty is None else self._penalty.curvature()
+        curvature[self.n_states :] += 2 * self.coupling_penalty * of_blocks
         return curvature + 0.5
 
     @property

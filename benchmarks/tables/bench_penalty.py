@@ -1,0 +1,56 @@
+"""Pairwise networks of mixed tables: a strength of the penalty for each pair, and one for all.
+
+The mean log pseudo-likelihood of the other half of the rows, in nats a row; bins of numbers.
+"""
+
+import warnings
+
+import _path  # noqa: F401
+import numpy as np
+from _common import make_parser, print_table, processor_timed, report, run_script
+from _data import load_mixed, load_table
+
+from sklearn_boltz import FVBMPseudoLikelihood
+
+ALPHAS = np.logspace(-4, 0, 9)
+COMPLETE, ITEMS, MOST_ROWS = ["wage", "chile", "yrbss", "attrition"], "bfi", 1500
+
+
+def score(alpha, train, test):
+    """-> the score, the strength, and the seconds of a fit."""
+    model, seconds = processor_timed(FVBMPseudoLikelihood(alpha=alpha).fit, train)
+    return model.log_pseudo_likelihood(test).mean(), model.alpha_, seconds
+
+
+def compare(table, seed):
+    """Each pair, one for all as chosen, the best of a grid for the other rows; seconds."""
+    order = np.random.default_rng(seed).permutation(len(table))
+    train, test = table.iloc[order[: len(table) // 2]], table.iloc[order[len(table) // 2 :]]
+    test = test.iloc[:MOST_ROWS]
+    own, alpha, seconds = score("auto", train, test)
+    uniform, _, once = score(alpha, train, test)
+    return own, uniform, max(score(a, train, test)[0] for a in ALPHAS), seconds, once
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with report(args.output / "tables_penalty.txt", "Strengths of the penalty of networks"):
+        lines = []
+        for name in [*COMPLETE, ITEMS]:
+            table = load_table(name, args.data) if name == ITEMS else load_mixed(name, args.data)
+            table = table if name == ITEMS else table.dropna()
+            *scores, seconds, once = np.mean(
+                [compare(table, seed) for seed in range(args.seeds)], axis=0
+            )
+            shown = [f"{value:.3f}" for value in scores]
+            size = f"{name}, {len(table) // 2} × {table.shape[1]}"
+            lines.append([size, *shown, f"{seconds:.1f}", f"{once:.1f}"])
+        header = ["table", "each pair", "one for all", "best of nine for all"]
+        print_table([*header, "seconds", "of one for all"], lines)
+
+
+if __name__ == "__main__":
+    run_script(main)
