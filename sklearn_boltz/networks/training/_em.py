@@ -25,8 +25,9 @@ N_STEPS = 50
 N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
 MAX_CELLS = 2**19
-# A round ends when a step gains less than this share of what its first one did.
-SHARE = 0.05
+# A round ends when a step gains less than this share of what its first one did: new draws move the
+# maximum anyway. With .05, fits take half as long again, and predict held-out cells equally well.
+SHARE = 0.2
 
 
 class Parameters(NamedTuple):
