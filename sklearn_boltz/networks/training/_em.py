@@ -26,7 +26,7 @@ N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
 MAX_CELLS = 2**19
 # A round ends when a step gains less than this share of what its first one did: new draws move the
-# maximum anyway. With .05, there are half as many evaluations again, and held-out cells are predicted
+# maximum anyway. With .05, there are half as many evaluations again, and hidden cells are predicted
 # equally well.
 SHARE = 0.2
 
