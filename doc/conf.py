@@ -116,7 +116,7 @@ GUIDE = {
     "make_alignment": ["user_guide/how_to/alignments"],
     "read_alignment": ["user_guide/how_to/alignments"],
     "ContactMapDisplay": ["user_guide/how_to/alignments"],
-    "CouplingDisplay": ["user_guide/how_to/draw_a_network", "user_guide/networks"],
+    "CouplingDisplay": ["user_guide/networks"],
     "HistoryDisplay": ["user_guide/likelihood", "user_guide/how_to/progress_bars"],
     "LadderDisplay": ["user_guide/likelihood"],
     "LandscapeDisplay": ["user_guide/tap"],
@@ -128,11 +128,8 @@ GUIDE = {
 }
 for name in statistics.__all__:
     GUIDE[name] = NETWORKS
-for name in ["aic", "bic", "ebic", "likelihood_ratio"]:
-    GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/compare_models"]
 for name in ["local_minima", "specific_heat", "thermodynamics"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
-GUIDE["to_networkx"] = ["user_guide/how_to/draw_a_network"]
 for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
     GUIDE[unit] = [*DATA, "user_guide/units"]
 for unit in ["TruncatedGaussBernoulli", "UnitType"]:
