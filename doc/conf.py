@@ -91,7 +91,7 @@ numpydoc_xref_aliases = {
 }
 # The pages of the guide that an API page leads to.
 NETWORKS = ["user_guide/networks", "user_guide/fvbm"]
-DATA = ["user_guide/tables"]
+DATA = ["user_guide/tables", "user_guide/columns"]
 GUIDE = {
     "FSLLDensity": ["user_guide/density", "user_guide/fsll_practice", "user_guide/fsll"],
     "FVBMPseudoLikelihood": NETWORKS,
@@ -101,7 +101,7 @@ GUIDE = {
     "TAPRBM": ["user_guide/tap", "user_guide/tuning"],
     "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
     "InfiniteRBM": ["user_guide/infinite_rbm", "user_guide/choosing"],
-    "BoltzmannImputer": ["user_guide/missing", "user_guide/how_to/impute_in_a_pipeline"],
+    "BoltzmannImputer": DATA,
     "BoltzmannMixture": ["user_guide/density"],
     "BoltzmannClassifier": ["user_guide/classification"],
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
