@@ -93,7 +93,7 @@ numpydoc_xref_aliases = {
 NETWORKS = ["user_guide/networks", "user_guide/fvbm"]
 DATA = ["user_guide/tables", "user_guide/columns"]
 GUIDE = {
-    "FSLLDensity": ["user_guide/density", "user_guide/fsll_practice", "user_guide/fsll"],
+    "FSLLDensity": ["user_guide/fsll", "user_guide/density"],
     "FVBMPseudoLikelihood": NETWORKS,
     "SparseFVBM": NETWORKS,
     "MaximumEntropy": ["user_guide/fvbm", "user_guide/how_to/spikes"],
