@@ -106,7 +106,7 @@ GUIDE = {
     "BoltzmannClassifier": ["user_guide/classification"],
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
     "RBMClassifier": ["user_guide/classification"],
-    "Batches": ["user_guide/scale", "user_guide/how_to/larger_than_memory"],
+    "Batches": ["user_guide/scale"],
     "FractionalModel": ["user_guide/infinite_rbm"],
     "log_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
     "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
