@@ -91,9 +91,9 @@ numpydoc_xref_aliases = {
 }
 # The pages of the guide that an API page leads to.
 NETWORKS = ["user_guide/networks", "user_guide/fvbm"]
-DATA = ["user_guide/tables"]
+DATA = ["user_guide/tables", "user_guide/columns"]
 GUIDE = {
-    "FSLLDensity": ["user_guide/density", "user_guide/fsll_practice", "user_guide/fsll"],
+    "FSLLDensity": ["user_guide/fsll", "user_guide/density"],
     "FVBMPseudoLikelihood": NETWORKS,
     "SparseFVBM": NETWORKS,
     "MaximumEntropy": ["user_guide/fvbm", "user_guide/how_to/spikes"],
@@ -101,22 +101,22 @@ GUIDE = {
     "TAPRBM": ["user_guide/tap", "user_guide/tuning"],
     "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
     "InfiniteRBM": ["user_guide/infinite_rbm", "user_guide/choosing"],
-    "BoltzmannImputer": ["user_guide/missing", "user_guide/how_to/impute_in_a_pipeline"],
+    "BoltzmannImputer": DATA,
     "BoltzmannMixture": ["user_guide/density"],
     "BoltzmannClassifier": ["user_guide/classification"],
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
     "RBMClassifier": ["user_guide/classification"],
-    "Batches": ["user_guide/scale", "user_guide/how_to/larger_than_memory"],
+    "Batches": ["user_guide/scale"],
     "FractionalModel": ["user_guide/infinite_rbm"],
-    "log_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
-    "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
-    "tap_log_likelihood": ["user_guide/tap", "user_guide/how_to/tune"],
+    "log_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
+    "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
+    "tap_log_likelihood": ["user_guide/tap", "user_guide/tuning"],
     "sequence_weights": ["user_guide/how_to/alignments"],
     "fwht": ["user_guide/fsll"],
     "make_alignment": ["user_guide/how_to/alignments"],
     "read_alignment": ["user_guide/how_to/alignments"],
     "ContactMapDisplay": ["user_guide/how_to/alignments"],
-    "CouplingDisplay": ["user_guide/how_to/draw_a_network", "user_guide/networks"],
+    "CouplingDisplay": ["user_guide/networks"],
     "HistoryDisplay": ["user_guide/likelihood", "user_guide/how_to/progress_bars"],
     "LadderDisplay": ["user_guide/likelihood"],
     "LandscapeDisplay": ["user_guide/tap"],
@@ -128,11 +128,8 @@ GUIDE = {
 }
 for name in statistics.__all__:
     GUIDE[name] = NETWORKS
-for name in ["aic", "bic", "ebic", "likelihood_ratio"]:
-    GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/compare_models"]
 for name in ["local_minima", "specific_heat", "thermodynamics"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
-GUIDE["to_networkx"] = ["user_guide/how_to/draw_a_network"]
 for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
     GUIDE[unit] = [*DATA, "user_guide/units"]
 for unit in ["TruncatedGaussBernoulli", "UnitType"]:
