@@ -361,7 +361,7 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
         >>> new = pd.DataFrame({"name": ["whale"], "eats": ["krill"], "place": ["land"]})
         >>> BoltzmannOutlierDetector().fit(X).explain(new).round(1)
            name  eats  place
-        0   0.8   0.8    5.0
+        0   0.4   0.4    5.1
         """
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
