@@ -132,6 +132,15 @@ for name in ["aic", "bic", "ebic", "likelihood_ratio"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/compare_models"]
 for name in ["local_minima", "specific_heat", "thermodynamics"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
+for name in [
+    "autocorrelation_time",
+    "estimate_inverse_temperature",
+    "r_hat",
+    "swendsen_wang",
+    "to_bqm",
+    "to_ising",
+]:
+    GUIDE[name] = ["user_guide/how_to/annealer", "user_guide/how_to/ising"]
 GUIDE["to_networkx"] = ["user_guide/how_to/draw_a_network"]
 for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
     GUIDE[unit] = [*DATA, "user_guide/units"]

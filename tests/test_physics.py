@@ -14,11 +14,13 @@ from scipy.special import log_softmax
 from scipy.stats import chi2
 
 from oracles_rbm import SmallRBM, binary
+from private import _physics
 from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
 from sklearn_boltz.statistics import (
     autocorrelation_time,
     estimate_inverse_temperature,
     r_hat,
+    swendsen_wang,
     to_bqm,
     to_ising,
 )
@@ -28,6 +30,13 @@ def ising(n, seed=0, scale=0.4):
     rng = np.random.default_rng(seed)
     J = np.triu(rng.normal(0, scale, (n, n)), 1)
     return J + J.T, rng.normal(0, 0.3, n)
+
+
+def lattice(side):
+    """Which sites of a periodic square lattice are neighbours."""
+    x, y = np.divmod(np.arange(side**2), side)
+    steps = [(np.subtract.outer(a, a) % side, np.subtract.outer(b, b)) for a, b in ((x, y), (y, x))]
+    return sum(((a == 1) | (a == side - 1)) & (b == 0) for a, b in steps).astype(float)
 
 
 def log_weights(J, h):
@@ -202,6 +211,43 @@ def test_simulated_annealing_as_the_sampler():
     assert abs(beta - 1) < 5 * std_err
 
 
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
+    """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
+    monkeypatch.setattr(_physics, "MAX_BONDS", 150_000)  # blocks of 10,000 chains
+    J, h = ising(5, scale=scale)
+    J[0, 1:] = J[1:, 0] = 0
+    states, log_w = log_weights(J, h)
+    drawn = swendsen_wang(J, h, 20_000, np.random.default_rng(0))
+    assert drawn.dtype == np.int8 and drawn.shape == (20_000, 5)
+    counts = (drawn @ 2 ** np.arange(5)[:, np.newaxis] == states @ 2 ** np.arange(5)).sum(axis=0)
+    expected = 20_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
+    # By chance once in 10,000; states of fewer than ten draws count as one.
+    few = expected < 10
+    counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))
+    assert ((counts - expected) ** 2 / expected).sum() < chi2(len(counts) - 1).isf(1e-4)
+
+
+def test_clusters_at_the_critical_temperature():
+    """The energy of the periodic 7 × 7 lattice by enumeration of rows, and few sweeps to get there.
+
+    The difference is beyond four standard errors once in 15,000.
+    """
+    side, beta = 7, np.log(1 + np.sqrt(2)) / 2
+    spins = 2.0 * binary(side) - 1
+    within = (spins * np.roll(spins, 1, axis=1)).sum(axis=1)
+
+    def log_partition(beta):
+        transfer = np.exp(beta * (within[:, None] / 2 + within / 2 + spins @ spins.T))
+        return np.log(np.trace(np.linalg.matrix_power(transfer / 2**side, side)))
+
+    energy = -(log_partition(beta + 1e-4) - log_partition(beta - 1e-4)) / 2e-4
+    J = beta * lattice(side)
+    x = swendsen_wang(J, np.zeros(side**2), 2000, np.random.default_rng(0), n_sweeps=50)
+    found = -np.einsum("ij,ij->i", x @ J, x) / 2 / beta
+    assert abs(found.mean() - energy) < 4 * found.std() / np.sqrt(2000)
+
+
 # Temperatures.
 
 
@@ -242,14 +288,14 @@ def test_the_inverse_temperature_of_categories():
 
 @pytest.mark.parametrize("beta", [-0.5, 0.3, 1.0, 2.0])
 def test_the_error_of_an_inverse_temperature_is_right(beta):
-    """Squares of 200 differences in standard errors; each bound fails by chance once in 20,000."""
+    """Squares of 100 differences in standard errors; each bound fails by chance once in 20,000."""
     rng, z = np.random.default_rng(0), []
-    for seed in range(200):
+    for seed in range(100):
         J, h = ising(6, seed)
         network = FVBMPseudoLikelihood.from_couplings(J, h)
         found, std_err = estimate_inverse_temperature(network, exact(J, h, 1000, rng, beta))
         z.append((found - beta) / std_err)
-    assert chi2(200).ppf(5e-5) < np.sum(np.square(z)) < chi2(200).isf(5e-5)
+    assert chi2(100).ppf(5e-5) < np.sum(np.square(z)) < chi2(100).isf(5e-5)
 
 
 def test_inverse_temperatures_without_end():
