@@ -277,19 +277,15 @@ def to_ising(model):
     if isinstance(model, Network):
         _check_spins(model)
         return model.coupling_.copy(), model.intercept_.copy()
-    weights, visible, hidden = model._model().moved(as_numpy).in_double()
-    if not (visible.is_binary and hidden.is_binary):
+    rbm = model._model().moved(as_numpy)
+    if not (rbm.visible.is_binary and rbm.hidden.is_binary):
         other = [k for k, kind in enumerate(model._layout.kinds) if kind is not Bernoulli]
-        have = model._have(other) if other else "its hidden units have"
+        have = model._have(other) if other else f"some units of this {type(model).__name__} have"
         raise ValueError(
             f"to_ising needs an RBM of bits, and {have} other values. Use binary columns and "
             "hidden='bernoulli'."
         )
-    n = len(visible)
-    J = np.zeros((n + len(hidden), n + len(hidden)))
-    J[n:, :n], J[:n, n:] = weights / 4, weights.T / 4
-    # Bits are (1 + s) / 2.
-    return J, np.concatenate([visible.intercept, hidden.intercept]) / 2 + J.sum(axis=1)
+    return rbm.ising()
 
 
 def _check_spins(network):
