@@ -160,6 +160,15 @@ def test_a_sampler_draws_columns_that_vary():
     assert_allclose(found.coupling_, MaximumEntropy().fit(x).coupling_, atol=0.1)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_that_are_equal_or_constant():
+    model = MaximumEntropy(sampler=exact, alpha=0.1, max_iter=3, random_state=0)
+    # The product of the first two is the same in all rows.
+    model.fit(np.tile([[1, 1, 1], [1, 1, -1], [-1, -1, 1], [-1, -1, -1]], (25, 1)))
+    assert model.history_["largest_difference"].max() < 1000 and model.coupling_[0, 1] > 0
+    assert not model.fit(np.ones((5, 3))).coupling_.any()
+
+
 def test_a_sampler_that_fails_leaves_the_model_as_it_was():
     x = exact(*ising(4), 500, np.random.default_rng(0))
     model = MaximumEntropy(sampler=exact, random_state=0).fit(x)
@@ -213,7 +222,7 @@ def test_simulated_annealing_as_the_sampler():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_step_of_an_rbm_by_a_sampler_is_the_gradient(dtype):
-    """States in proportion to their probabilities, up to the rounding of 128 counts."""
+    """States in proportion to their probabilities, up to the rounding of 128 counts of 32,768."""
     rng, n, rate = np.random.default_rng(0), 2**15, 0.01
     W, b, c = (rng.normal(size=shape).astype(dtype) for shape in [(3, 4), 4, 3])
     oracle = SmallRBM(W, b, c)
@@ -236,7 +245,7 @@ def test_a_step_of_an_rbm_by_a_sampler_is_the_gradient(dtype):
     ]
     found = rbm.components_ - W, rbm.intercept_visible_ - b, rbm.intercept_hidden_ - c
     for step, slope in zip(found, slopes, strict=True):
-        assert_allclose(step / rate, slope, atol=128 / n + 1e-4)
+        assert_allclose(step / rate, slope, atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -357,17 +366,20 @@ def test_inverse_temperatures_without_end():
 # Chains.
 
 
-@pytest.mark.parametrize("phi", [-0.3, 0.0, 0.5, 0.9])
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
 @pytest.mark.parametrize("n_chains", [1, 8])
 def test_the_time_of_autoregressive_chains(phi, n_chains):
-    """(1 + φ) / (1 - φ). Beyond four standard errors, by the formula of Madras and Sokal (1988),
-    it is once in 15,000.
+    """(1 + φ) / (1 - φ), but for the terms beyond five times that, or beyond five.
+
+    It is more than four standard errors away, by the formula of Madras and Sokal (1988), once in
+    15,000.
     """
     rng, n = np.random.default_rng(1), 200_000
     first = rng.normal(size=(n_chains, 1)) / np.sqrt(1 - phi**2)
     x, _ = lfilter([1], [1, -phi], rng.normal(size=(n_chains, n // n_chains)), zi=phi * first)
-    tau = (1 + phi) / (1 - phi)
-    error = tau * np.sqrt(2 * (2 * 5 * max(tau, 1) + 1) / n)
+    window = 5 * max((1 + phi) / (1 - phi), 1)
+    tau = 1 + 2 * sum(phi**t for t in range(1, int(window) + 1))
+    error = tau * np.sqrt(2 * (2 * window + 1) / n)
     assert abs(autocorrelation_time(x) - tau) < 4 * error
     if n_chains == 1:
         assert autocorrelation_time(x[0]) == autocorrelation_time(x)
