@@ -75,10 +75,10 @@ class MaximumEntropy(Network):
 
     sampler : callable, default=None
         What estimates the moments in place of the chains, such as an annealer, with any number of
-        columns. ``sampler(J, h, n, rng)`` returns n independent states as an array of -1 and 1 of
-        shape (n, d), drawn with probabilities proportional to exp(½ s·Js + h·s), which may use the
-        NumPy generator `rng`. In `fit`, d is the number of columns that vary, and n is 1,280 or
-        more. See :ref:`annealer`.
+        columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1 and 1 of
+        shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a NumPy
+        generator for its random numbers. In `fit`, d is the number of columns that vary, and n is
+        1,280 or more. See :ref:`annealer`.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness with a sampler or more than 25 columns. All other fits are

@@ -371,12 +371,12 @@ def swendsen_wang(J, h, n_samples, rng, *, n_sweeps=100):
 
     Notes
     -----
-    A sweep connects each two spins that agree with their coupling with probability 1 - exp(-2 |J|)
-    and flips each cluster of connected spins with probability ½ [1]_. A field is a coupling to one
-    more spin. On a periodic 16 x 16 lattice at the critical temperature, `autocorrelation_time` of
-    the energy is 7 sweeps, and 500 samples take 1/20 of the time of `sample` without a sampler.
-    With couplings of both signs that no state satisfies, as in a spin glass, a cluster is nearly
-    all spins, and chains are slow.
+    A sweep connects spins whose product has the sign of their coupling J with probability
+    1 - exp(-2 |J|), and flips each cluster of connected spins with probability ½ [1]_. A field is a
+    coupling to one more spin. On a periodic 16 x 16 lattice at the critical temperature, the
+    `autocorrelation_time` of the energy is 7 sweeps, and 500 samples take 1/20 of the time of
+    `sample` without a sampler. Where no state agrees with all couplings, as in a spin glass, a
+    cluster may have nearly all spins, and chains are slow.
 
     References
     ----------
@@ -398,17 +398,17 @@ def swendsen_wang(J, h, n_samples, rng, *, n_sweeps=100):
     coupling = np.block([[np.triu(J), np.reshape(h, (d, 1))], [np.zeros((1, d + 1))]])
     j, k = coupling.nonzero()
     n_blocks = -(-n_samples * max(len(j), 1) // MAX_BONDS)
-    found = []
+    found, signs = [], np.array([-1, 1], dtype=np.int8)
     for block in np.array_split(np.empty(n_samples), n_blocks):
-        s = rng.choice(np.array([-1, 1], dtype=np.int8), (len(block), d + 1))
+        s = rng.choice(signs, (len(block), d + 1))
         first = (d + 1) * np.arange(len(block))[:, np.newaxis]
         for _ in range(n_sweeps):
-            strength = s[:, j] * s[:, k] * coupling[j, k]
+            strength = np.maximum(s[:, j] * s[:, k] * coupling[j, k], 0)
             connected = rng.random(strength.shape) < -np.expm1(-2 * strength)
             ends = (first + j)[connected], (first + k)[connected]
             graph = coo_array((np.ones(len(ends[0]), bool), ends), shape=(s.size, s.size))
             n_clusters, cluster = connected_components(graph, directed=False)
-            s *= rng.choice(s.dtype.type([-1, 1]), n_clusters)[cluster].reshape(s.shape)
+            s *= rng.choice(signs, n_clusters)[cluster].reshape(s.shape)
         found.append(s[:, :d] * s[:, d:])
     return np.concatenate(found)
 
