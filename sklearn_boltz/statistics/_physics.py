@@ -372,8 +372,8 @@ def swendsen_wang(J, h, n_samples, rng, *, n_sweeps=100):
     Notes
     -----
     A sweep connects spins whose product has the sign of their coupling J with probability
-    1 - exp(-2 |J|), and flips each cluster of connected spins with probability ½ [1]_. A field is a
-    coupling to one more spin. On a periodic 16 x 16 lattice at the critical temperature, the
+    1 - exp(-2 abs(J)), and flips each cluster of connected spins with probability ½ [1]_. A field
+    is a coupling to one more spin. On a periodic 16 x 16 lattice at the critical temperature, the
     `autocorrelation_time` of the energy is 7 sweeps, and 500 samples take 1/20 of the time of
     `sample` without a sampler. Where no state agrees with all couplings, as in a spin glass, a
     cluster may have nearly all spins, and chains are slow.
