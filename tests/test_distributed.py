@@ -453,11 +453,3 @@ def test_mini_batches_without_a_cluster(X):
             model = SDCPRBM(5, max_iter=1, random_state=0).fit(in_blocks(X))
             expected = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches(X, batch_rows=90))
             np.testing.assert_array_equal(model.components_, expected.components_)
-
-
-def test_a_sampler_in_place_of_chains_is_for_rows_in_memory(client):
-    rows = da.from_array(np.random.default_rng(0).integers(2, size=(100, 4)), chunks=(50, 4))
-    rbm = SDCPRBM(2, sampler=np.ones, max_iter=1, random_state=0)
-    with pytest.raises(ValueError, match="rows in memory, not on a device or a cluster"):
-        rbm.fit(rows)
-    assert not hasattr(rbm, "components_")

@@ -220,55 +220,6 @@ def test_simulated_annealing_as_the_sampler():
     assert abs(beta - 1) < 5 * std_err
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_step_of_an_rbm_by_a_sampler_is_the_gradient(dtype):
-    """States in proportion to their probabilities, up to the rounding of 128 counts of 32,768."""
-    rng, n, rate = np.random.default_rng(0), 2**15, 0.01
-    W, b, c = (rng.normal(size=shape).astype(dtype) for shape in [(3, 4), 4, 3])
-    oracle = SmallRBM(W, b, c)
-    rows = oracle.V[rng.choice(16, n)].astype(dtype)
-
-    def sampler(J, h, n, rng):
-        s, log_w = log_weights(J, h)
-        p = np.exp(log_w - np.logaddexp.reduce(log_w))
-        counts = np.diff(np.rint(n * np.append(0, np.cumsum(p))).astype(int))
-        return np.repeat(s, counts, axis=0)
-
-    rbm = SDCPRBM.from_parameters(W, b, c)
-    rbm.set_params(n_inner=1, centered=False, learning_rate=rate, alpha=0.0, sampler=sampler)
-    rbm.partial_fit(rows)
-    H = 1 / (1 + np.exp(-(rows @ W.T + c)))
-    slopes = [
-        H.T @ rows / n - oracle.H.T @ oracle.joint.T @ oracle.V,
-        rows.mean(axis=0) - oracle.p @ oracle.V,
-        H.mean(axis=0) - oracle.joint.sum(axis=0) @ oracle.H,
-    ]
-    found = rbm.components_ - W, rbm.intercept_visible_ - b, rbm.intercept_hidden_ - c
-    for step, slope in zip(found, slopes, strict=True):
-        assert_allclose(step / rate, slope, atol=1e-3)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("persistent", [False, True, "auto"])
-def test_an_rbm_learns_from_a_sampler(persistent):
-    """Half of what the best model gains over independent columns, and more."""
-    rows = np.repeat(np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]]), 40, axis=0)
-    p = rows.mean(axis=0)
-    alone = (p * np.log(p) + (1 - p) * np.log(1 - p)).sum()
-    sizes = []
-
-    def sampler(J, h, n, rng):
-        sizes.append((n, len(h)))
-        return exact(J, h, n, rng)
-
-    rbm = SDCPRBM(3, max_iter=30, batch_size=20, learning_rate=0.2, sampler=sampler)
-    rbm.set_params(persistent=persistent, random_state=0)
-    first = rbm.fit(rows).components_
-    assert rbm.score(rows) > (alone - np.log(3)) / 2
-    assert set(sizes) == {(20, 7)} and len(sizes) == 30 * 6 * 6
-    assert_array_equal(rbm.fit(rows).components_, first)
-
-
 @pytest.mark.parametrize("scale", [0.3, 1.0])
 def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
     """Frequencies of 32 states in 20,000 draws, of which each one is independent."""

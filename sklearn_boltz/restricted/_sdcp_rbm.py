@@ -127,12 +127,6 @@ class SDCPRBM(MiniBatchRBM):
         (of validation rows, if there are any), also after Ctrl-C. With `warm_start`, the next fit
         continues from it.
 
-    sampler : callable, default=None
-        What draws the states of the negative phase in place of chains, such as an annealer, if all
-        units are binary: the `sampler` of :class:`~sklearn_boltz.MaximumEntropy`, of the spins of
-        :func:`~sklearn_boltz.statistics.to_ising`. It is asked for as many states as a mini-batch
-        has rows, `n_inner` times for each. See :ref:`annealer`.
-
     alpha : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
         rows. ``"auto"`` is d / (40 n) for n rows and d columns (numbers in `visible_names_`): the
@@ -322,7 +316,6 @@ class SDCPRBM(MiniBatchRBM):
         "centered": ["boolean"],
         "persistent": ["boolean", StrOptions({"auto"})],
         "tempered": [Interval(Real, 0, 1, closed="both")],
-        "sampler": [callable, None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
     }
@@ -341,7 +334,6 @@ class SDCPRBM(MiniBatchRBM):
         centered=True,
         persistent="auto",
         tempered=0.0,
-        sampler=None,
         alpha="auto",
         init=0.01,
         early_stopping="auto",
@@ -364,7 +356,6 @@ class SDCPRBM(MiniBatchRBM):
         self.centered = centered
         self.persistent = persistent
         self.tempered = tempered
-        self.sampler = sampler
         self.alpha = alpha
         self.init = init
         self.early_stopping = early_stopping
@@ -483,7 +474,6 @@ class SDCPRBM(MiniBatchRBM):
             n_chains=self._n_batch(n_rows),
             alpha=alpha,
             tempered=share,
-            sampler=self.sampler,
         )
 
     @property

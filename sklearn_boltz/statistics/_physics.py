@@ -277,15 +277,19 @@ def to_ising(model):
     if isinstance(model, Network):
         _check_spins(model)
         return model.coupling_.copy(), model.intercept_.copy()
-    rbm = model._model().moved(as_numpy)
-    if not (rbm.visible.is_binary and rbm.hidden.is_binary):
+    weights, visible, hidden = model._model().moved(as_numpy).in_double()
+    if not (visible.is_binary and hidden.is_binary):
         other = [k for k, kind in enumerate(model._layout.kinds) if kind is not Bernoulli]
-        have = model._have(other) if other else f"some units of this {type(model).__name__} have"
+        have = model._have(other) if other else "its hidden units have"
         raise ValueError(
             f"to_ising needs an RBM of bits, and {have} other values. Use binary columns and "
             "hidden='bernoulli'."
         )
-    return rbm.ising()
+    n = len(visible)
+    J = np.zeros((n + len(hidden), n + len(hidden)))
+    J[n:, :n], J[:n, n:] = weights / 4, weights.T / 4
+    # Bits are (1 + s) / 2.
+    return J, np.concatenate([visible.intercept, hidden.intercept]) / 2 + J.sum(axis=1)
 
 
 def _check_spins(network):

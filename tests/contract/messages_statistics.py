@@ -211,10 +211,6 @@ CASES = {
     "sampler for three values": lambda: network("threes").sample(3, sampler=np.ones),
     "sampler and terms": fitting(terms=[(0, 1, 2)], sampler=np.ones, **LIKELIHOOD),
     "sampler and missing cells": fitting(GAPS, sampler=np.ones, **LIKELIHOOD),
-    "sampler of an RBM of numbers": lambda: rbm(columns="gaussian", sampler=np.ones).partial_fit(
-        BITS.astype(float)
-    ),
-    "sampler and a ladder": lambda: rbm(tempered=0.5, sampler=np.ones).partial_fit(BITS),
     "chains of two steps": lambda: statistics.r_hat([[0.0, 1.0], [1.0, 0.0]]),
     "chains with a gap": lambda: statistics.r_hat([[0.0, 1.0, np.nan, 1.0]]),
     "short chains": lambda: statistics.autocorrelation_time(np.arange(20.0)),

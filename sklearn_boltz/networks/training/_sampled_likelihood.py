@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.sampling._sampling import spins_of_sampler
 from sklearn_boltz.networks.sampling._spurious import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._existence import apart
@@ -20,7 +21,7 @@ from sklearn_boltz.networks.training._fit import result_of
 from sklearn_boltz.networks.training._objective import penalty_of_sum
 from sklearn_boltz.networks.training._solvers import Monitor
 from sklearn_boltz.networks.training._statistics import Statistics
-from sklearn_boltz.numerics._random import Stream, spins_of_sampler
+from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
@@ -165,8 +166,8 @@ class OtherSampler:
 
     def visit(self, theta, n_rounds):
         """Draw states of a model, one of each group in a round; -> its moments."""
-        parameters, n = self.statistics.parameters(theta), n_rounds * N_GROUPS
-        spins = spins_of_sampler(self.draw, *parameters, n, self.generator)
+        model, n = self.statistics.model(theta), n_rounds * N_GROUPS
+        spins = spins_of_sampler(self.draw, model, n, self.generator)
         states = (spins - self.statistics.mean).astype(np.float32)
         groups = states.reshape(N_GROUPS, n_rounds, -1)
         return Visit(

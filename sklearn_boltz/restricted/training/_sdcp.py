@@ -11,14 +11,12 @@ values, so that the steps of these are differences of means as of binary units. 
 such as precisions, go up their own gradients at a rate of their own.
 """
 
-from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied, is_foreign
-from sklearn_boltz.numerics._random import spins_of_sampler
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
@@ -44,12 +42,11 @@ class Scheme(NamedTuple):
     offset_rate: float = 0.01
     alpha: float = 0.0  # of the L2 penalty
     tempered: float = 0.0  # share of the negative phase that comes from the ladder
-    sampler: Callable | None = None  # a user's, in place of the chains
 
     @property
     def goes_on(self):
         """Whether chains go on from one mini-batch to the next; those of a ladder do anyway."""
-        return self.persistent and not self.tempered and self.sampler is None
+        return self.persistent and not self.tempered
 
 
 class Learner:
@@ -150,8 +147,6 @@ class Learner:
         workers : Workers
         """
         scheme = self.scheme
-        if scheme.sampler is not None:
-            check_sampler(self, batch)
         means = batch.positive(self, workers)
         slopes = batch.shape_slopes(self, chains=False)
         for inner in range(scheme.n_inner):
@@ -170,12 +165,6 @@ class Learner:
             self.move(self.optimizer.steps([step, *biases]), scheme.centered)
             for units, *pair in zip((self.visible, self.hidden), slopes, chain_slopes, strict=True):
                 reshape(units, *pair, rate)
-
-    def sampled(self, n_rows):
-        """Visible units that a user's sampler draws."""
-        generator = self.stream.generator()
-        spins = spins_of_sampler(self.scheme.sampler, *self.model().ising(), n_rows, generator)
-        return (1 + spins[:, : len(self.visible)]) / 2
 
     def center_hidden(self):
         """Set the offsets of the hidden units to their means given those of the visible ones."""
@@ -202,19 +191,6 @@ class Learner:
             with np.errstate(invalid="ignore"):
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))
-
-
-def check_sampler(learner, batch):
-    """Refuse a user's sampler where it has nothing to draw."""
-    if not (learner.visible.is_binary and learner.hidden.is_binary):
-        reason = "draws bits, and some units have other values. Use sampler=None"
-    elif learner.scheme.tempered:
-        reason = "takes the place of all chains. Use tempered=0"
-    elif not isinstance(batch, ArrayBatch):
-        reason = "is for rows in memory, not on a device or a cluster. Use sampler=None"
-    else:
-        return
-    raise ValueError(f"SDCPRBM: a sampler {reason}.")
 
 
 def weights_of(components):
@@ -331,7 +307,7 @@ class ArrayBatch:
         if scheme.tempered:
             n_chains = n_rows if scheme.tempered < 1 else 0
             self.n_tempered = len(learner.tempered)
-        elif scheme.goes_on:
+        elif scheme.persistent:
             self._starts = rows_to_start_at(scheme.n_chains, n_rows)
             n_chains = len(self._starts if learner.chains is None else learner.chains)
         # The chains from the rows, or persistent ones, and those of the ladder.
@@ -365,13 +341,10 @@ class ArrayBatch:
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
         scheme, from_hidden = learner.scheme, learner.scheme.goes_on
-        n_steps = scheme.n_gibbs
         if from_hidden:
             self.H_chains[self.own] = learner.chains
-        elif scheme.sampler is not None:
-            self.V_chains[self.own], n_steps = learner.sampled(len(self.V_chains)), 0
         run_chains(
-            learner.model(), self.V_chains[self.own], self.H_chains[self.own], n_steps,
+            learner.model(), self.V_chains[self.own], self.H_chains[self.own], scheme.n_gibbs,
             learner.stream, workers, from_hidden=from_hidden,
         )  # fmt: skip
         if self.n_tempered:
