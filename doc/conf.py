@@ -130,6 +130,15 @@ for name in statistics.__all__:
     GUIDE[name] = NETWORKS
 for name in ["local_minima", "specific_heat", "thermodynamics"]:
     GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
+for name in [
+    "autocorrelation_time",
+    "estimate_inverse_temperature",
+    "r_hat",
+    "swendsen_wang",
+    "to_bqm",
+    "to_ising",
+]:
+    GUIDE[name] = ["user_guide/how_to/annealer", "user_guide/how_to/ising"]
 for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
     GUIDE[unit] = [*DATA, "user_guide/units"]
 for unit in ["TruncatedGaussBernoulli", "UnitType"]:

@@ -25,7 +25,7 @@ MAY_IMPORT |= {
     "loglinear": SHARED,
     "networks": SHARED | {"loglinear"},
     "restricted": SHARED | {"units"},
-    "statistics": SHARED | {"networks"},
+    "statistics": SHARED | {"networks", "restricted", "units"},
     "meta": SHARED | FAMILIES | {"units"},
     "metrics": {"tables"},
 }

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import find_stack_level, validate_arguments
 from sklearn_boltz.networks.model import _incomplete
-from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample, spins_of_sampler
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
@@ -50,6 +51,7 @@ class Drawing:
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": [Interval(Integral, 1, None, closed="left")],
             "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+            "sampler": [callable, None],
         }
     )
     def sample(
@@ -61,6 +63,7 @@ class Drawing:
         temperature=1.0,
         n_steps=1000,
         n_temperatures="auto",
+        sampler=None,
     ):
         """Draw samples from the model.
 
@@ -85,6 +88,10 @@ class Drawing:
             the highest one the columns are independent. So samples find all modes, in the right
             shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
             takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
+        sampler : callable, default=None
+            What draws from a network of pairs of binary columns, such as an annealer: the
+            `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and fields of
+            the columns that are not given, divided by `temperature`.
 
         Returns
         -------
@@ -107,7 +114,7 @@ class Drawing:
         check_is_fitted(self)
         check_drawn(self, n_samples)
         columns, places = self._given(given, self._coding.values)
-        generator, steps = make_generator(random_state), (n_steps, n_temperatures)
+        generator, steps = make_generator(random_state), (n_steps, n_temperatures, sampler)
         if self._gaussians is None:
             model, base = self._tempered(temperature, columns, places)
             codes = self._drawn(n_samples, model, base, columns, places, steps, generator)
@@ -127,11 +134,18 @@ class Drawing:
 
     def _drawn(self, n_samples, model, base, columns, places, steps, generator):
         """Codes, of which some columns are given, and the others from the model of these."""
-        n_steps, n_temperatures = steps
+        n_steps, n_temperatures, sampler = steps
         codes = np.empty((n_samples, self.n_features_in_), dtype=np.int64)
         codes[:, columns] = places
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
-        if model.is_enumerable():
+        if sampler is not None:
+            if not isinstance(model, SpinModel):
+                raise ValueError(
+                    f"{type(self).__name__}.sample: a sampler draws from networks of pairs of "
+                    "binary columns. Use sampler=None."
+                )
+            codes[:, free] = spins_of_sampler(sampler, model, n_samples, generator) > 0
+        elif model.is_enumerable():
             codes[:, free] = model.sample(n_samples, generator, n_steps)
         elif n_temperatures == 1:
             codes[:, free] = gibbs_sample(model, n_samples, n_steps, generator)

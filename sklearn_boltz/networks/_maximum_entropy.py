@@ -60,12 +60,12 @@ class MaximumEntropy(Network):
         log-likelihood, summed over the rows, by less than this, in nats.
 
     moment_tol : float, default=0.5
-        With more than 25 columns, the fit ends when each mean and each covariance differs from that
-        of the data by at most this many of its standard errors in the data.
+        With a sampler or more than 25 columns, the fit ends when each mean and each covariance
+        differs from that of the data by at most this many of its standard errors in the data.
 
     max_iter : int, default=None
-        Number of iterations at most. None means 100, and 300 by chains. With missing cells, the
-        number of rounds of EM, each of which is a fit; None means 500.
+        Number of iterations at most. None means 100, and 300 by chains or a sampler. With missing
+        cells, the number of rounds of EM, each of which is a fit; None means 500.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the previous fit.
@@ -73,8 +73,16 @@ class MaximumEntropy(Network):
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
 
+    sampler : callable, default=None
+        What estimates the moments in place of the chains, such as an annealer, with any number of
+        columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1 and 1 of
+        shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a NumPy
+        generator for its random numbers. In `fit`, d is the number of columns that vary, and n is
+        1,280 or more. See :ref:`annealer`.
+
     random_state : int, RandomState instance, Generator or None, default=None
-        The source of randomness with more than 25 columns. All other fits are deterministic.
+        The source of randomness with a sampler or more than 25 columns. All other fits are
+        deterministic.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if greater
@@ -109,7 +117,7 @@ class MaximumEntropy(Network):
         The strength of the penalty.
 
     solver_ : {"newton", "sampling"}
-        The solver that ran: ``"sampling"`` by chains.
+        The solver that ran: ``"sampling"`` by chains or a sampler.
 
     n_iter_ : int
         Number of iterations, or of rounds of EM.
@@ -120,9 +128,9 @@ class MaximumEntropy(Network):
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_likelihood"``, the objective after each iteration: the mean over the rows in nats,
-        less the penalty; and ``"seconds"`` of each iteration. By chains, the log-likelihood is an
-        estimate, and ``"largest_difference"`` is that of the moments, in standard errors of the
-        data.
+        less the penalty; and ``"seconds"`` of each iteration. With ``"sampling"``, the
+        log-likelihood is an estimate, and ``"largest_difference"`` is that of the moments, in
+        standard errors of the data.
 
     log_partition_ : float
         ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
@@ -154,8 +162,9 @@ class MaximumEntropy(Network):
     Beyond 25 columns the likelihood is maximised by Newton's method. The moments come from 200
     chains at each of a few temperatures, which exchange states. The penalised pseudo-likelihood
     gives the initial model. The number of states is doubled when the differences of moments are
-    within their noise. A step is accepted if the likelihood rises, by Bennett's acceptance ratio.
-    The more rows there are, the longer it takes, as their moments are known more precisely.
+    within their noise. A step is accepted if the likelihood rises. The more rows there are, the
+    longer it takes, as their moments are known more precisely. A `sampler` takes the place of the
+    chains once these have found the initial model and its ln Z.
 
     Equal rows are merged first, and `sample_weight` are counts. A constant column carries no
     information on its couplings, which stay 0. A term with such a column is left out.
@@ -197,6 +206,7 @@ class MaximumEntropy(Network):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
+        "sampler": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -212,6 +222,7 @@ class MaximumEntropy(Network):
         max_iter=None,
         warm_start=False,
         unseen="smooth",
+        sampler=None,
         random_state=None,
         verbose=0,
     ):
@@ -224,6 +235,7 @@ class MaximumEntropy(Network):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.unseen = unseen
+        self.sampler = sampler
         self.random_state = random_state
         self.verbose = verbose
 
@@ -233,14 +245,23 @@ class MaximumEntropy(Network):
         options = {"max_iter": self.max_iter, "verbose": self.verbose}
         by_chains = options | {"moment_tol": self.moment_tol, "random_state": self.random_state}
         if self._has_further():
+            if self.sampler is not None:
+                raise ValueError(
+                    "MaximumEntropy: a sampler draws from networks of pairs. With `terms` or "
+                    "`count_potential` use sampler=None."
+                )
             # The pseudo-likelihood of pairs is where the search begins.
             task = LikelihoodTask(*task)
             terms = self._checked_terms(task, rows)
             way = with_further(task, terms, self.count_potential, tol=self.tol, **by_chains)
             return Plan(task, way, found, initial)
+        if self.sampler is not None and len(task.varying):
+            self._check_complete(rows, "`sampler` is")
+            way = by_sampling(sampler=self.sampler, **by_chains)
+            return Plan(LikelihoodTask(*task), way, found, initial)
         task = LikelihoodTask.of(task)
         if not task.is_exact():
-            self._check_complete(task, rows)
+            self._check_few(task, rows)
             return Plan(task, by_sampling(**by_chains), found, initial)
         fit = direct if rows.is_complete else by_em
         return Plan(task, fit(task, "newton", tol=self.tol, **options), found, initial)
@@ -257,13 +278,21 @@ class MaximumEntropy(Network):
                 "Use FVBMPseudoLikelihood, or one-hot columns."
             )
 
-    def _check_complete(self, task, rows):
+    def _check_few(self, task, rows):
         if not rows.is_complete:
             raise ValueError(
                 "MaximumEntropy learns from missing cells, as "
                 f"{self._have(rows.incomplete_columns)}, only up to {MAX_COLUMNS} columns that "
                 f"vary; there are {len(task.varying)}. Use FVBMPseudoLikelihood, or fill the cells "
                 "by `impute` of such a model."
+            )
+
+    def _check_complete(self, rows, options):
+        if not rows.is_complete:
+            raise ValueError(
+                f"MaximumEntropy: {options} for complete rows, and "
+                f"{self._have(rows.incomplete_columns)} missing cells (NaN). Fill them, for "
+                "example by BoltzmannImputer."
             )
 
     def _checked_terms(self, task, rows):
@@ -273,12 +302,7 @@ class MaximumEntropy(Network):
                 "MaximumEntropy keeps all distinct rows in memory for `terms` and "
                 "`count_potential`, and these batches have too many. Use fewer rows."
             )
-        if not rows.is_complete:
-            raise ValueError(
-                "MaximumEntropy: `terms` and `count_potential` are for complete rows, and "
-                f"{self._have(rows.incomplete_columns)} missing cells (NaN). Fill them, for "
-                "example by BoltzmannImputer."
-            )
+        self._check_complete(rows, "`terms` and `count_potential` are")
         if self.count_potential and len(task.varying) < self.n_features_in_:
             constant = np.setdiff1d(np.arange(self.n_features_in_), task.varying)
             raise ValueError(
@@ -291,5 +315,5 @@ class MaximumEntropy(Network):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = not self._has_further()
+        tags.input_tags.allow_nan = not self._has_further() and self.sampler is None
         return tags

@@ -10,13 +10,19 @@ from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
 from sklearn_boltz.statistics._graph import joint_network, to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
 from sklearn_boltz.statistics._inference import PairwiseInference
+from sklearn_boltz.statistics._physics import (
+    autocorrelation_time,
+    estimate_inverse_temperature,
+    local_minima,
+    r_hat,
+    specific_heat,
+    swendsen_wang,
+    thermodynamics,
+    to_bqm,
+    to_ising,
+)
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
 from sklearn_boltz.statistics._standard_errors import inference
-from sklearn_boltz.statistics._thermodynamics import (
-    local_minima,
-    specific_heat,
-    thermodynamics,
-)
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest
 
 __all__ = [
@@ -27,18 +33,24 @@ __all__ = [
     "PairwiseInference",
     "StabilitySelection",
     "aic",
+    "autocorrelation_time",
     "bic",
     "bootstrap",
     "centrality",
     "centrality_stability",
     "compare_groups",
     "ebic",
+    "estimate_inverse_temperature",
     "inference",
     "joint_network",
     "likelihood_ratio",
     "local_minima",
+    "r_hat",
     "specific_heat",
     "stability_selection",
+    "swendsen_wang",
     "thermodynamics",
+    "to_bqm",
+    "to_ising",
     "to_networkx",
 ]

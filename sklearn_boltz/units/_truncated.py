@@ -94,12 +94,19 @@ class TruncatedGaussian(UnitType):
     rounding of the field. For a mean, it is relative to the distance from the nearer end. Samples
     are drawn by inverting the distribution function at uniform random numbers.
 
+    With a positive precision, `low` 0 and a `high` that is never reached, these are the rectified
+    linear units (ReLU) of [2]_: ``SDCPRBM(5, hidden=TruncatedGaussian(np.zeros(5), np.ones(5), 0,
+    20))``. Those of Nair and Hinton (2010), max(0, x + noise), are others.
+
     References
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
        Physical Review X 8, 041006, 2018. Appendix C.1.
        https://doi.org/10.1103/PhysRevX.8.041006
+    .. [2] J. Tubiana and R. Monasson, "Emergence of Compositional Representations in Restricted
+       Boltzmann Machines", Physical Review Letters 118, 138301, 2017.
+       https://doi.org/10.1103/PhysRevLett.118.138301
 
     Examples
     --------

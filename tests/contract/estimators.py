@@ -136,6 +136,16 @@ def stochastic_checks(estimator):
     }
 
 
+def constant_spins(J, h, n, rng):
+    """An absurd sampler."""
+    return np.ones((n, len(h)))
+
+
+def random_spins(J, h, n, rng):
+    """One that is hotter than it should be."""
+    return rng.choice([-1, 1], size=(n, len(h)))
+
+
 # Legal values of all parameters of models, of which some are absurd.
 VALUES = {
     "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300, "auto", "ebic", "cv"],
@@ -180,6 +190,7 @@ VALUES = {
     "pretrain_max_iter": [0, 2, "auto"],
     "random_state": [0, None, np.random.RandomState(0)],
     "relax": [False, True],
+    "sampler": [None, constant_spins, random_spins],
     "scoring": ["accuracy", "neg_log_loss"],
     "solver": ["newton", "greedy", "lbfgs", "bslm", "ga"],
     "sparsity": [0.0, 0.1, 1e300],

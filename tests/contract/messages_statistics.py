@@ -52,6 +52,10 @@ FITS = {
     "bits": (BITS, {"alpha": 0.1}),
     "signs": (2 * BITS - 1, {"alpha": 0.1}),
     "threes": (THREES, {"alpha": 0.1}),
+    "numbers": (
+        np.column_stack([BITS, RNG.normal(size=100)]),
+        {"columns": {4: "number"}},
+    ),
 }
 
 
@@ -84,7 +88,19 @@ def strong():
     return model
 
 
+def rbm(**units):
+    return SDCPRBM(2, max_iter=0, random_state=0, **units).fit(BITS.astype(float))
+
+
+def temperature(rows):
+    return statistics.estimate_inverse_temperature(network("bits"), rows)
+
+
 # Calls that are made later.
+
+
+def sampling(sampler):
+    return lambda: network("plain").sample(3, sampler=sampler)
 
 
 def fitting(X=SPINS, **options):
@@ -174,6 +190,30 @@ CASES = {
     "a negative temperature": lambda: statistics.thermodynamics(network("bits"), [1.0, -1.0]),
     "a missing temperature": lambda: statistics.thermodynamics(network("bits"), [np.nan]),
     "a table of temperatures": lambda: statistics.thermodynamics(network("bits"), [[1.0]]),
+    # Spins, samplers and chains.
+    "spins of a density": lambda: statistics.to_ising(density("bits")),
+    "spins of three values": lambda: statistics.to_ising(network("threes")),
+    "spins of terms": lambda: statistics.to_ising(network("term")),
+    "spins of counts": lambda: statistics.to_ising(network("counts")),
+    "spins of numbers": lambda: statistics.to_ising(network("numbers")),
+    "spins of numbers in an RBM": lambda: statistics.to_ising(rbm(columns="gaussian")),
+    "spins of an RBM with other hidden units": lambda: statistics.to_ising(
+        rbm(hidden="truncated_gaussian")
+    ),
+    "spins before fit": lambda: statistics.to_ising(FVBMPseudoLikelihood()),
+    "temperature of a single row": lambda: temperature(BITS[:1]),
+    "temperature of rows with gaps": lambda: temperature(np.where(BITS, np.nan, 0.0)),
+    "temperature where all states are alike": lambda: statistics.estimate_inverse_temperature(
+        FVBMPseudoLikelihood.from_couplings(np.zeros((4, 4))), SPINS
+    ),
+    "sampler of other numbers of states": sampling(lambda J, h, n, rng: np.ones((5, len(h)))),
+    "sampler of bits": sampling(lambda J, h, n, rng: rng.integers(2, size=(n, len(h)))),
+    "sampler for three values": lambda: network("threes").sample(3, sampler=np.ones),
+    "sampler and terms": fitting(terms=[(0, 1, 2)], sampler=np.ones, **LIKELIHOOD),
+    "sampler and missing cells": fitting(GAPS, sampler=np.ones, **LIKELIHOOD),
+    "chains of two steps": lambda: statistics.r_hat([[0.0, 1.0], [1.0, 0.0]]),
+    "chains with a gap": lambda: statistics.r_hat([[0.0, 1.0, np.nan, 1.0]]),
+    "short chains": lambda: statistics.autocorrelation_time(np.arange(20.0)),
     # Inference.
     "null of another length": inference("plain", null=[0.0, 1.0]),
     "adjustment of p values": lambda: result().adjusted_p_value("bonferroni"),

@@ -115,13 +115,15 @@ def by_em(task, solver, *, tol, max_iter, verbose, step_size=1.0, n_draws=_em.N_
     return Way(solver, max_iter, run)
 
 
-def by_sampling(*, moment_tol, max_iter, verbose, random_state):
-    """By chains, of which the model has its moments."""
+def by_sampling(*, moment_tol, max_iter, verbose, random_state, sampler=None):
+    """By chains or a user's sampler, of which the model has its moments."""
     max_iter, generator = max_iter or MAX_ITER["sampling"], make_generator(random_state)
 
     def run(task, initial, label, end_iteration):
         recorder = Recorder(of_pairs(task, end_iteration), verbose)
-        return maximise_by_sampling(task, initial, moment_tol, max_iter, recorder, label, generator)
+        return maximise_by_sampling(
+            task, initial, moment_tol, max_iter, recorder, label, generator, draw=sampler
+        )
 
     return Way("sampling", max_iter, run)
 

@@ -1,9 +1,9 @@
 """Maximum likelihood of a network that is too large for a table of its states.
 
-Tempered chains tell the moments of the model, and Newton's method corrects the parameters until
-these are the moments of the data. The chains go on from one model to the next. A step is kept if
-the likelihood rises, which the states of both models tell by Bennett's acceptance ratio; else it
-is tried again with more damping, as by Levenberg and Marquardt.
+Tempered chains, or a user's sampler, estimate the moments of the model, and Newton's method
+corrects the parameters until these are the moments of the data. The chains go on from one model to
+the next. A step is kept if the likelihood rises, as estimated from the states of the new model;
+else it is tried again with more damping, as by Levenberg and Marquardt.
 """
 
 from copy import copy, deepcopy
@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.sampling._sampling import spins_of_sampler
 from sklearn_boltz.networks.sampling._spurious import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._existence import apart
@@ -22,6 +23,7 @@ from sklearn_boltz.networks.training._solvers import Monitor
 from sklearn_boltz.networks.training._statistics import Statistics
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
 
 # Chains of a temperature, in groups whose differences tell the error of a moment.
@@ -63,13 +65,18 @@ class Sample(NamedTuple):
     errors: np.ndarray
     states: np.ndarray
 
+    @classmethod
+    def of_groups(cls, groups, states):
+        """From the moments of groups of states, (N_GROUPS, n_parameters)."""
+        return cls(groups.mean(axis=0), groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS), states)
+
 
 class Visit(NamedTuple):
-    """A model where the search was, with its states and its chains."""
+    """A model where the search was, with its states, and its chains if it has any."""
 
     theta: np.ndarray
     sample: Sample
-    ladder: Ladder
+    ladder: Ladder | None = None
 
 
 class Sampler:
@@ -114,8 +121,7 @@ class Sampler:
             groups = groups + self.statistics.sums(states, conditional)
             kept.append(states.reshape(-1, len(self.base))[::n_blocks])
         groups *= N_GROUPS / (n_rounds * N_CHAINS)
-        errors = groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS)
-        return Sample(groups.mean(axis=0), errors, np.concatenate(kept))
+        return Sample.of_groups(groups, np.concatenate(kept))
 
     def _rounds(self, model, n_rounds):
         """States and conditional means after each round less the means of the data, by group."""
@@ -142,14 +148,43 @@ class Sampler:
         return self.ladder.first_log_partition + float(np.sum(ratios))
 
 
+class OtherSampler:
+    """A user's sampler in place of chains.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    draw : callable
+        As of `spins_of_sampler`.
+    generator : Generator
+    """
+
+    ladder = None
+
+    def __init__(self, statistics, draw, generator):
+        self.statistics, self.draw, self.generator = statistics, draw, generator
+
+    def visit(self, theta, n_rounds):
+        """Draw states of a model, one of each group in a round; -> its moments."""
+        model, n = self.statistics.model(theta), n_rounds * N_GROUPS
+        spins = spins_of_sampler(self.draw, model, n, self.generator)
+        states = (spins - self.statistics.mean).astype(np.float32)
+        groups = states.reshape(N_GROUPS, n_rounds, -1)
+        return Visit(
+            theta, Sample.of_groups(self.statistics.sums(groups, groups) / n_rounds, states)
+        )
+
+
 class Search:
     """Newton's method by samples.
 
     Parameters
     ----------
     statistics : Statistics
-    sampler : Sampler
+    sampler : Sampler or OtherSampler
     first : Visit
+    log_partition : float
+        ln Z of the first model.
     tolerance : float
         The search ends where no moment differs from that of the data by more standard errors of
         the latter.
@@ -161,13 +196,14 @@ class Search:
         The mean of the rows less the penalty.
     """
 
-    def __init__(self, statistics, sampler, first, tolerance):
+    def __init__(self, statistics, sampler, first, log_partition, tolerance):
         self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
         self._visits = []  # those of the most rounds
-        log_partition = sampler.log_partition(first)
         self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
-        self._errors = np.sqrt(statistics.variances / statistics.total)
+        # A moment that is the same in all rows is known to about one row.
+        variances = np.maximum(statistics.variances, 1 / statistics.total)
+        self._errors = np.sqrt(variances / statistics.total)
 
     def gradient(self):
         """Moments of the data less those of the model, less the slope of the penalty."""
@@ -255,11 +291,13 @@ def compare(statistics, here, there):
     n = min(len(here.sample.states), len(there.sample.states))
     forward = statistics.log_weights(step, here.sample.states[:n])
     backward = -statistics.log_weights(step, there.sample.states[:n])
-    ratio, error = bennett(forward, backward)
-    rise = step @ statistics.moments - ratio
+    # By the states of the new model alone: those of the old one, whose noise the step follows,
+    # would make a step seem to rise too much.
+    ratio = estimate_from_weights("raise", backward, -1, None)
+    rise = step @ statistics.moments - ratio.value
     rise -= statistics.penalty(there.theta) - statistics.penalty(here.theta)
     overlap = np.exp(np.minimum(forward + backward, 0)).mean()
-    return float(rise), float(error), float(overlap)
+    return float(rise), ratio.std_err, float(overlap)
 
 
 def first_visit(problem, solve, statistics, sampler):
@@ -286,7 +324,7 @@ def first_visit(problem, solve, statistics, sampler):
 
 
 def maximise_by_sampling(
-    task, initial, tolerance, max_iter, recorder, label, generator, statistics=None
+    task, initial, tolerance, max_iter, recorder, label, generator, statistics=None, draw=None
 ):
     """Find the model with the moments of the data.
 
@@ -305,6 +343,8 @@ def maximise_by_sampling(
     generator : Generator
     statistics : Statistics, default=None
         None for those of pairs.
+    draw : callable, default=None
+        A user's sampler, as of `spins_of_sampler`; None for chains.
 
     Returns
     -------
@@ -321,7 +361,11 @@ def maximise_by_sampling(
                 first = first_visit(task.problem, solve, statistics, sampler)
             else:
                 first = sampler.visit(statistics.theta(*task.initial(*initial)), FIRST_ROUNDS)
-            search = Search(statistics, sampler, first, tolerance)
+            log_partition = sampler.log_partition(first)
+            if draw is not None:
+                sampler = OtherSampler(statistics, draw, generator)
+                first = sampler.visit(first.theta, FIRST_ROUNDS)
+            search = Search(statistics, sampler, first, log_partition, tolerance)
             while len(recorder.values) < max_iter:
                 search.step()
                 _record(recorder, search)

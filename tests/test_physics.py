@@ -1,0 +1,364 @@
+"""Models as spins, samplers of a user's own, temperatures and chains: against enumeration.
+
+Random numbers have fixed seeds. What is said to fail by chance with some probability would do so
+with others.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from scipy.signal import lfilter
+from scipy.special import log_softmax
+from scipy.stats import chi2
+
+from oracles_rbm import SmallRBM, binary
+from private import _physics
+from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
+from sklearn_boltz.statistics import (
+    autocorrelation_time,
+    estimate_inverse_temperature,
+    r_hat,
+    swendsen_wang,
+    to_bqm,
+    to_ising,
+)
+
+
+def ising(n, seed=0, scale=0.4):
+    rng = np.random.default_rng(seed)
+    J = np.triu(rng.normal(0, scale, (n, n)), 1)
+    return J + J.T, rng.normal(0, 0.3, n)
+
+
+def lattice(side):
+    """Which sites of a periodic square lattice are neighbours."""
+    x, y = np.divmod(np.arange(side**2), side)
+    steps = [(np.subtract.outer(a, a) % side, np.subtract.outer(b, b)) for a, b in ((x, y), (y, x))]
+    return sum(((a == 1) | (a == side - 1)) & (b == 0) for a, b in steps).astype(float)
+
+
+def log_weights(J, h):
+    """All states of the spins, and ½ s·Js + h·s of each."""
+    s = 2.0 * binary(len(h)) - 1
+    return s, np.einsum("ki,ij,kj->k", s, J, s) / 2 + s @ h
+
+
+def exact(J, h, n, rng, beta=1.0):
+    """A sampler by enumeration."""
+    s, log_w = log_weights(J, h)
+    p = np.exp(beta * (log_w - log_w.max()))
+    return s[rng.choice(len(s), n, p=p / p.sum())].astype(np.int8)
+
+
+def hot(J, h, n, rng):
+    """A sampler at an inverse temperature of ½."""
+    return exact(J, h, n, rng, beta=0.5)
+
+
+# Models as spins.
+
+
+@pytest.mark.parametrize("coding", ["spins", "bits"])
+def test_couplings_of_a_network_are_those_of_spins(coding):
+    network = FVBMPseudoLikelihood.from_couplings(*ising(5), coding=coding)
+    J, h = to_ising(network)
+    s, log_w = log_weights(J, h)
+    p = np.exp(network.score_samples(s if coding == "spins" else (1 + s) / 2))
+    assert_allclose(p, np.exp(log_w - np.logaddexp.reduce(log_w)))
+    J[:], h[:] = 0, 0  # copies
+    assert network.coupling_.any() and network.intercept_.any()
+
+
+def given_rbm():
+    rng = np.random.default_rng(0)
+    return SDCPRBM.from_parameters(*(rng.normal(size=shape) for shape in [(3, 4), 4, 3]))
+
+
+ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
+RBMS = {
+    "given": given_rbm,
+    "float32": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(ROWS.astype(np.float32)),
+    "words": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(np.array(["no", "yes"])[ROWS]),
+    "tap": lambda: TAPRBM(3, max_iter=2, random_state=0).fit(ROWS),
+    "infinite": lambda: InfiniteRBM(max_components=3, random_state=0).fit(ROWS),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", RBMS)
+def test_spins_of_an_rbm_have_its_joint_distribution(name):
+    rbm = RBMS[name]()
+    oracle = SmallRBM(rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_)
+    J, h = to_ising(rbm)
+    assert J.dtype == h.dtype == np.float64
+    s, log_w = log_weights(J, h)
+    V, H = np.split((1 + s) / 2, [4], axis=1)
+    energy = -(V @ oracle.W.T * H).sum(axis=1) - V @ oracle.b - H @ oracle.c
+    assert np.ptp(log_w + energy) < 1e-5
+    p = np.exp(log_w - np.logaddexp.reduce(log_w))
+    of_rows = np.zeros(16)
+    np.add.at(of_rows, (V @ [8, 4, 2, 1]).astype(int), p)
+    order = (oracle.V @ [8, 4, 2, 1]).astype(int)
+    assert_allclose(of_rows[order], oracle.p, rtol=1e-5)
+
+
+def test_energies_of_a_binary_quadratic_model():
+    pytest.importorskip("dimod")
+    network = FVBMPseudoLikelihood.from_couplings(*ising(5))
+    s, log_w = log_weights(*ising(5))
+    assert_allclose(to_bqm(network).energies(s), network.energy(s))
+    rbm = given_rbm()
+    bqm, bits = to_bqm(rbm), binary(7).astype(float)
+    assert_allclose(bqm.energies(2 * bits - 1), rbm.energy(bits[:, :4], bits[:, 4:]), atol=1e-12)
+    assert list(bqm.variables) == list(range(7)) and bqm.num_interactions == 12
+    J = np.zeros((3, 3))
+    assert to_bqm(FVBMPseudoLikelihood.from_couplings(J)).num_variables == 3
+
+
+# Samplers in place of chains.
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.02])
+def test_a_sampler_finds_what_a_table_finds(alpha):
+    """Moments within 0.6 standard errors of those of the maximum: 0.3, and six errors of 40,960
+    states in place of those of the 1,000 rows.
+    """
+    x = exact(*ising(6), 1000, np.random.default_rng(0))
+    n_drawn = []
+
+    def sampler(J, h, n, rng):
+        n_drawn.append(n)
+        return exact(J, h, n, rng)
+
+    found = MaximumEntropy(sampler=sampler, alpha=alpha, moment_tol=0.3, random_state=0).fit(x)
+    expected = MaximumEntropy(alpha=alpha).fit(x)
+    assert found.solver_ == "sampling" and found.converged_ and n_drawn[0] == 1280
+    assert expected.score(x) - found.score(x) < 0.5 / len(x)
+    assert_allclose(found.coupling_, expected.coupling_, atol=0.6 / np.sqrt(len(x)) * 2)
+    last = found.history_["log_likelihood"][-1]
+    assert_allclose(last, expected.history_["log_likelihood"][-1], atol=0.1)
+    again = MaximumEntropy(sampler=exact, alpha=alpha, moment_tol=0.3, random_state=0).fit(x)
+    assert_array_equal(again.coupling_, found.coupling_)
+
+
+def test_the_moments_are_those_of_the_sampler():
+    """A hot one needs couplings that are twice as strong."""
+    x = exact(*ising(5, scale=0.3), 4000, np.random.default_rng(0))
+    found = MaximumEntropy(sampler=hot, random_state=0).fit(x)
+    expected = MaximumEntropy().fit(x)
+    assert found.converged_
+    assert_allclose(found.coupling_ / 2, expected.coupling_, atol=0.04)
+    assert_allclose(found.intercept_ / 2, expected.intercept_, atol=0.04)
+
+
+def test_a_sampler_draws_columns_that_vary():
+    x = np.insert(exact(*ising(4), 500, np.random.default_rng(0)), 2, 1, axis=1)
+    found = MaximumEntropy(sampler=exact, random_state=0).fit((1 + x) // 2)
+    assert not found.coupling_[2].any()
+    assert_allclose(found.coupling_, MaximumEntropy().fit(x).coupling_, atol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_that_are_equal_or_constant():
+    model = MaximumEntropy(sampler=exact, alpha=0.1, max_iter=3, random_state=0)
+    # The product of the first two is the same in all rows.
+    model.fit(np.tile([[1, 1, 1], [1, 1, -1], [-1, -1, 1], [-1, -1, -1]], (25, 1)))
+    assert model.history_["largest_difference"].max() < 1000 and model.coupling_[0, 1] > 0
+    assert not model.fit(np.ones((5, 3))).coupling_.any()
+
+
+def test_a_sampler_that_fails_leaves_the_model_as_it_was():
+    x = exact(*ising(4), 500, np.random.default_rng(0))
+    model = MaximumEntropy(sampler=exact, random_state=0).fit(x)
+    before = model.coupling_
+
+    def fails(J, h, n, rng):
+        raise RuntimeError("no annealer")
+
+    with pytest.raises(RuntimeError, match="no annealer"):
+        model.set_params(sampler=fails).fit(x[:100])
+    assert model.coupling_ is before
+
+
+def test_samples_of_a_sampler_have_the_form_of_the_table():
+    rows = exact(*ising(4), 300, np.random.default_rng(0)) > 0
+    frame = pd.DataFrame(np.where(rows, "yes", "no"), columns=list("abcd"))
+    network = FVBMPseudoLikelihood(alpha=0.1).fit(frame)
+    asked = []
+
+    def sampler(J, h, n, rng):
+        asked.append((J, h))
+        return exact(J, h, n, rng)
+
+    drawn = network.sample(2000, random_state=0, given={"b": "yes"}, temperature=2, sampler=sampler)
+    J, h = to_ising(network)
+    others = [0, 2, 3]
+    assert_allclose(asked[0][0], J[np.ix_(others, others)] / 2)
+    assert_allclose(asked[0][1], (h + J[:, 1])[others] / 2)
+    assert list(drawn.columns) == list("abcd") and (drawn["b"] == "yes").all()
+    # Five standard errors: once in a million.
+    mean = (network.sample(2000, random_state=1, given={"b": "yes"}, temperature=2) == "yes").mean()
+    assert_allclose((drawn == "yes").mean(), mean, atol=5 * np.sqrt(2 / 4 / 2000))
+
+
+def test_simulated_annealing_as_the_sampler():
+    """Of dwave-samplers: as good as a table, and at the temperature that it was asked for."""
+    annealing = pytest.importorskip("dwave.samplers").SimulatedAnnealingSampler()
+
+    def anneal(J, h, n, rng):
+        bqm, seed = to_bqm(FVBMPseudoLikelihood.from_couplings(J, h)), int(rng.integers(2**31))
+        found = annealing.sample(bqm, num_reads=n, num_sweeps=100, beta_range=(0.1, 1.0), seed=seed)
+        return found.record.sample
+
+    x = exact(*ising(6), 500, np.random.default_rng(0))
+    found = MaximumEntropy(sampler=anneal, random_state=0).fit(x)
+    assert found.converged_
+    assert MaximumEntropy().fit(x).score(x) - found.score(x) < 0.01
+    beta, std_err = estimate_inverse_temperature(found, found.sample(5000, 0, sampler=anneal))
+    assert abs(beta - 1) < 5 * std_err
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
+    """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
+    monkeypatch.setattr(_physics, "MAX_BONDS", 150_000)  # blocks of 10,000 chains
+    J, h = ising(5, scale=scale)
+    J[0, 1:] = J[1:, 0] = 0
+    states, log_w = log_weights(J, h)
+    drawn = swendsen_wang(J, h, 20_000, np.random.default_rng(0))
+    assert drawn.dtype == np.int8 and drawn.shape == (20_000, 5)
+    counts = (drawn @ 2 ** np.arange(5)[:, np.newaxis] == states @ 2 ** np.arange(5)).sum(axis=0)
+    expected = 20_000 * np.exp(log_w - np.logaddexp.reduce(log_w))
+    # By chance once in 10,000; states of fewer than ten draws count as one.
+    few = expected < 10
+    counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))
+    assert ((counts - expected) ** 2 / expected).sum() < chi2(len(counts) - 1).isf(1e-4)
+
+
+def test_clusters_at_the_critical_temperature():
+    """The energy of the periodic 7 × 7 lattice by enumeration of rows, and few sweeps to get there.
+
+    The difference is beyond four standard errors once in 15,000.
+    """
+    side, beta = 7, np.log(1 + np.sqrt(2)) / 2
+    spins = 2.0 * binary(side) - 1
+    within = (spins * np.roll(spins, 1, axis=1)).sum(axis=1)
+
+    def log_partition(beta):
+        transfer = np.exp(beta * (within[:, None] / 2 + within / 2 + spins @ spins.T))
+        return np.log(np.trace(np.linalg.matrix_power(transfer / 2**side, side)))
+
+    energy = -(log_partition(beta + 1e-4) - log_partition(beta - 1e-4)) / 2e-4
+    J = beta * lattice(side)
+    x = swendsen_wang(J, np.zeros(side**2), 2000, np.random.default_rng(0), n_sweeps=50)
+    found = -np.einsum("ij,ij->i", x @ J, x) / 2 / beta
+    assert abs(found.mean() - energy) < 4 * found.std() / np.sqrt(2000)
+
+
+# Temperatures.
+
+
+def test_the_inverse_temperature_is_the_maximum_of_the_pseudo_likelihood():
+    J, h = ising(5, scale=1.0)
+    x = exact(J, h, 200, np.random.default_rng(0))
+    fields = x @ J + h
+
+    def loss(beta):
+        return np.logaddexp(0, -2 * beta * x * fields).sum()
+
+    beta, std_err = estimate_inverse_temperature(FVBMPseudoLikelihood.from_couplings(J, h), x)
+    assert beta == pytest.approx(minimize_scalar(loss, tol=1e-12).x, rel=1e-6)
+    scores = (x * fields * (1 - np.tanh(beta * x * fields))).sum(axis=1)
+    information = (fields**2 / np.cosh(beta * fields) ** 2).sum()
+    expected = np.sqrt(200 / 199 * (scores**2).sum()) / information
+    assert std_err == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_inverse_temperature_of_categories():
+    rows = np.random.default_rng(0).integers(3, size=(100, 3))
+    network = FVBMPseudoLikelihood(columns=[range(3)] * 3, alpha=0.01).fit(rows)
+    x = network.sample(200, random_state=0)
+    blocks = network.coupling_.reshape(3, 3, 3, 3)
+
+    def loss(beta):
+        total = 0.0
+        for j in range(3):
+            fields = network.intercept_[3 * j : 3 * j + 3] + sum(
+                blocks[j, :, k, x[:, k]] for k in range(3) if k != j
+            )
+            total -= log_softmax(beta * fields, axis=1)[np.arange(200), x[:, j]].sum()
+        return total
+
+    beta, _ = estimate_inverse_temperature(network, x)
+    assert beta == pytest.approx(minimize_scalar(loss, tol=1e-12).x, rel=1e-5)
+
+
+@pytest.mark.parametrize("beta", [-0.5, 0.3, 1.0, 2.0])
+def test_the_error_of_an_inverse_temperature_is_right(beta):
+    """Squares of 100 differences in standard errors; each bound fails by chance once in 20,000."""
+    rng, z = np.random.default_rng(0), []
+    for seed in range(100):
+        J, h = ising(6, seed)
+        network = FVBMPseudoLikelihood.from_couplings(J, h)
+        found, std_err = estimate_inverse_temperature(network, exact(J, h, 1000, rng, beta))
+        z.append((found - beta) / std_err)
+    assert chi2(100).ppf(5e-5) < np.sum(np.square(z)) < chi2(100).isf(5e-5)
+
+
+def test_inverse_temperatures_without_end():
+    network = FVBMPseudoLikelihood.from_couplings([[0, 1], [1, 0]])
+    for rows, expected in ([[1, 1], [-1, -1]], np.inf), ([[1, -1], [-1, 1]], -np.inf):
+        beta, std_err = estimate_inverse_temperature(network, rows)
+        assert beta == expected and np.isnan(std_err)
+
+
+# Chains.
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
+@pytest.mark.parametrize("n_chains", [1, 8])
+def test_the_time_of_autoregressive_chains(phi, n_chains):
+    """(1 + φ) / (1 - φ), but for the terms beyond five times that, or beyond five.
+
+    It is more than four standard errors away, by the formula of Madras and Sokal (1988), once in
+    15,000.
+    """
+    rng, n = np.random.default_rng(1), 200_000
+    first = rng.normal(size=(n_chains, 1)) / np.sqrt(1 - phi**2)
+    x, _ = lfilter([1], [1, -phi], rng.normal(size=(n_chains, n // n_chains)), zi=phi * first)
+    window = 5 * max((1 + phi) / (1 - phi), 1)
+    tau = 1 + 2 * sum(phi**t for t in range(1, int(window) + 1))
+    error = tau * np.sqrt(2 * (2 * window + 1) / n)
+    assert abs(autocorrelation_time(x) - tau) < 4 * error
+    if n_chains == 1:
+        assert autocorrelation_time(x[0]) == autocorrelation_time(x)
+
+
+def test_the_time_is_a_sum_of_autocorrelations():
+    x = np.random.default_rng(0).normal(size=(3, 300)).cumsum(axis=1)[:, ::10]
+    centred, n = x - x.mean(), x.shape[1]
+    rho = np.array([(centred[:, : n - t] * centred[:, t:]).sum() for t in range(n)])
+    tau = 1 + 2 * np.cumsum(np.append(0, rho[1:] / rho[0]))
+    expected = next((tau[t] for t in range(n) if t >= 5 * tau[t]), tau[-1])
+    with pytest.warns(UserWarning, match="30 steps are few"):
+        assert autocorrelation_time(x) == pytest.approx(expected)
+
+
+def test_r_hat_compares_halves_of_chains():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 101))
+    halves = [half for chain in x for half in (chain[:50], chain[51:])]
+    W = np.mean([np.var(half, ddof=1) for half in halves])
+    B = 50 * np.var([np.mean(half) for half in halves], ddof=1)
+    assert r_hat(x) == pytest.approx(np.sqrt((49 / 50 * W + B / 50) / W))
+    # Chains at ±1 with a variance of 1: the variance of the 8 means is 8 / 7.
+    apart = rng.normal(size=(4, 100_000)) + [[1], [1], [-1], [-1]]
+    assert r_hat(apart) == pytest.approx(np.sqrt(1 + 8 / 7), rel=0.01)
+    drift = rng.normal(size=(1, 100_000)) + np.repeat([-1, 1], 50_000)
+    assert r_hat(drift) == pytest.approx(np.sqrt(1 + 2), rel=0.01)
+
+
+def test_constant_chains_have_no_time():
+    assert np.isnan(autocorrelation_time(np.ones((2, 10)))) and np.isnan(r_hat(np.ones((2, 10))))
