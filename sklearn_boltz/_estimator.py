@@ -285,9 +285,8 @@ class BaseBoltzmann(
 
     # What the model takes.
     _need = Need()
-    # Whether rows come in batches: these hold numbers, as the model takes them, or the codes of a
-    # table that is known.
-    _reads_batches = _reads_codes = False
+    # Whether rows are the codes of a table that is known.
+    _reads_codes = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
@@ -323,11 +322,10 @@ class BaseBoltzmann(
         with named(self):
             if reset:
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
-                batched = self._reads_batches
-                self._table = Table.learn(X, numbers, self._need, kinds, weights, batched)
+                self._table = Table.learn(X, numbers, self._need, kinds, weights)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             coded = table.encode(checked, self.unseen)
-        if self.unseen != "error" and not allow_nan:
+        if self.unseen != "error" and not (allow_nan or table.is_plain):
             self._check_known(X, dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
@@ -360,14 +358,20 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _stands_for_itself(self, X):
-        """Whether a batch holds codes or listed values, so that no other one has to be seen."""
+    def _learn_from_first(self, X):
+        """Learn the columns from the first batch, if other batches make no difference to them."""
         with named(self):
             check_form(X)
             X, numbers_only = opened(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        return numbers_only and Table.stands_for_itself(X, self._need, kinds)
+        if not (numbers_only and Table.stands_for_itself(X, self._need, kinds)):
+            return
+        with named(self):
+            are_listed = any(kind.levels for kind in kinds)
+            self._table = (
+                Table.learn(X, X, self._need, kinds) if are_listed else Table.of_numbers(X)
+            )
 
     def _entries(self):
         """What the parameter `columns` says of each column."""

@@ -391,13 +391,11 @@ class FSLLDensity(BaseBoltzmann):
         batches = as_batches(X, sample_weight)
         if batches is not None:
             batches = encoded(self, batches, reset=reset)
-            return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
+            return summarise(self, batches, _counts_of_batch, _merge_counts)[1]
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
         X = self._whole_numbers(X)
         n_values = self._initial_n_values(X)
-        if not reset:
-            n_values = np.maximum(n_values, self.n_values_)
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
@@ -855,8 +853,8 @@ class FSLLDensity(BaseBoltzmann):
         return tags
 
 
-def _counts_of_batch(estimator, batch):
-    found = estimator._counts(batch, None, reset=True)
+def _counts_of_batch(reader, batch):
+    found = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
     return Counts(found.dtype, found.n_values, rows, weights)
 

@@ -82,7 +82,7 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import Codes, fresh, rows_of
+from sklearn_boltz.tables._batches import reader_of, rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
 from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._frames import is_frame
@@ -239,17 +239,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             sample_weight=sample_weight,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
-        # With batches, the columns are learned from the first one.
-        if reset and not (self._reads_batches and vars(self).get("_layout")):
+        if reset:
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
-            in_memory = not self._reads_batches and not issparse(X)
-            if in_memory and np.isnan(X[0 if weights is None else weights.argmax()]).any():
+            is_sparse = issparse(X)
+            if not is_sparse and np.isnan(X[0 if weights is None else weights.argmax()]).any():
                 self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
-            plain |= not in_memory and not self._reads_codes
-            self._unseen = None if plain else self._learned_unseen(X, weights)
+            self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
         elif not reset and self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
         table = vars(self).get("_table")
@@ -557,11 +555,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         batches = encoded(self, batches, reset=reset)
         if not reset:
             return batches
-        self._layout = self._unseen = None
-        are_codes = isinstance(batches, Codes)
-        if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+        self._unseen = None
+        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
             return batches
-        first, rows = fresh(self, batches), batches.first(rows_of)
+        rows = batches.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
             return batches
         # Invalid weights are rejected later, when all rows are known.
@@ -569,8 +566,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
         if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
             weights = None
-        first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
-        self._layout, self._unseen = first._layout, first._unseen
+        reader = reader_of(self, batches)
+        vars(reader).pop("feature_names_in_", None)
+        X = reader._coded(rows, allow_nan=True)
+        self._layout = self._learned_layout(X, weights)
+        if batches.are_codes:
+            self._unseen = self._learned_unseen(X, weights)
         return batches
 
     def _count_values(self, rows):

@@ -19,11 +19,12 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._batches import (
+    KNOWN,
     ONE_PASS,
-    Codes,
+    mapped,
     naming,
+    reader_of,
     summarise,
-    take_columns,
     unfitted,
     with_shape,
 )
@@ -35,7 +36,7 @@ from sklearn_boltz.tables._cells import (
     unit_of_dates,
 )
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
-from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame
+from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import Table, check_form, of_each
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
@@ -272,7 +273,7 @@ class TableCounts(NamedTuple):
         """Count the values of all columns of a batch, a data frame or an array."""
         header = Header.of(batch) if is_frame(batch) else None
         batch = batch if header else as_array(batch)
-        dtypes = header.dtypes if header else [None] * batch.shape[1]
+        dtypes = types_of(batch) if header else [None] * batch.shape[1]
         columns = zip(columns_of(batch), dtypes, strict=True)
         columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
         is_numeric = not header and batch.dtype.kind in "biuf"
@@ -306,8 +307,9 @@ class TableCounts(NamedTuple):
 
     def _table(self, cells):
         if self.header is not None:
-            header = self.header.with_types([column.dtype for column in self.columns])
-            return frame_like(header.empty_frame(), cells, [None] * len(cells))
+            dtypes = [column.dtype for column in self.columns]
+            orders = [dtype.options[0] if dtype and dtype.options else None for dtype in dtypes]
+            return frame_like(self.header.with_types(dtypes).empty_frame(), cells, orders)
         return np.column_stack([column.astype(self.dtype or object) for column in cells])
 
 
@@ -328,19 +330,26 @@ def encoded(estimator, batches, *, reset=True):
     -------
     batches : Batches
     """
-    reader = unfitted(estimator)
     if reset:
-        if batches.first(reader._stands_for_itself) is not False:  # None without rows
+        for name in KNOWN:
+            vars(estimator).pop(name, None)
+        # Without rows, an error follows in the pass over all batches.
+        begun = batches.first(partial(_begun, reader_of(estimator, batches))) or {"_table": None}
+        vars(estimator).update(begun)
+        if "_table" in begun:
             return batches
         if batches.is_single:
             raise ValueError(ONE_PASS)
-        reader = _learned(reader, batches)
-        take_columns(estimator, reader)
+        _learn(estimator, batches)
     elif estimator._table.is_plain:
         return batches
-    else:
-        take_columns(reader, estimator)
-    return Codes(batches, partial(_codes_of, reader))
+    return mapped(batches, partial(_codes_of, reader_of(estimator, batches)), are_codes=True)
+
+
+def _begun(reader, batch):
+    """What is known of the columns from the first batch: the table, if that stands for itself."""
+    reader._learn_from_first(batch)
+    return {name: value for name, value in vars(reader).items() if name in KNOWN}
 
 
 def _codes_of(reader, k, batch):
@@ -351,24 +360,23 @@ def _codes_of(reader, k, batch):
         return reader._validate(batch, reset=False, allow_nan=True)
 
 
-def _learned(reader, batches):
-    """The estimator, which learns what the columns are, as from all rows at once."""
-    counts = summarise(reader, batches, _counts_of, operator.add, reset=True).result
+def _learn(estimator, batches):
+    """Learn what the columns are, as from all rows at once."""
+    _, counts = summarise(estimator, batches, _counts_of, operator.add)
     X, weights = counts.rows()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            reader._validate(X, reset=True, allow_nan=True, sample_weight=weights)
+            estimator._validate(X, reset=True, allow_nan=True, sample_weight=weights)
     except (TypeError, ValueError) as error:
-        _raise_of_batch(reader, batches, error)
+        _raise_of_batch(estimator, batches, error)
     for warning in caught:
         text = _without_rows(str(warning.message))
         warnings.warn(text, warning.category, stacklevel=find_stack_level())
-    reader._table = _interpolating(reader._table, counts)
+    estimator._table = _interpolating(estimator._table, counts)
     empty = np.array([not column.n_cells for column in counts.columns])
     if empty.any() and not empty.all():
-        reader._without_empty(empty)
-    return reader
+        estimator._without_empty(empty)
 
 
 def _interpolating(table, counts):
@@ -386,17 +394,17 @@ def _dense(batch):
     return batch.toarray() if issparse(batch) else batch
 
 
-def _counts_of(estimator, batch):
+def _counts_of(reader, batch):
     check_form(batch)
-    validate_data(estimator, batch, reset=True, skip_check_array=True)
+    validate_data(reader, batch, reset=False, skip_check_array=True)
     return TableCounts.of(_dense(batch))
 
 
-def _raise_of_batch(reader, batches, error):
+def _raise_of_batch(estimator, batches, error):
     """Raise an error of a batch that is the same but for numbers, else the error itself."""
     for k, batch in enumerate(batches):
         try:
-            unfitted(reader)._validate(with_shape(batch), reset=True, allow_nan=True)
+            unfitted(estimator)._validate(with_shape(batch), reset=True, allow_nan=True)
         except (TypeError, ValueError) as found:
             if _without_numbers(str(found)) == _without_numbers(str(error)):
                 raise type(error)(f"In batch {k}: {found}") from error

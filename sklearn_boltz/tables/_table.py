@@ -85,15 +85,14 @@ class Table:
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
 
     @classmethod
-    def of_numbers(cls, numbers, X=None):
-        """Of columns of numbers that stand for themselves, as they are in a table X."""
-        frame = X if is_frame(X) else None
-        names = range(numbers.shape[1]) if frame is None else map(repr, names_of(frame))
-        header = None if frame is None else Header.of(frame)
-        return cls([Column(f"column {name}") for name in names], header, _dtype_of(X, numbers))
+    def of_numbers(cls, X):
+        """Of numbers that stand for themselves: those of a frame, an array or a matrix."""
+        if not is_frame(X):
+            return cls([Column(f"column {j}") for j in range(X.shape[1])], None, X.dtype)
+        return cls([Column(f"column {name!r}") for name in names_of(X)], Header.of(X))
 
     @classmethod
-    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None, in_batches=False):
+    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
         """Learn the columns of a table.
 
         Parameters
@@ -107,32 +106,23 @@ class Table:
             What the user says of each column; None to look at all.
         weights : ndarray of float64 of shape (n_samples,), default=None
             How often each row counts.
-        in_batches : bool, default=False
-            Whether other rows follow. These must hold numbers, as the model takes them.
 
         Returns
         -------
         table : Table
         """
-        if in_batches and numbers is None:
-            raise ValueError(
-                "the first batch holds numbers only, and this one does not. Pass data frames, or "
-                "begin with a batch that has strings."
-            )
-        if in_batches and not any(kind.levels for kind in kinds or ()):
-            return cls.of_numbers(numbers, X)
         names = np.array([kind.name for kind in kinds or [Kind()]])
         frame = X if is_frame(X) else None
         # Numbers in an array stand for themselves, and signs in a frame where the model takes them.
         is_plain = numbers is not None and np.isin(names, PLAIN).all()
         if is_plain and (frame is None or not kinds and need.signs and _has_signs(numbers)):
-            table = cls.of_numbers(numbers, X)
+            table = cls.of_numbers(X)
         else:
             header = None if frame is None else Header.of(frame)
-            dtype = None if numbers is None else _dtype_of(X, numbers)
+            dtype = None if numbers is None else getattr(X, "dtype", None)
             table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
         binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
-        if need.bins and is_open.any() and not (issparse(X) or in_batches):
+        if need.bins and is_open.any() and not issparse(X):
             binned = binned | is_open & table._amounts(X)
         if not binned.any():
             return table
@@ -469,7 +459,7 @@ def opened(X):
     if array.ndim == 2 and array.dtype.kind in "OUST":
         numbers_only = array.dtype.kind == "O" and holds_numbers(array.ravel())
         return as_numbers(array) if numbers_only else X, numbers_only
-    return array if isinstance(X, (list, tuple)) else X, True
+    return array, True
 
 
 def holds_numbers(cells):
@@ -574,12 +564,6 @@ def check_form(X):
 def _has_signs(numbers):
     """Whether a table holds -1 and 1 only."""
     return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
-
-
-def _dtype_of(X, numbers):
-    """The type of an array of numbers as it was before it was checked."""
-    dtype = getattr(X, "dtype", None)
-    return dtype if getattr(dtype, "kind", "O") in "biuf" else numbers.dtype
 
 
 def _cast(values, dtype):

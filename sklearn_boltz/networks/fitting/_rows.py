@@ -1,7 +1,6 @@
 """The rows of a fit: read from a table or from batches, checked, and as codes."""
 
 from collections.abc import Sequence
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +128,7 @@ def _without_gaps(estimator, codes):
 
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
-    found = summarise(estimator, batches, _found_in_batch, _merge, reset=True).result
+    _, found = summarise(estimator, batches, _found_in_batch, _merge)
     if estimator._table.is_scored.any():
         raise ValueError(
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
@@ -192,11 +191,11 @@ class Found(NamedTuple):
         return self.sums.rows.view(np.int8), self.sums.weights
 
 
-def _found_in_batch(estimator, batch):
-    X = estimator._validate(batch, reset=True, allow_nan=True)
-    coding = find_coding(estimator, X)
-    _check_size(estimator, coding)
-    codes = coding.codes(estimator, X, coded=True)
+def _found_in_batch(reader, batch):
+    X = reader._validate(batch, reset=False, allow_nan=True)
+    coding = find_coding(reader, X)
+    _check_size(reader, coding)
+    codes = coding.codes(reader, X, coded=True)
     always_one = coding.is_binary and bool((codes != 0).all())
     low = None if always_one else coding.low
     if coding.is_binary and not (codes < 0).any():
@@ -225,7 +224,6 @@ def _merge(one, other):
     return Found(low, one.dtype, n_values, None, codes, weights)
 
 
-def positive_of_batch(estimator, coding, columns, k, batch):
+def positive_of_batch(reader, coding, columns, k, batch):
     """Where these columns of a batch of bits have the higher value."""
-    estimator = copy(estimator)
-    return coding.codes(estimator, estimator._validate(batch, reset=True))[:, columns] > 0
+    return coding.codes(reader, reader._validate(batch, reset=False))[:, columns] > 0
