@@ -132,8 +132,11 @@ def _hint(name, known):
     return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
 
 
-class Documented:
-    """Of an estimator whose HTML representation links to its page."""
+class Tabular:
+    """Of an estimator of tables: what columns are called and declared to be, and its page."""
+
+    # What the model takes of the columns.
+    _need = Need()
 
     _doc_link_module = "sklearn_boltz"
     _doc_link_template = (
@@ -144,12 +147,85 @@ class Documented:
     def _doc_link_url_param_generator(self):
         return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
 
+    def _column(self, j):
+        """How error messages name column j."""
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else f"column {names[j]!r}"
+
+    def _have(self, columns):
+        """How error messages name columns by number, with their verb."""
+        return having(map(self._column, columns))
+
+    def _input_names(self, input_features=None):
+        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
+        seen = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            return default if seen is None else list(seen)
+        if seen is not None and not np.array_equal(seen, input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(input_features) != self.n_features_in_:
+            raise ValueError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(input_features)}"
+            )
+        return list(input_features)
+
+    def _variable(self, feature):
+        """Number of a column given by its number or its name."""
+        return number_of_column(feature, self.n_features_in_, self._input_names)
+
+    def _entries(self):
+        """What the parameter `columns` says of each column."""
+        return per_column(self.columns, self._variable, self.n_features_in_)
+
+    def _kinds(self, X):
+        """What the user says of each column, a Kind each; None if nothing."""
+        if isinstance(self.columns, str) and self.columns == "auto":
+            return None
+        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
+
+    def _given(self, given, values=lambda j: ()):
+        """The columns for which a user gives values, and their codes, or numbers themselves.
+
+        Parameters
+        ----------
+        given : dict or None
+            From names or numbers of columns to values as the training table has them.
+        values : callable
+            From a column of numbers that stand for themselves to those it may have; to none for
+            any numbers.
+
+        Returns
+        -------
+        columns : ndarray of int
+        codes : ndarray of int or float
+        """
+        found = {}
+        for feature, value in (given or {}).items():
+            j = self._variable(feature)
+            column = self._table.columns[j]
+            legal = values(j) if column.categories is None else column.categories
+            code = column.code_of(value, legal)
+            if j in found or code is None:
+                what = "two values" if j in found else f"the value {value!r}"
+                shown = ", ".join(map(str, legal[:4])) + (", ..." * (len(legal) > 4))
+                remedy = f"one of its values: {shown}" if len(legal) else "a number"
+                remedy = "it once, by name or by number" if j in found else remedy
+                raise ValueError(
+                    f"{type(self).__name__}.sample: `given` has {what} for {self._column(j)}. "
+                    f"Give {remedy}."
+                )
+            found[j] = code
+        codes = np.array(list(found.values()), dtype=None if found else int)
+        return np.array(list(found), dtype=int), codes
+
 
 class BaseBoltzmann(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
-    Documented,
+    Tabular,
     BaseEstimator,
 ):
     """A density model of discrete data that is also a transformer.
@@ -283,8 +359,6 @@ class BaseBoltzmann(
 
     # Tables.
 
-    # What the model takes.
-    _need = Need()
     # Whether rows are the codes of a table that is known.
     _reads_codes = False
 
@@ -373,40 +447,6 @@ class BaseBoltzmann(
                 Table.learn(X, X, self._need, kinds) if are_listed else Table.of_numbers(X)
             )
 
-    def _entries(self):
-        """What the parameter `columns` says of each column."""
-        return per_column(self.columns, self._variable, self.n_features_in_)
-
-    def _kinds(self, X):
-        """What the user says of each column, a Kind each; None if nothing."""
-        if isinstance(self.columns, str) and self.columns == "auto":
-            return None
-        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
-
-    def _column(self, j):
-        """How error messages name column j."""
-        names = getattr(self, "feature_names_in_", None)
-        return f"column {j}" if names is None else f"column {names[j]!r}"
-
-    def _have(self, columns):
-        """How error messages name columns by number, with their verb."""
-        return having(map(self._column, columns))
-
-    def _input_names(self, input_features=None):
-        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
-        seen = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            default = [f"x{i}" for i in range(self.n_features_in_)]
-            return default if seen is None else list(seen)
-        if seen is not None and not np.array_equal(seen, input_features):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(input_features) != self.n_features_in_:
-            raise ValueError(
-                "input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(input_features)}"
-            )
-        return list(input_features)
-
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
         single = isinstance(features, (str, Integral))
@@ -414,10 +454,6 @@ class BaseBoltzmann(
         if not variables or len(set(variables)) < len(variables):
             raise ValueError(f"features must name at least one variable, each once: {features!r}.")
         return variables
-
-    def _variable(self, feature):
-        """Number of a column given by its number or its name."""
-        return number_of_column(feature, self.n_features_in_, self._input_names)
 
     def _ignoring(self, X, j):
         """A table in which the cells of column j are missing, so that its unseen words do no harm.
@@ -589,42 +625,6 @@ class BaseBoltzmann(
         """The given values of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
         return {j: value for j, value in found.items() if self._table.is_number[j]}
-
-    def _given(self, given, values):
-        """The columns for which a user gives values, and which of their values these are.
-
-        Parameters
-        ----------
-        given : dict or None
-            From names or numbers of columns to values in the coding of the training table.
-        values : callable
-            From a column number, an array of the values that a column of numbers may have.
-
-        Returns
-        -------
-        columns : ndarray of int
-        places : ndarray of int
-            Of each value, among those that its column may have.
-        """
-        places = {}
-        for feature, value in (given or {}).items():
-            j = self._variable(feature)
-            legal = self._labels(j, values(j))
-            place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            if self._table.is_number[j]:
-                place = self._table.columns[j].bin_of(value)
-            if j in places or not len(place):
-                problem = (
-                    f"`given` has the value {value!r} for {self._column(j)}"
-                    if j not in places
-                    else f"`given` has two values for {self._column(j)}"
-                )
-                shown = ", ".join(map(str, legal[:4].tolist())) + (", ..." * (len(legal) > 4))
-                raise ValueError(
-                    f"{type(self).__name__}.sample: {problem}. Give one of its values: {shown}."
-                )
-            places[j] = int(place[0])
-        return np.array(list(places), dtype=int), np.array(list(places.values()), dtype=int)
 
     def _warn_of_missing_codes(self, X):
         """Warn of whole numbers that are legal, but stand for missing values in many surveys."""

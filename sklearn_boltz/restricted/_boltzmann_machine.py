@@ -1058,18 +1058,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _given_values(self, given):
         """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
         row = np.full((1, self.n_features_in_), np.nan)
-        for name, value in given.items():
-            if not isinstance(name, (str, Integral)):
-                raise ValueError(
-                    f"`given` must name columns by name or number, got the key {name!r}."
-                )
-            j = self._variable(name)
-            if not np.isnan(row[0, j]):
-                raise ValueError(
-                    f"`given` has two values for {self._column(j)}. Give it once, by name or by "
-                    "number."
-                )
-            row[0, j] = self._code(j, value)
+        columns, codes = self._given(given)
+        row[0, columns] = codes
         legal = self._are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
@@ -1079,25 +1069,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         layout = self._layout_now()
         return layout.expand(row.clip(*layout.bounds))[0]
-
-    def _code(self, j, value):
-        """A value of column j as a number of the model."""
-        column = self._table.columns[j]
-        if column.categories is None:
-            if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
-                raise ValueError(
-                    f"`given` has the value {value!r} for {self._column(j)}, which needs a number."
-                )
-            return value
-        place = np.flatnonzero(column.categories == value) if np.ndim(value) == 0 else []
-        if column.bins is not None:
-            place = column.bin_of(value)
-        if not len(place):
-            raise ValueError(
-                f"`given` has the value {value!r} for {self._column(j)}, which has "
-                f"{column.shown()}."
-            )
-        return place[0]
 
     def _to_impute(self, X):
         """-> rows of the model, a mask of missing values, and the model."""

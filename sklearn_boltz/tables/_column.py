@@ -207,14 +207,22 @@ class Column(NamedTuple):
             values[known] = self.bins.sample(places, generator.random(len(places)))
         return values
 
-    def bin_of(self, value):
-        """The bin or level of a given number or date, in a list; an empty one if it is none."""
-        try:
-            number = np.array([self.number_of(value)])
-        except (TypeError, ValueError):
-            return []
+    def code_of(self, value, legal):
+        """The code of a value that a user gives, or a number itself; None for others.
+
+        `legal` are its values, in order; none of a column that may have any number.
+        """
         bins = self.scores if self.bins is None else self.bins
-        return bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+        if bins is None and len(legal):
+            found = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
+            return int(found[0]) if len(found) else None
+        try:
+            number = self.number_of(value)
+        except (TypeError, ValueError):
+            return None
+        if not np.isfinite(number):
+            return None
+        return number if bins is None else int(bins.encode(np.array([number]))[0])
 
     def number_of(self, value):
         """A number or date that a user gives, as a number."""
