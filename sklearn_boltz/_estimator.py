@@ -28,6 +28,8 @@ from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.tables._cells import (
+    IF_A_VALUE,
+    ROWS_TO_TELL,
     also,
     as_array,
     as_numbers,
@@ -66,6 +68,7 @@ COMPLETE_IF_SPARSE = (
 )
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
+RECODE = "Recode the column, or compare it with a threshold."
 LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
@@ -146,6 +149,9 @@ class Tabular:
 
     def _doc_link_url_param_generator(self):
         return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
+
+    def _warn(self, message):
+        warnings.warn(f"{type(self).__name__}: {message}", stacklevel=find_stack_level())
 
     def _column(self, j):
         """How error messages name column j."""
@@ -594,14 +600,27 @@ class BaseBoltzmann(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = map(self._column, np.flatnonzero(empty))
-        warnings.warn(
-            f"{type(self).__name__}: no row that counts has a value in {listed(names)}. Nothing is "
-            "learned of such a column: its cells do not count in scores, and stay missing in "
-            "imputed rows.",
-            stacklevel=find_stack_level(),
+        names = listed(map(self._column, np.flatnonzero(empty)))
+        self._warn(
+            f"no row that counts has a value in {names}. "
+            "Nothing is learned of such a column: its cells do not count in scores, and stay "
+            "missing in imputed rows."
         )
         self._table = self._table.without_values(empty)
+
+    def _empty_columns(self, codes):
+        """Which columns have no value in the rows that count; they are noted."""
+        if not len(codes):
+            raise ValueError(
+                f"{type(self).__name__}: all cells are missing in all rows that count. Pass rows "
+                "with observed cells."
+            )
+        empty = self._table.is_empty
+        if codes.dtype.kind == "i":
+            empty = empty | (codes < 0).all(axis=0)
+        if not self._table.is_empty[empty].all():
+            self._without_empty(empty)
+        return empty
 
     def _with_cells(self, X, log_probability):
         """ln p of rows from that of their codes: with the densities of numbers in their bins.
@@ -626,23 +645,49 @@ class BaseBoltzmann(
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
         return {j: value for j, value in found.items() if self._table.is_number[j]}
 
-    def _warn_of_missing_codes(self, X):
-        """Warn of whole numbers that are legal, but stand for missing values in many surveys."""
-        # Codes of categories leave no gap, and negative numbers are refused.
-        words = self._table.n_categories > 0
-        found = [
-            (j, *about) for j, *about in columns_with_codes(X) if not words[j] and about[0] > 0
-        ]
-        if not found:
+    # Codes.
+
+    def _numbers_of_values(self, X):
+        """How many values each column of codes has; a warning tells of doubtful ones.
+
+        Others than 0, 1, 2, ... and NaN are refused.
+        """
+        legal = np.isnan(X) | is_whole(X)
+        self._check_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
+        words = self._table.is_word
+        found = [about for about in columns_with_codes(X) if not words[about[0]]]
+        for j, code, values in found[:1]:
+            more = also(self._column(k) for k, *_ in found[1:])
+            self._warn(
+                f"in {self._column(j)}, {looks_missing(code, values)}. If it is one, write it as "
+                f"NaN: np.where(X == {code}, np.nan, X). {IF_A_VALUE}{more}"
+            )
+        highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
+        columns = np.flatnonzero((highest > 1) & ~words)
+        columns = columns[np.fmin.reduce(X[:, columns], axis=0) == 1]
+        if len(columns) and len(X) >= ROWS_TO_TELL:
+            self._warn(
+                f"{self._have(columns)} values from 1 to {highest[columns].max()} and never 0. "
+                "Values are counted from 0, so the model has an unused value 0. Subtract 1, or set "
+                "columns='nominal'."
+            )
+        # Numbers without an atom have one value in a network.
+        least = np.where(self._table.is_scored, 1, 2)
+        return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
+
+    def _check_codes(self, X, legal, domain, in_fit=False):
+        """Refuse cells that are no codes, as `_check_domain`; those of new rows, or `in_fit`."""
+        if legal.all():
             return
-        j, code, values = found[0]
-        more = also(self._column(k) for k, *_ in found[1:])
-        warnings.warn(
-            f"{type(self).__name__}: in {self._column(j)}, {looks_missing(code, values)}. If it is "
-            f"one, write it as NaN: np.where(X == {code}, np.nan, X). If it is a value, set "
-            f"columns='nominal'.{more}",
-            stacklevel=find_stack_level(),
-        )
+        values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
+        if in_fit:
+            remedy = DECLARE if self._need.bins else RECODE
+        elif values == {0, 1}:
+            remedy = "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
+        elif not is_whole(X[~legal]).all():
+            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
+        # Signs in place of bits are recognised after the fit, too.
+        self._check_domain(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.

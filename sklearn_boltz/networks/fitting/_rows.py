@@ -66,7 +66,7 @@ def read(estimator, X, sample_weight, coding=None):
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
-    codes = coding.codes(estimator, X, coded=is_first)
+    codes = coding.codes(estimator, X, in_fit=is_first)
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
     scores = scores_of(estimator._table, cells, counted, weights)
@@ -113,16 +113,7 @@ def scores_of(table, cells, counted, weights):
 
 def _without_gaps(estimator, codes):
     """Codes where the cells of columns without a value are 0, as of a constant column."""
-    if not len(codes):
-        raise ValueError(
-            f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
-            "with observed cells."
-        )
-    empty = estimator._table.is_empty | (codes < 0).all(axis=0)
-    if not estimator._table.is_empty[empty].all():
-        estimator._without_empty(empty)
-    if empty.any():
-        codes[:, empty] = 0
+    codes[:, estimator._empty_columns(codes)] = 0
     return codes
 
 
@@ -195,7 +186,7 @@ def _found_in_batch(reader, batch):
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
-    codes = coding.codes(reader, X, coded=True)
+    codes = coding.codes(reader, X, in_fit=True)
     always_one = coding.is_binary and bool((codes != 0).all())
     low = None if always_one else coding.low
     if coding.is_binary and not (codes < 0).any():
