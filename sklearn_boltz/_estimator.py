@@ -316,14 +316,7 @@ class BaseBoltzmann(
         score : float
             Mean of `score_samples`, in nats. Higher is better.
         """
-        log_probability = as_numpy(self.score_samples(X))
-        if sample_weight is None:
-            return float(np.mean(log_probability))
-        if is_foreign(sample_weight):
-            sample_weight = as_numpy(sample_weight)
-        weights = checked_weights(sample_weight, log_probability)
-        counted = weights > 0  # a row that does not count may have a log-probability of -inf
-        return float(np.average(log_probability[counted], weights=weights[counted]))
+        return mean_of_rows(as_numpy(self.score_samples(X)), sample_weight)
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -765,6 +758,16 @@ def checked_weights(sample_weight, X):
     if given.size and not given.any():
         raise ValueError("sample_weight is 0 for all rows: at least one non-zero number is needed.")
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def mean_of_rows(log_probability, sample_weight):
+    """The mean over rows that count; others may have a log-probability of -inf."""
+    if sample_weight is None:
+        return float(np.mean(log_probability))
+    given = as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight
+    weights = checked_weights(given, log_probability)
+    counted = weights > 0
+    return float(np.average(log_probability[counted], weights=weights[counted]))
 
 
 def fingerprint(arrays):

@@ -21,7 +21,6 @@ from sklearn_boltz.meta._default import (
     OfTables,
     choose_density,
     quick_fit_of,
-    why_not_joint,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
@@ -418,8 +417,6 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         else:
             with named(self):
                 density, self._table = with_values(self.estimator, X, n_classes)
-            if is_joint and self._table is None:
-                raise ValueError(f"BoltzmannClassifier: {why_not_joint(self.estimator, X)}")
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         rows = self._rows(X)

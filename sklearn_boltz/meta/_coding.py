@@ -29,7 +29,7 @@ def with_bins(X, weights, kinds=None):
     table : Table
     """
     table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
-    return table.with_bins(X, table.holds_numbers & table.is_open, weights, MAX_BINS)
+    return table.with_bins(X, table.holds_numbers & table.declared("auto"), weights, MAX_BINS)
 
 
 def expected_log_density(table, X, codes, shares):

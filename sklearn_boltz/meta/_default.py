@@ -12,7 +12,14 @@ from sklearn_boltz._estimator import Tabular, checked_weights, named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, unmasked, unusable_cell
+from sklearn_boltz.tables._cells import (
+    MOST_LEVELS,
+    as_array,
+    having,
+    is_whole,
+    unmasked,
+    unusable_cell,
+)
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._table import Table, check_form
@@ -180,6 +187,12 @@ def with_values(estimator, X, n_classes=0):
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
     if not is_auto(parameters.get("columns")):
+        if n_classes:
+            remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
+            raise ValueError(
+                "joint=True needs an estimator with columns='auto', as it adds the class as a "
+                f"column; got {estimator!r}. {remedy}"
+            )
         return estimator, None
     if "estimators" in parameters:  # a mixture, whose parts must all have the same codes
         told = {name: with_values(part, X, n_classes) for name, part in estimator.estimators}
@@ -187,70 +200,26 @@ def with_values(estimator, X, n_classes=0):
         if any(table is None for table in tables):
             return estimator, None
         return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
-    is_rbm = isinstance(estimator, BaseBoltzmannMachine)
-    table, _, n_values = _numbers_of_values(X, is_rbm)
+    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
+    codes, n_values = table.encode(X, "missing"), table.n_categories
+    for j in np.flatnonzero(~table.is_word):
+        n_values[j] = _n_codes(codes[:, j].astype(np.float64), is_rbm)
     if not is_rbm and not n_values.all():
+        if n_classes:
+            places = np.flatnonzero(n_values == 0)
+            numbers = codes[:, places[0]].astype(np.float64)
+            others = numbers[~(np.isnan(numbers) | is_whole(numbers) & (numbers <= MOST_LEVELS))]
+            raise ValueError(
+                f"joint=True with {type(estimator).__name__} needs categories, or codes from 0 to "
+                f"{MOST_LEVELS}, and {having(table.columns[j].title for j in places)} other "
+                f"numbers, such as {others[0]:g}. If they stand for missing values, replace them "
+                "by NaN; if they are categories, write them as strings. Otherwise bin them, for "
+                "example by KBinsDiscretizer(encode='ordinal'), or set estimator=None."
+            )
         return estimator, None
     n_values = [*n_values.tolist(), *[n_classes] * (n_classes > 0)]
     columns = [_unit(n) if is_rbm else list(range(max(n, 2))) for n in n_values]
     return estimator.set_params(columns=columns), table
-
-
-def why_not_joint(estimator, X):
-    """Why `with_values` has no table for a density model of a table and one more column.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : data frame or array
-
-    Returns
-    -------
-    description : str
-        What is in the way and what to do about it, in sentences.
-    """
-    parameters = estimator.get_params(deep=False)
-    is_open = is_auto(parameters.get("columns"))
-    if "estimators" in parameters and is_open:
-        parts = [part for _, part in estimator.estimators if with_values(part, X)[1] is None]
-        return why_not_joint(parts[0], X)
-    if is_open:
-        return f"joint=True with {type(estimator).__name__} needs {_need_of_codes(X)}"
-    remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
-    return (
-        "joint=True needs an estimator with columns='auto', as it adds the class as a column; got "
-        f"{estimator!r}. {remedy}"
-    )
-
-
-def _need_of_codes(X):
-    """What of a table with numbers that are no codes, and what to do about it, in sentences."""
-    table, codes, n_values = _numbers_of_values(X, False)
-    j = int(np.argmin(n_values))
-    numbers = codes[:, j].astype(np.float64)
-    numbers = numbers[~np.isnan(numbers)]
-    others = numbers[~is_whole(numbers) | (numbers > MOST_LEVELS)]
-    found, remedy = "real numbers", "Bin it"
-    if (others == np.floor(others)).all():
-        extreme = others[np.argmax(np.abs(others))]
-        found = f"the whole number {extreme:g}; codes go from 0 to {MOST_LEVELS}"
-        remedy = (
-            "If that stands for a missing value, replace it by NaN; if the numbers are categories, "
-            "write them as words. Otherwise bin the column"
-        )
-    return (
-        f"columns of categories or codes, and {table.columns[j].title} has {found}. {remedy}, for "
-        "example by KBinsDiscretizer(encode='ordinal'), or set estimator=None."
-    )
-
-
-def _numbers_of_values(X, probabilities):
-    """-> the encoder of a table, its codes, and the number of values of each column."""
-    table = Table.learn(X)
-    codes, n_values = table.encode(X, "missing"), table.n_categories
-    for j in np.flatnonzero([column.categories is None for column in table.columns]):
-        n_values[j] = _n_codes(codes[:, j].astype(np.float64), probabilities)
-    return table, codes, n_values
 
 
 def is_auto(value):

@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._estimator import (
-    checked_weights,
+    mean_of_rows,
     named,
     unchanged_on_error,
     validate_arguments,
@@ -288,7 +288,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         score : float
             Mean of `score_samples`, in nats.
         """
-        return _mean(self.score_samples(X), sample_weight)
+        return mean_of_rows(self.score_samples(X), sample_weight)
 
     @validate_arguments({"random_state": ["random_state", np.random.Generator]})
     def score_bounds(self, X, sample_weight=None, *, random_state=None):
@@ -328,7 +328,8 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
                 trusted &= bool(estimate.trusted)
         log_parts = self._log_parts(X)
         value, low, high = (
-            _mean(logsumexp(log_parts + ends, axis=1), sample_weight) for ends in (0.0, lows, highs)
+            mean_of_rows(logsumexp(log_parts + ends, axis=1), sample_weight)
+            for ends in (0.0, lows, highs)
         )
         return Bunch(value=value, low=min(low, value), high=max(high, value), trusted=trusted)
 
@@ -679,14 +680,6 @@ def _all_have(mixture, method):
     """Whether all parts have a method."""
     parts = getattr(mixture, "estimators_", None) or [part for _, part in mixture.estimators]
     return all(hasattr(part, method) for part in parts)
-
-
-def _mean(log_probability, sample_weight):
-    if sample_weight is None:
-        return float(np.mean(log_probability))
-    weights = checked_weights(sample_weight, log_probability)
-    counted = weights > 0  # a row that does not count may have a log-probability of -inf
-    return float(np.average(log_probability[counted], weights=weights[counted]))
 
 
 def _options(method, generator):

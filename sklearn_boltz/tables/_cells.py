@@ -18,6 +18,11 @@ N_NAMES = 5
 IF_A_VALUE = "If it is a value, set columns='nominal'."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
+# What is said of a column of times.
+NO_TIMES = (
+    "contains times of day, differences of times or dates with a time zone, which are not "
+    "supported. Convert it to dates without a zone, by .dt.tz_localize(None), or to numbers."
+)
 # Rows from which on it is no accident that a value never occurs.
 ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
@@ -105,18 +110,6 @@ def first_of(n_cells, what, titles):
     return f", the first of {n_cells:,} {what}{where}" if n_cells > 1 else ""
 
 
-def dates_in(titles):
-    """What is said of columns of dates or times."""
-    titles, them = list(titles), "them"
-    if len(titles) == 1:
-        them = "it"
-    return (
-        f"{listed(titles)} contain{'s'[: len(titles) == 1]} times of day, differences of times or "
-        f"dates with a time zone, which are not supported. Convert {them} to dates without a zone, "
-        "by .dt.tz_localize(None), or to numbers."
-    )
-
-
 def unusable_cell(X, complete):
     """Describe the first cell that is infinite or missing, and what to do about it.
 
@@ -139,7 +132,7 @@ def unusable_cell(X, complete):
         and (cells.dtype.kind == "m" or len(_where(cells, is_date_or_time)))
     ]
     if dates:
-        return dates_in(dates)
+        return f"{dates[0]} {NO_TIMES}{also(dates[1:])}"
     infinite = _columns_where(columns, _is_infinite, np.isinf)
     if infinite:
         name, rows = next(iter(infinite.items()))

@@ -11,10 +11,10 @@ from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
+    NO_TIMES,
     as_dates,
     as_numbers,
     columns_with_codes,
-    dates_in,
     is_date_or_time,
     is_empty,
     is_whole,
@@ -377,7 +377,7 @@ def categories_of(cells, title, kind, order, codes):
             check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
-        raise UnfitColumn("dates", dates_in([title]))
+        raise UnfitColumn("dates", f"{title} {NO_TIMES}")
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
     if kind.name == "binary":
         _check_binary(values if order is None else order, title)

@@ -37,7 +37,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
-from sklearn_boltz.tables._table import Table, check_form, of_each
+from sklearn_boltz.tables._table import check_form, of_each
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
@@ -381,13 +381,13 @@ def _learn(estimator, batches):
 
 def _interpolating(table, counts):
     """The table where bins of real numbers are known to be of these: weights do not tell."""
-    columns = [
-        column._replace(bins=column.bins._replace(is_rounded=False))
-        if column.bins is not None and not column.bins.is_whole and found.numbers.is_real
-        else column
-        for column, found in zip(table.columns, counts.columns, strict=True)
-    ]
-    return Table(columns, table.header, table.dtype)
+
+    def change(column, found):
+        if column.bins is None or column.bins.is_whole or not found.numbers.is_real:
+            return column
+        return column._replace(bins=column.bins._replace(is_rounded=False))
+
+    return table.each(change, counts.columns)
 
 
 def _dense(batch):

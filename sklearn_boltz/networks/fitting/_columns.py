@@ -92,7 +92,7 @@ def find_coding(estimator, X):
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
     table = estimator._table
-    ordered = (table.is_ordinal | table.is_binned) & (coding.n_values > 2)
+    ordered = (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
     is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
     return ordered if is_penalised else np.zeros_like(ordered)
 
