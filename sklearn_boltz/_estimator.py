@@ -33,12 +33,10 @@ from sklearn_boltz.tables._cells import (
     also,
     as_array,
     as_numbers,
-    columns_of,
     columns_with_codes,
     first_of,
     foreign_coding,
     having,
-    is_empty,
     is_whole,
     listed,
     looks_missing,
@@ -397,28 +395,11 @@ class BaseBoltzmann(
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
                 self._table = Table.learn(X, numbers, self._need, kinds, weights)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            coded = table.encode(checked, self.unseen)
-        if self.unseen != "error" and not (allow_nan or table.is_plain):
-            self._check_known(X, dense(coded), complete)
+            coded = table.encode(checked, self.unseen if allow_nan else "refuse")
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
         return coded
-
-    def _check_known(self, X, coded, complete):
-        """Name a cell whose value was not seen in the training, where all must have one."""
-        rows, columns = np.nonzero(np.isnan(coded))
-        if len(rows):
-            row, j = rows[0], columns[0]
-            cell = list(columns_of(X))[j][1].tolist()[row]
-            what = f"no value (NaN) in row {row}"
-            if not is_empty(cell):
-                what = f"the value {cell!r} in row {row}, which no row of the training data has"
-            titles = [self._column(k) for k in np.unique(columns)]
-            more = first_of(len(rows), "such cells", titles)
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has {what}{more}. {complete}"
-            )
 
     @contextmanager
     def _naming_cells(self, X, complete):

@@ -298,7 +298,8 @@ def as_batches(X, sample_weight=None):
     if isinstance(X, np.ndarray) or issparse(X):
         return None
     is_batches = hasattr(X, "map_reduce")
-    if not (is_batches or _is_dataset(X) or _is_dask(X) or hasattr(X, "__next__")):
+    is_source = _is_of(X, "pyarrow", "scanner") or _is_of(X, "dask", "to_delayed")
+    if not (is_batches or is_source or hasattr(X, "__next__")):
         return None
     if sample_weight is not None:
         raise ValueError(
@@ -359,9 +360,9 @@ def _kind(source):
 def _blocks_of(source, batch_rows):
     if isinstance(source, (str, os.PathLike)):
         source = _open_dataset(source)
-    if _is_dataset(source):
+    if _is_of(source, "pyarrow", "scanner"):
         return _Blocks(partial(_read, source, batch_rows or FILE_ROWS))
-    if _is_dask(source):
+    if _is_of(source, "dask", "to_delayed"):
         by_columns = len(getattr(source, "numblocks", ())) > 1
         source = source.rechunk({1: -1}) if by_columns else source
         return _Dask(list(np.ravel(source.to_delayed())))
@@ -386,16 +387,8 @@ def _blocks_of(source, batch_rows):
     )
 
 
-def _package(X):
-    return type(X).__module__.split(".")[0]
-
-
-def _is_dataset(X):
-    return _package(X) == "pyarrow" and hasattr(X, "scanner")
-
-
-def _is_dask(X):
-    return _package(X) == "dask" and hasattr(X, "to_delayed")
+def _is_of(X, package, method):
+    return type(X).__module__.split(".")[0] == package and hasattr(X, method)
 
 
 class _Blocks:

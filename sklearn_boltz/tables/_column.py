@@ -145,8 +145,9 @@ class Column(NamedTuple):
         Parameters
         ----------
         cells : ndarray of shape (n_samples,)
-        unseen : {"smooth", "error", "missing"}
+        unseen : {"smooth", "error", "missing", "refuse"}
             What to do about values that are no category: raise an error, or take them as missing.
+            With "refuse", no cell may be missing.
 
         Returns
         -------
@@ -155,23 +156,26 @@ class Column(NamedTuple):
         """
         if self.categories is None:
             return self.numbers(cells)
-        if self.bins is not None:
-            return self.bins.encode(self.finite(cells))
-        if self.scores is not None:
-            return self.scores.encode(self.finite(cells))
+        if self.bins or self.scores:
+            return (self.bins or self.scores).encode(self.finite(cells))
         codes, strange = _places(self.categories, cells)
         # Of a listed column without a value in the training, none is known.
         is_listed = self.kind.levels is not None and len(self.categories)
         if strange and unseen != "missing" and is_listed:
             _refuse_unlisted(self.title, *strange[0], " and fit again,")
-        if strange and unseen == "error":
+        if strange and unseen in ("error", "refuse"):
             row, cell = strange[0]
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
+            remedy = "Correct the cell, or leave out the row."
+            if unseen == "error":
+                remedy = (
+                    "Replace it by NaN, or leave `unseen` at 'smooth', which gives such values a "
+                    "small probability."
+                )
             raise UnfitColumn(
                 "unseen",
                 f"{self.title} has the value {cell!r} in row {row}, which no row of the training "
-                f"data has; {known}. Replace it by NaN, or leave `unseen` at 'smooth', which gives "
-                "such values a small probability.",
+                f"data has; {known}. {remedy}",
             )
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
@@ -212,7 +216,7 @@ class Column(NamedTuple):
 
         `legal` are its values, in order; none of a column that may have any number.
         """
-        bins = self.scores if self.bins is None else self.bins
+        bins = self.bins or self.scores
         if bins is None and len(legal):
             found = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
             return int(found[0]) if len(found) else None
