@@ -1,5 +1,6 @@
 """Rows that come in batches give what the same rows in memory give."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -276,6 +277,14 @@ def test_parquet(tmp_path):
         clone(estimator).fit(Batches(tmp_path)),
         clone(estimator).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
     )  # fmt: skip
+
+
+def test_batches_can_be_pickled():
+    X = make_rows(20)
+    for source in (X, pieces_of(X), sp.csr_array(X)):
+        batches = pickle.loads(pickle.dumps(Batches(source, batch_rows=6)))
+        found = [batch.toarray() if sp.issparse(batch) else batch for batch in batches]
+        assert_array_equal(np.concatenate(found), X)
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))

@@ -407,7 +407,7 @@ class _Blocks:
         return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
-        return _Blocks(lambda: starmap(function, enumerate(self)))
+        return _Blocks(partial(_each, function, self))
 
     def map_reduce(self, function, merge):
         result = None
@@ -451,7 +451,22 @@ class _Listed(_Blocks):
         return map(self.block, range(self.n_blocks))
 
     def mapped(self, function):
-        return _Listed(self.n_blocks, lambda k: function(k, self.block(k)))
+        return _Listed(self.n_blocks, partial(_numbered, function, self.block))
+
+
+# Not within others, so that batches can be pickled.
+
+
+def _each(function, blocks):
+    return starmap(function, enumerate(blocks))
+
+
+def _numbered(function, block, k):
+    return function(k, block(k))
+
+
+def _slice(array, step, k):
+    return array[k * step : (k + 1) * step]
 
 
 def _slices(array, batch_rows):
@@ -459,8 +474,7 @@ def _slices(array, batch_rows):
     # As a plain array, because a view of a memory map would be treated as a memory map again.
     array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
     step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
-    n_blocks = -(-array.shape[0] // step)
-    return _Listed(n_blocks, lambda k: array[k * step : (k + 1) * step], array)
+    return _Listed(-(-array.shape[0] // step), partial(_slice, array, step), array)
 
 
 def _read(dataset, n_rows):
