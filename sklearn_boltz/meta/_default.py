@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import Tabular, checked_weights, named
+from sklearn_boltz._estimator import checked_weights, named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -21,7 +21,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._kinds import NAMES, Tabular
 from sklearn_boltz.tables._table import Table, check_form
 
 # Constraints of the parameter `columns`.

@@ -146,8 +146,8 @@ class Column(NamedTuple):
         ----------
         cells : ndarray of shape (n_samples,)
         unseen : {"smooth", "error", "missing", "refuse"}
-            What to do about values that are no category: raise an error, or take them as missing.
-            With "refuse", no cell may be missing.
+            What to do about values that are no category: take them as missing, or raise an error,
+            with "refuse" for rows of which no cell may be missing.
 
         Returns
         -------

@@ -312,7 +312,8 @@ class Table:
         ----------
         X : data frame, array or sparse matrix
             An array of numbers is returned as it is where these stand for themselves.
-        unseen : {"smooth", "error", "missing"}
+        unseen : {"smooth", "error", "missing", "refuse"}
+            As of `Column.encode`.
 
         Returns
         -------
