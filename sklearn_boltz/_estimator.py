@@ -1,10 +1,11 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
 import math
+import operator
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from hashlib import sha1
 from importlib.metadata import version
 from inspect import Parameter, signature
@@ -27,6 +28,7 @@ from sklearn_boltz._warnings import find_stack_level as find_stack_level
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     IF_A_VALUE,
     ROWS_TO_TELL,
@@ -43,6 +45,7 @@ from sklearn_boltz.tables._cells import (
     shown,
     unusable_cell,
 )
+from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     OF_LEVELS,
@@ -87,6 +90,10 @@ OTHER_NAMES = {
     "max_order": "order interaction_order degree",
     "solver": "method algorithm optimizer",
 }
+
+
+# What is known of the columns of batches.
+KNOWN = "n_features_in_", "feature_names_in_", "_table", "_layout"
 
 
 def dense(X):
@@ -316,20 +323,82 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _learn_from_first(self, X):
-        """Learn the columns from the first batch, if other batches make no difference to them."""
+    # Tables in batches.
+
+    def _encoded(self, batches, *, reset=True):
+        """Batches of codes, if what the columns are depends on all batches; else as they are.
+
+        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
+        """
+        if reset:
+            for name in KNOWN:
+                vars(self).pop(name, None)
+            # Without rows, an error follows in the pass over all batches.
+            found = batches.first(self._reader(batches)._of_first_batch) or {"_table": None}
+            vars(self).update(found)
+            if "_table" in found:
+                return batches
+            if batches.is_single:
+                raise ValueError(ONE_PASS)
+            self._learn_from_all(batches)
+        elif self._table.is_plain:
+            return batches
+        return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
+
+    def _unfitted(self):
+        return type(self)(**self.get_params(deep=False))
+
+    def _reader(self, batches):
+        """An unfitted estimator with the same parameters and columns, without callbacks."""
+        reader = self._unfitted()
+        vars(reader).update({name: vars(self)[name] for name in KNOWN if name in vars(self)})
+        reader._reads_codes = batches.are_codes
+        return reader
+
+    def _of_first_batch(self, X):
+        """What is known of the columns if other batches make no difference, else their names."""
         with named(self):
             check_form(X)
             X, numbers_only = opened(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        if not (numbers_only and Table.stands_for_itself(X, self._need, kinds)):
-            return
-        with named(self):
-            are_listed = any(kind.levels for kind in kinds)
-            self._table = (
-                Table.learn(X, X, self._need, kinds) if are_listed else Table.of_numbers(X)
-            )
+        if numbers_only and Table.stands_for_itself(X, self._need, kinds):
+            with named(self):
+                are_listed = any(kind.levels for kind in kinds)
+                own = Table.learn(X, X, self._need, kinds) if are_listed else Table.of_numbers(X)
+                self._table = own
+        return {name: value for name, value in vars(self).items() if name in KNOWN}
+
+    def _learn_from_all(self, batches):
+        """Learn what the columns are, as from all rows at once."""
+        _, counts = summarise(batches, self._reader(batches)._counts_of_batch, operator.add)
+        X, weights = counts.rows()
+        learn = {"reset": True, "allow_nan": True}
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self._validate(X, sample_weight=weights, **learn)
+        except (TypeError, ValueError) as error:
+            raise blamed(batches, partial(self._unfitted()._validate, **learn), error) from error
+        for warning in caught:
+            text = without_rows(str(warning.message))
+            warnings.warn(text, warning.category, stacklevel=find_stack_level())
+        self._table = interpolating(self._table, counts)
+        empty = np.array([not column.n_cells for column in counts.columns])
+        if empty.any() and not empty.all():
+            self._without_empty(empty)
+
+    def _counts_of_batch(self, X):
+        check_form(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return TableCounts.of(of_batch(X))
+
+    def _codes_of_batch(self, k, X):
+        X = of_batch(X)
+        if not X.shape[0]:
+            return np.empty((0, self.n_features_in_))
+        with naming(k):
+            return self._validate(X, reset=False, allow_nan=True)
 
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""

@@ -1,6 +1,7 @@
 """FSLLDensity: the full-span log-linear model."""
 
 import math
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -31,7 +32,6 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import first_of, is_whole
-from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -386,8 +386,9 @@ class FSLLDensity(BaseBoltzmann):
         """Check rows; -> the count of each."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
-            batches = encoded(self, batches, reset=reset)
-            return summarise(self, batches, _counts_of_batch, _merge_counts)[1]
+            batches = self._encoded(batches, reset=reset)
+            count = partial(_counts_of_batch, self._reader(batches))
+            return summarise(batches, count, _merge_counts)[1]
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
         n_values = self._numbers_of_values(X)

@@ -82,9 +82,8 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import reader_of, rows_of
+from sklearn_boltz.tables._batches import rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
-from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
@@ -552,7 +551,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _begin_batches(self, batches, sample_weight, reset):
         """Batches as the training reads them. With `reset`, the columns are learned."""
-        batches = encoded(self, batches, reset=reset)
+        batches = self._encoded(batches, reset=reset)
         if not reset:
             return batches
         self._unseen = None
@@ -566,7 +565,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
         if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
             weights = None
-        reader = reader_of(self, batches)
+        reader = self._reader(batches)
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
         self._layout = self._learned_layout(X, weights)

@@ -602,20 +602,14 @@ def _merge(merge, one, other):
 # Functions of all batches for estimators.
 
 
-# What is known of the columns of batches.
-KNOWN = "n_features_in_", "feature_names_in_", "_table", "_layout"
-
-
-def summarise(estimator, batches, function, merge):
+def summarise(batches, function, merge):
     """Apply a function to each batch, and merge the results.
 
     Parameters
     ----------
-    estimator : estimator
-        Whose columns are known.
     batches : Batches
     function : callable
-        Of `reader_of` the estimator and of a batch, which it validates.
+        Of a batch. It may be called in another process.
     merge : callable
         Of two results.
 
@@ -625,30 +619,16 @@ def summarise(estimator, batches, function, merge):
         From the numbers of batches to their numbers of rows.
     result : object
     """
-    task = partial(_measured, function, reader_of(estimator, batches))
-    return batches.map_reduce(task, partial(_merge_pairs, merge))
+    return batches.map_reduce(partial(_measured, function), partial(_merge_pairs, merge))
 
 
-def _measured(function, reader, k, batch):
+def _measured(function, k, batch):
     with naming(k):
-        return {k: batch.shape[0]}, function(reader, batch)
+        return {k: batch.shape[0]}, function(batch)
 
 
 def _merge_pairs(merge, one, other):
     return one[0] | other[0], merge(one[1], other[1])
-
-
-def reader_of(estimator, batches):
-    """An unfitted estimator with the same parameters and columns, without callbacks."""
-    reader = unfitted(estimator)
-    vars(reader).update({name: vars(estimator)[name] for name in KNOWN if name in vars(estimator)})
-    reader._reads_codes = batches.are_codes
-    return reader
-
-
-def unfitted(estimator):
-    """Another estimator with the same parameters, without callbacks."""
-    return type(estimator)(**estimator.get_params(deep=False))
 
 
 @contextmanager

@@ -7,7 +7,6 @@ whatever the order of the batches.
 
 import operator
 import re
-import warnings
 from collections import Counter
 from functools import partial
 from numbers import Real
@@ -15,17 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._batches import (
-    KNOWN,
-    ONE_PASS,
-    mapped,
-    naming,
-    reader_of,
-    summarise,
-    unfitted,
     with_shape,
 )
 from sklearn_boltz.tables._cells import (
@@ -37,7 +27,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
-from sklearn_boltz.tables._table import check_form, of_each
+from sklearn_boltz.tables._table import of_each
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
@@ -316,70 +306,7 @@ class TableCounts(NamedTuple):
 # The columns of all batches.
 
 
-def encoded(estimator, batches, *, reset=True):
-    """Batches of codes, if what the columns are depends on all batches; else as they are.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
-    batches : Batches
-    reset : bool
-
-    Returns
-    -------
-    batches : Batches
-    """
-    if reset:
-        for name in KNOWN:
-            vars(estimator).pop(name, None)
-        # Without rows, an error follows in the pass over all batches.
-        begun = batches.first(partial(_begun, reader_of(estimator, batches))) or {"_table": None}
-        vars(estimator).update(begun)
-        if "_table" in begun:
-            return batches
-        if batches.is_single:
-            raise ValueError(ONE_PASS)
-        _learn(estimator, batches)
-    elif estimator._table.is_plain:
-        return batches
-    return mapped(batches, partial(_codes_of, reader_of(estimator, batches)), are_codes=True)
-
-
-def _begun(reader, batch):
-    """What is known of the columns from the first batch: the table, if that stands for itself."""
-    reader._learn_from_first(batch)
-    return {name: value for name, value in vars(reader).items() if name in KNOWN}
-
-
-def _codes_of(reader, k, batch):
-    batch = _dense(with_shape(batch))
-    if not batch.shape[0]:
-        return np.empty((0, reader.n_features_in_))
-    with naming(k):
-        return reader._validate(batch, reset=False, allow_nan=True)
-
-
-def _learn(estimator, batches):
-    """Learn what the columns are, as from all rows at once."""
-    _, counts = summarise(estimator, batches, _counts_of, operator.add)
-    X, weights = counts.rows()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            estimator._validate(X, reset=True, allow_nan=True, sample_weight=weights)
-    except (TypeError, ValueError) as error:
-        _raise_of_batch(estimator, batches, error)
-    for warning in caught:
-        text = _without_rows(str(warning.message))
-        warnings.warn(text, warning.category, stacklevel=find_stack_level())
-    estimator._table = _interpolating(estimator._table, counts)
-    empty = np.array([not column.n_cells for column in counts.columns])
-    if empty.any() and not empty.all():
-        estimator._without_empty(empty)
-
-
-def _interpolating(table, counts):
+def interpolating(table, counts):
     """The table where bins of real numbers are known to be of these: weights do not tell."""
 
     def change(column, found):
@@ -390,28 +317,32 @@ def _interpolating(table, counts):
     return table.each(change, counts.columns)
 
 
-def _dense(batch):
-    return batch.toarray() if issparse(batch) else batch
+def of_batch(batch):
+    """A batch as an array or data frame."""
+    return batch.toarray() if issparse(batch) else with_shape(batch)
 
 
-def _counts_of(reader, batch):
-    check_form(batch)
-    validate_data(reader, batch, reset=False, skip_check_array=True)
-    return TableCounts.of(_dense(batch))
+def blamed(batches, validate, error):
+    """The error of a batch that is the same but for numbers, else the error itself.
 
-
-def _raise_of_batch(estimator, batches, error):
-    """Raise an error of a batch that is the same but for numbers, else the error itself."""
+    Parameters
+    ----------
+    batches : Batches
+    validate : callable
+        Of a batch.
+    error : TypeError or ValueError
+        Of rows that stand for all batches.
+    """
     for k, batch in enumerate(batches):
         try:
-            unfitted(estimator)._validate(with_shape(batch), reset=True, allow_nan=True)
+            validate(with_shape(batch))
         except (TypeError, ValueError) as found:
             if _without_numbers(str(found)) == _without_numbers(str(error)):
-                raise type(error)(f"In batch {k}: {found}") from error
-    raise type(error)(_without_rows(str(error))) from error
+                return type(error)(f"In batch {k}: {found}")
+    return type(error)(without_rows(str(error)))
 
 
-def _without_rows(message):
+def without_rows(message):
     """A message about the values of all batches, of which the numbers of rows mean nothing."""
     return re.sub(r" in row \d+", "", message)
 

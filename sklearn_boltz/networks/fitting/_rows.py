@@ -1,6 +1,7 @@
 """The rows of a fit: read from a table or from batches, checked, and as codes."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +120,8 @@ def _without_gaps(estimator, codes):
 
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
-    _, found = summarise(estimator, batches, _found_in_batch, _merge)
+    find = partial(_found_in_batch, estimator._reader(batches))
+    _, found = summarise(batches, find, _merge)
     if estimator._table.is_scored.any():
         raise ValueError(
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "

@@ -18,7 +18,7 @@ from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
-from sklearn_boltz.tables._batches import mini_batches, reader_of, rows_of, summarise
+from sklearn_boltz.tables._batches import mini_batches, rows_of, summarise
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
@@ -270,7 +270,8 @@ class StreamedRows:
     """
 
     def __init__(self, estimator, batches, sample_weight=None, *, indexed=False):
-        lengths, sums = summarise(estimator, batches, _sums_of_batch, _merge_sums)
+        reader = estimator._reader(batches)
+        lengths, sums = summarise(batches, partial(_sums_of_batch, reader), _merge_sums)
         self.source, self.dtype, self.gaps = batches, sums.dtype, sums.gaps
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
@@ -279,9 +280,8 @@ class StreamedRows:
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
-        checker = reader_of(estimator, batches)
-        vars(checker).pop("feature_names_in_", None)
-        self._check = partial(checker._validated, allow_nan=True)
+        vars(reader).pop("feature_names_in_", None)
+        self._check = partial(reader._validated, allow_nan=True)
         self._cluster = find_cluster() if batches.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
