@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import KBinsDiscretizer
 
-from private import MAX_BINS, calibrate, log_unseen, with_bins
+from private import MAX_BINS, calibrate, coded_table, log_unseen
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
@@ -330,7 +330,7 @@ def test_numbers_of_values_as_an_array():
 
 def test_coding_of_a_table(animals):
     _, gaps, _ = animals
-    table = with_bins(gaps, np.ones(len(gaps)))
+    _, table = coded_table(gaps, np.ones(len(gaps)), "it")
     codes = table.encode(gaps)
     assert_array_equal(np.isnan(codes), gaps.isna().to_numpy())
     assert_array_equal(table.n_categories, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])

@@ -12,7 +12,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from private import _network_incomplete, left_out, quantile, with_bins
+from private import _network_incomplete, coded_table, left_out, quantile
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannMixture,
@@ -101,7 +101,7 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
     if by_chains:
         monkeypatch.setattr(_network_incomplete, "MAX_STATES", 1)
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
-    bins = with_bins(X, np.ones(400)).columns[5].bins
+    bins = coded_table(X, np.ones(400), "")[1].columns[5].bins
     rows = detector._rows(gap).repeat(9 * bins.n_bins, axis=0)
     rows[:, [1, 2, 5]] = np.indices((3, 3, bins.n_bins)).reshape(3, -1).T
     log_p = -network.free_energy(rows)

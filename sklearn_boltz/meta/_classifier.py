@@ -15,7 +15,7 @@ from sklearn_boltz._estimator import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
-from sklearn_boltz.meta._coding import log_unseen, observed_columns, with_bins
+from sklearn_boltz.meta._coding import coded_table, log_unseen
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
@@ -405,9 +405,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         self._kept = np.arange(X.shape[1])
         if self.estimator is None:
             with named(self):
-                self._kept = observed_columns(X, missing_cells(X), "BoltzmannClassifier")
-                kinds = kinds and [kinds[j] for j in self._kept]
-                self._table = with_bins(some_columns(X, self._kept), weights, kinds)
+                self._kept, self._table = coded_table(X, weights, type(self).__name__, kinds)
             n_values, ordered = np.maximum(2, self._table.n_categories), self._table.is_ordered
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)

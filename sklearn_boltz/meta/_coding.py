@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
+from sklearn_boltz.tables._frames import some_columns
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
 
@@ -14,22 +15,29 @@ from sklearn_boltz.tables._table import Table
 MAX_BINS = 8
 
 
-def with_bins(X, weights, kinds=None):
-    """What the columns of a table are, of which those of numbers have a few bins.
+def coded_table(X, weights, name, kinds=None):
+    """Which columns have an observed cell, and what they are: numbers have a few bins.
 
     Parameters
     ----------
     X : data frame or array of shape (n_samples, n_features)
     weights : ndarray of float64 of shape (n_samples,)
+    name : str
+        What messages call the estimator.
     kinds : list of Kind, default=None
         What the user says of each column.
 
     Returns
     -------
+    kept : ndarray of int
     table : Table
+        Of these columns.
     """
+    kept = observed_columns(X, missing_cells(X), name)
+    X, kinds = some_columns(X, kept), kinds and [kinds[j] for j in kept]
     table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
-    return table.with_bins(X, table.holds_numbers & table.declared("auto"), weights, MAX_BINS)
+    binned = table.holds_numbers & table.declared("auto")
+    return kept, table.with_bins(X, binned, weights, MAX_BINS)
 
 
 def expected_log_density(table, X, codes, shares):

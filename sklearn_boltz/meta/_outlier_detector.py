@@ -10,12 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._estimator import named, unchanged_on_error
-from sklearn_boltz.meta._coding import (
-    expected_log_density,
-    log_unseen,
-    observed_columns,
-    with_bins,
-)
+from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -379,10 +374,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             if self._takes_tables:
                 self._kept, self._table = np.arange(X.shape[1]), Table.learn(X)
                 return clone(self.estimator)
-            self._kept = observed_columns(X, missing_cells(X), "BoltzmannOutlierDetector")
-            X, kinds = some_columns(X, self._kept), kinds and [kinds[j] for j in self._kept]
-            self._table = table = with_bins(X, weights, kinds)
-        rows = self._rows(X)
+            self._kept, table = coded_table(X, weights, type(self).__name__, kinds)
+        self._table, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
         return choose_density(n_values, table.is_ordered, len(X), ALPHA, **options)

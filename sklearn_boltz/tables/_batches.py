@@ -590,7 +590,7 @@ def with_shape(batch):
         from pyarrow import Table
 
         return Table.from_batches([batch])
-    return batch if hasattr(batch, "shape") and isinstance(batch.shape, tuple) else as_array(batch)
+    return batch if hasattr(batch, "shape") else as_array(batch)
 
 
 def _merge(merge, one, other):

@@ -15,6 +15,10 @@ from sklearn_boltz.tables._batches import summarise
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27
+TOO_MANY = (
+    "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
+    "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
+)
 # Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
 MATRICES = 12
 # Values of a column at most: the kernels have codes of 16 bits.
@@ -176,11 +180,7 @@ class Found(NamedTuple):
         if self.sums is None:
             return self.codes, self.weights
         if self.sums.rows is None:
-            raise ValueError(
-                "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells "
-                "or more than two values a column, and these batches have too many. Use fewer "
-                "rows, or fill the cells."
-            )
+            raise ValueError(TOO_MANY)
         return self.sums.rows.view(np.int8), self.sums.weights
 
 
@@ -210,10 +210,7 @@ def _merge(one, other):
     pairs = zip(one.as_codes(), other.as_codes(), strict=True)
     codes, weights = distinct_incomplete(*(np.concatenate(pair) for pair in pairs))
     if codes.size > MOST_CODES:
-        raise ValueError(
-            f"FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or "
-            f"more than two values a column, and these have more than {MOST_CODES:,} cells."
-        )
+        raise ValueError(TOO_MANY)
     return Found(low, one.dtype, n_values, None, codes, weights)
 
 
