@@ -304,8 +304,8 @@ def _numbers(cells, title):
         except (TypeError, ValueError):
             raise UnfitColumn(
                 "numbers",
-                f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
-                "was fitted. Replace it by a number or NaN.",
+                f"{title} has the value {cell!r} in row {row}, but only numbers in the rows of "
+                "`fit`, or in its first batch. Replace it by a number or NaN.",
             ) from None
     return as_numbers(numbers)
 
