@@ -104,8 +104,7 @@ class Batches:
     array(['x0*x1*x2'], dtype=object)
     """
 
-    # Whether these are the codes of a table whose columns are known, NaN for gaps.
-    are_codes = False
+    _are_codes = False
 
     def __init__(self, source, *, batch_rows=None, n_lanes=4):
         if batch_rows is not None and batch_rows < 1:
@@ -248,6 +247,11 @@ class Batches:
         """Whether the batches are partitions of a Dask collection."""
         return isinstance(self._blocks, _Dask)
 
+    @property
+    def are_codes(self):
+        """Whether the batches are codes of a table whose columns are known, NaN for gaps."""
+        return self._are_codes
+
     def first(self, function=None):
         """
         Return the first batch with rows, without using up an iterator.
@@ -285,7 +289,7 @@ class Batches:
 def mapped(batches, function, are_codes=False):
     """Other batches: a function of the number and the rows of each, called in any process."""
     other = copy(batches)
-    other._blocks, other.are_codes = batches._blocks.mapped(function), are_codes
+    other._blocks, other._are_codes = batches._blocks.mapped(function), are_codes
     return other
 
 
