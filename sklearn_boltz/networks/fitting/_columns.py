@@ -78,14 +78,14 @@ def find_coding(estimator, X):
     coding : Coding
     """
     has_signs = X.dtype.kind != "b" and (X == -1).any()
-    # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
+    # With other values, -1 is a code for missing cells, which `_check_codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     if has_signs or X.dtype.kind == "b":
         return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
-    n_values = estimator._numbers_of_values(X)
-    if n_values[~estimator._table.is_word].max(initial=0) > MOST_CODES:
+    n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
+    if n_values[~words].max(initial=0) > MOST_CODES:
         what = f"at most {MOST_CODES} values, from 0 on,"
-        estimator._check_codes(X, ~(X >= MOST_CODES), lambda j: what, in_fit=True)
+        estimator._check_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
     return Coding(0, n_values)
 
 
