@@ -365,8 +365,8 @@ class BaseBoltzmann(
         if numbers_only and Table.stands_for_itself(X, self._need, kinds):
             with named(self):
                 are_listed = any(kind.levels for kind in kinds)
-                own = Table.learn(X, X, self._need, kinds) if are_listed else Table.of_numbers(X)
-                self._table = own
+                learn = partial(Table.learn, numbers=X, need=self._need, kinds=kinds)
+                self._table = learn(X) if are_listed else Table.of_numbers(X)
         return {name: value for name, value in vars(self).items() if name in KNOWN}
 
     def _learn_from_all(self, batches):
