@@ -9,7 +9,6 @@ from functools import partial, wraps
 from hashlib import sha1
 from importlib.metadata import version
 from inspect import Parameter, signature
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -399,14 +398,6 @@ class BaseBoltzmann(
             return np.empty((0, self.n_features_in_))
         with naming(k):
             return self._validate(X, reset=False, allow_nan=True)
-
-    def _variables(self, features):
-        """Numbers of the columns in a user's number, name or sequence of them."""
-        single = isinstance(features, (str, Integral))
-        variables = [self._variable(f) for f in ([features] if single else features)]
-        if not variables or len(set(variables)) < len(variables):
-            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
-        return variables
 
     def _ignoring(self, X, j):
         """A table in which the cells of column j are missing, so that its unseen words do no harm.

@@ -212,6 +212,14 @@ class Tabular:
         """Number of a column given by its number or its name."""
         return number_of_column(feature, self.n_features_in_, self._input_names)
 
+    def _variables(self, features):
+        """Numbers of the columns in a user's number, name or sequence of them."""
+        single = isinstance(features, (str, Integral))
+        variables = [self._variable(f) for f in ([features] if single else features)]
+        if not variables or len(set(variables)) < len(variables):
+            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+        return variables
+
     def _entries(self):
         """What the parameter `columns` says of each column."""
         return per_column(self.columns, self._variable, self.n_features_in_)
