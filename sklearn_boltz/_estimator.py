@@ -1,14 +1,14 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
 import math
+import operator
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from hashlib import sha1
 from importlib.metadata import version
 from inspect import Parameter, signature
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -23,20 +23,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import find_stack_level as find_stack_level
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
+    IF_A_VALUE,
+    ROWS_TO_TELL,
     also,
     as_array,
     as_numbers,
-    columns_of,
     columns_with_codes,
     first_of,
     foreign_coding,
-    having,
-    is_empty,
     is_whole,
     listed,
     looks_missing,
@@ -44,15 +44,13 @@ from sklearn_boltz.tables._cells import (
     shown,
     unusable_cell,
 )
+from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     OF_LEVELS,
     Kind,
-    Need,
+    Tabular,
     grouped,
-    kind_of,
-    number_of_column,
-    per_column,
 )
 from sklearn_boltz.tables._table import Table, check_form, opened, without_column
 
@@ -66,6 +64,7 @@ COMPLETE_IF_SPARSE = (
 )
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
+RECODE = "Recode the column, or compare it with a threshold."
 LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
@@ -90,6 +89,10 @@ OTHER_NAMES = {
     "max_order": "order interaction_order degree",
     "solver": "method algorithm optimizer",
 }
+
+
+# What is known of the columns of batches.
+KNOWN = "n_features_in_", "feature_names_in_", "_table", "_layout"
 
 
 def dense(X):
@@ -132,24 +135,11 @@ def _hint(name, known):
     return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
 
 
-class Documented:
-    """Of an estimator whose HTML representation links to its page."""
-
-    _doc_link_module = "sklearn_boltz"
-    _doc_link_template = (
-        "https://sklearn-boltz.readthedocs.io/en/stable/api/generated/"
-        "{estimator_module}.{estimator_name}.html"
-    )
-
-    def _doc_link_url_param_generator(self):
-        return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
-
-
 class BaseBoltzmann(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
-    Documented,
+    Tabular,
     BaseEstimator,
 ):
     """A density model of discrete data that is also a transformer.
@@ -234,14 +224,7 @@ class BaseBoltzmann(
         score : float
             Mean of `score_samples`, in nats. Higher is better.
         """
-        log_probability = as_numpy(self.score_samples(X))
-        if sample_weight is None:
-            return float(np.mean(log_probability))
-        if is_foreign(sample_weight):
-            sample_weight = as_numpy(sample_weight)
-        weights = checked_weights(sample_weight, log_probability)
-        counted = weights > 0  # a row that does not count may have a log-probability of -inf
-        return float(np.average(log_probability[counted], weights=weights[counted]))
+        return mean_of_rows(as_numpy(self.score_samples(X)), sample_weight)
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -283,11 +266,8 @@ class BaseBoltzmann(
 
     # Tables.
 
-    # What the model takes.
-    _need = Need()
-    # Whether rows come in batches: these hold numbers, as the model takes them, or the codes of a
-    # table that is known.
-    _reads_batches = _reads_codes = False
+    # Whether rows are the codes of a table that is known.
+    _reads_codes = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
@@ -323,31 +303,13 @@ class BaseBoltzmann(
         with named(self):
             if reset:
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
-                batched = self._reads_batches
-                self._table = Table.learn(X, numbers, self._need, kinds, weights, batched)
+                self._table = Table.learn(X, numbers, self._need, kinds, weights)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            coded = table.encode(checked, self.unseen)
-        if self.unseen != "error" and not allow_nan:
-            self._check_known(X, dense(coded), complete)
+            coded = table.encode(checked, self.unseen if allow_nan else "refuse")
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
         return coded
-
-    def _check_known(self, X, coded, complete):
-        """Name a cell whose value was not seen in the training, where all must have one."""
-        rows, columns = np.nonzero(np.isnan(coded))
-        if len(rows):
-            row, j = rows[0], columns[0]
-            cell = list(columns_of(X))[j][1].tolist()[row]
-            what = f"no value (NaN) in row {row}"
-            if not is_empty(cell):
-                what = f"the value {cell!r} in row {row}, which no row of the training data has"
-            titles = [self._column(k) for k in np.unique(columns)]
-            more = first_of(len(rows), "such cells", titles)
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has {what}{more}. {complete}"
-            )
 
     @contextmanager
     def _naming_cells(self, X, complete):
@@ -360,60 +322,82 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _stands_for_itself(self, X):
-        """Whether a batch holds codes or listed values, so that no other one has to be seen."""
+    # Tables in batches.
+
+    def _encoded(self, batches, *, reset=True):
+        """Batches of codes, if what the columns are depends on all batches; else as they are.
+
+        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
+        """
+        if reset:
+            for name in KNOWN:
+                vars(self).pop(name, None)
+            # Without rows, an error follows in the pass over all batches.
+            found = batches.first(self._reader(batches)._of_first_batch) or {"_table": None}
+            vars(self).update(found)
+            if "_table" in found:
+                return batches
+            if batches.is_single:
+                raise ValueError(ONE_PASS)
+            self._learn_from_all(batches)
+        elif self._table.is_plain:
+            return batches
+        return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
+
+    def _unfitted(self):
+        return type(self)(**self.get_params(deep=False))
+
+    def _reader(self, batches):
+        """An unfitted estimator with the same parameters and columns, without callbacks."""
+        reader = self._unfitted()
+        vars(reader).update({name: vars(self)[name] for name in KNOWN if name in vars(self)})
+        reader._reads_codes = batches.are_codes
+        return reader
+
+    def _of_first_batch(self, X):
+        """What is known of the columns if other batches make no difference, else their names."""
         with named(self):
             check_form(X)
             X, numbers_only = opened(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        return numbers_only and Table.stands_for_itself(X, self._need, kinds)
+        if numbers_only and Table.stands_for_itself(X, self._need, kinds):
+            with named(self):
+                are_listed = any(kind.levels for kind in kinds)
+                learn = partial(Table.learn, numbers=X, need=self._need, kinds=kinds)
+                self._table = learn(X) if are_listed else Table.of_numbers(X)
+        return {name: value for name, value in vars(self).items() if name in KNOWN}
 
-    def _entries(self):
-        """What the parameter `columns` says of each column."""
-        return per_column(self.columns, self._variable, self.n_features_in_)
+    def _learn_from_all(self, batches):
+        """Learn what the columns are, as from all rows at once."""
+        _, counts = summarise(batches, self._reader(batches)._counts_of_batch, operator.add)
+        X, weights = counts.rows()
+        learn = {"reset": True, "allow_nan": True}
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self._validate(X, sample_weight=weights, **learn)
+        except (TypeError, ValueError) as error:
+            raise blamed(batches, partial(self._unfitted()._validate, **learn), error) from error
+        for warning in caught:
+            text = without_rows(str(warning.message))
+            warnings.warn(text, warning.category, stacklevel=find_stack_level())
+        self._table = interpolating(self._table, counts)
+        empty = np.array([not column.n_cells for column in counts.columns])
+        if empty.any() and not empty.all():
+            self._without_empty(empty)
 
-    def _kinds(self, X):
-        """What the user says of each column, a Kind each; None if nothing."""
-        if isinstance(self.columns, str) and self.columns == "auto":
-            return None
-        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
+    def _counts_of_batch(self, X):
+        check_form(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return TableCounts.of(of_batch(X))
 
-    def _column(self, j):
-        """How error messages name column j."""
-        names = getattr(self, "feature_names_in_", None)
-        return f"column {j}" if names is None else f"column {names[j]!r}"
-
-    def _have(self, columns):
-        """How error messages name columns by number, with their verb."""
-        return having(map(self._column, columns))
-
-    def _input_names(self, input_features=None):
-        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
-        seen = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            default = [f"x{i}" for i in range(self.n_features_in_)]
-            return default if seen is None else list(seen)
-        if seen is not None and not np.array_equal(seen, input_features):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(input_features) != self.n_features_in_:
-            raise ValueError(
-                "input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(input_features)}"
-            )
-        return list(input_features)
-
-    def _variables(self, features):
-        """Numbers of the columns in a user's number, name or sequence of them."""
-        single = isinstance(features, (str, Integral))
-        variables = [self._variable(f) for f in ([features] if single else features)]
-        if not variables or len(set(variables)) < len(variables):
-            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
-        return variables
-
-    def _variable(self, feature):
-        """Number of a column given by its number or its name."""
-        return number_of_column(feature, self.n_features_in_, self._input_names)
+    def _codes_of_batch(self, k, X):
+        X = of_batch(X)
+        if not X.shape[0]:
+            return np.empty((0, self.n_features_in_))
+        with naming(k):
+            return self._validate(X, reset=False, allow_nan=True)
 
     def _ignoring(self, X, j):
         """A table in which the cells of column j are missing, so that its unseen words do no harm.
@@ -554,14 +538,26 @@ class BaseBoltzmann(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = map(self._column, np.flatnonzero(empty))
-        warnings.warn(
-            f"{type(self).__name__}: no row that counts has a value in {listed(names)}. Nothing is "
-            "learned of such a column: its cells do not count in scores, and stay missing in "
-            "imputed rows.",
-            stacklevel=find_stack_level(),
+        names = listed(map(self._column, np.flatnonzero(empty)))
+        self._warn(
+            f"no row that counts has a value in {names}. Nothing is learned of such a column: its "
+            "cells do not count in scores, and stay missing in imputed rows."
         )
         self._table = self._table.without_values(empty)
+
+    def _empty_columns(self, codes):
+        """Which columns have no value in the rows that count; they are noted."""
+        if not len(codes):
+            raise ValueError(
+                f"{type(self).__name__}: all cells are missing in all rows that count. Pass rows "
+                "with observed cells."
+            )
+        empty = self._table.is_empty
+        if codes.dtype.kind == "i":
+            empty = empty | (codes < 0).all(axis=0)
+        if not self._table.is_empty[empty].all():
+            self._without_empty(empty)
+        return empty
 
     def _with_cells(self, X, log_probability):
         """ln p of rows from that of their codes: with the densities of numbers in their bins.
@@ -586,59 +582,49 @@ class BaseBoltzmann(
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
         return {j: value for j, value in found.items() if self._table.is_number[j]}
 
-    def _given(self, given, values):
-        """The columns for which a user gives values, and which of their values these are.
+    # Codes.
 
-        Parameters
-        ----------
-        given : dict or None
-            From names or numbers of columns to values in the coding of the training table.
-        values : callable
-            From a column number, an array of the values that a column of numbers may have.
+    def _numbers_of_values(self, X):
+        """How many values each column of codes has; a warning tells of doubtful ones.
 
-        Returns
-        -------
-        columns : ndarray of int
-        places : ndarray of int
-            Of each value, among those that its column may have.
+        Others than 0, 1, 2, ... and NaN are refused.
         """
-        places = {}
-        for feature, value in (given or {}).items():
-            j = self._variable(feature)
-            legal = self._labels(j, values(j))
-            place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            if self._table.is_number[j]:
-                place = self._table.columns[j].bin_of(value)
-            if j in places or not len(place):
-                problem = (
-                    f"`given` has the value {value!r} for {self._column(j)}"
-                    if j not in places
-                    else f"`given` has two values for {self._column(j)}"
-                )
-                shown = ", ".join(map(str, legal[:4].tolist())) + (", ..." * (len(legal) > 4))
-                raise ValueError(
-                    f"{type(self).__name__}.sample: {problem}. Give one of its values: {shown}."
-                )
-            places[j] = int(place[0])
-        return np.array(list(places), dtype=int), np.array(list(places.values()), dtype=int)
+        legal = np.isnan(X) | is_whole(X)
+        self._check_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
+        words = self._table.is_word
+        found = [about for about in columns_with_codes(X) if not words[about[0]]]
+        for j, code, values in found[:1]:
+            more = also(self._column(k) for k, *_ in found[1:])
+            self._warn(
+                f"in {self._column(j)}, {looks_missing(code, values)}. If it is one, write it as "
+                f"NaN: np.where(X == {code}, np.nan, X). {IF_A_VALUE}{more}"
+            )
+        highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
+        columns = np.flatnonzero((highest > 1) & ~words)
+        columns = columns[np.fmin.reduce(X[:, columns], axis=0) == 1]
+        if len(columns) and len(X) >= ROWS_TO_TELL:
+            self._warn(
+                f"{self._have(columns)} values from 1 to {highest[columns].max()} and never 0. "
+                "Values are counted from 0, so the model has an unused value 0. Subtract 1, or set "
+                "columns='nominal'."
+            )
+        # Numbers without an atom have one value in a network.
+        least = np.where(self._table.is_scored, 1, 2)
+        return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
 
-    def _warn_of_missing_codes(self, X):
-        """Warn of whole numbers that are legal, but stand for missing values in many surveys."""
-        # Codes of categories leave no gap, and negative numbers are refused.
-        words = self._table.n_categories > 0
-        found = [
-            (j, *about) for j, *about in columns_with_codes(X) if not words[j] and about[0] > 0
-        ]
-        if not found:
+    def _check_codes(self, X, legal, domain, in_fit=False):
+        """Refuse cells that are no codes, as `_check_domain`; those of new rows, or `in_fit`."""
+        if legal.all():
             return
-        j, code, values = found[0]
-        more = also(self._column(k) for k, *_ in found[1:])
-        warnings.warn(
-            f"{type(self).__name__}: in {self._column(j)}, {looks_missing(code, values)}. If it is "
-            f"one, write it as NaN: np.where(X == {code}, np.nan, X). If it is a value, set "
-            f"columns='nominal'.{more}",
-            stacklevel=find_stack_level(),
-        )
+        values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
+        if in_fit:
+            remedy = DECLARE if self._need.bins else RECODE
+        elif values == {0, 1}:
+            remedy = "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
+        elif not is_whole(X[~legal]).all():
+            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
+        # Signs in place of bits are recognised after the fit, too.
+        self._check_domain(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.
@@ -716,6 +702,16 @@ def checked_weights(sample_weight, X):
     if given.size and not given.any():
         raise ValueError("sample_weight is 0 for all rows: at least one non-zero number is needed.")
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def mean_of_rows(log_probability, sample_weight):
+    """The mean over rows that count; others may have a log-probability of -inf."""
+    if sample_weight is None:
+        return float(np.mean(log_probability))
+    given = as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight
+    weights = checked_weights(given, log_probability)
+    counted = weights > 0
+    return float(np.average(log_probability[counted], weights=weights[counted]))
 
 
 def fingerprint(arrays):

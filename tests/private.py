@@ -41,7 +41,7 @@ from sklearn_boltz.loglinear._dual_update import (
 )
 from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import MAX_BINS, Coding
+from sklearn_boltz.meta._coding import MAX_BINS, coded_table, log_unseen
 from sklearn_boltz.meta._completed import left_out, quantile
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights

@@ -1,5 +1,6 @@
 """Rows that come in batches give what the same rows in memory give."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -172,14 +173,15 @@ def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
 def test_validation_rows_are_not_trained_on():
     X = make_rows(200)
     source = Batches(X, batch_rows=60)
-    rows = _streams.StreamedRows(SDCPRBM(), source, reset=True)
+    model = SDCPRBM(2, max_iter=1).fit(X)
+    rows = _streams.StreamedRows(model, source)
     _, valid = rows.choose(np.random.default_rng(1), 0.1)
     assert len(valid) == 20
     seen = np.vstack(list(rows.all_but(valid).mini_batches(32, np.random.default_rng(0))))
     expected = np.delete(X, valid, axis=0)
     assert_array_equal(np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8)))
     assert_array_equal(rows[valid], X[valid])
-    streamed = _streams.StreamedRows(SDCPRBM(), Batches(lambda: pieces_of(X)), reset=True)
+    streamed = _streams.StreamedRows(model, Batches(lambda: pieces_of(X)))
     assert_array_equal(streamed[valid], X[valid])
     assert streamed[[]].shape == (0, 8)
 
@@ -275,6 +277,14 @@ def test_parquet(tmp_path):
         clone(estimator).fit(Batches(tmp_path)),
         clone(estimator).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
     )  # fmt: skip
+
+
+def test_batches_can_be_pickled():
+    X = make_rows(20)
+    for source in (X, pieces_of(X), sp.csr_array(X)):
+        batches = pickle.loads(pickle.dumps(Batches(source, batch_rows=6)))
+        found = [batch.toarray() if sp.issparse(batch) else batch for batch in batches]
+        assert_array_equal(np.concatenate(found), X)
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))

@@ -140,19 +140,6 @@ def test_atoms_do_not_depend_on_the_number_of_bins(most):
     assert Bins.learn(few, most=most).atoms.tolist() == [0.5, 1.5, 2.5, 7.25]
 
 
-def test_quantiles_are_those_of_the_mixture():
-    bins = Bins.learn(NUMBERS["normal"])
-    p = RNG.dirichlet(np.ones(bins.n_bins), 4)
-    for level in (0.05, 0.5, 0.9):
-        found = bins.quantiles(p, level)
-        codes = bins.encode(found).astype(int)
-        below = np.array([row[:code].sum() for row, code in zip(p, codes, strict=True)])
-        assert (below <= level).all()
-        assert (below + p[np.arange(4), codes] >= level - 1e-12).all()
-    certain = np.eye(bins.n_bins)[[3]]
-    assert bins.values[3, 0] <= bins.quantiles(certain, 0.5) <= bins.values[3, -1]
-
-
 def test_samples_have_the_distribution_of_the_column():
     """A draw of a bin and a number of it is one of the column; false alarms: 1 in 10,000."""
     numbers = np.exp(np.random.default_rng(1).normal(size=5000))

@@ -187,6 +187,8 @@ def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
         same_columns(model, expected)
         assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
         found, sample = (m.sample(5, random_state=0) for m in (model, expected))
+        if make in (parquet, tables):
+            found = found.to_pandas()  # of PyArrow
         assert found.columns.tolist() == sample.columns.tolist()
         for name in X:  # Parquet has units of its own
             assert found[name].dtype.kind == sample[name].dtype.kind
@@ -237,6 +239,17 @@ def test_other_containers():
     expected, model = FSLLDensity().fit(numbers), FSLLDensity().fit(Batches(cut(numbers)))
     assert model.columns_ == dict.fromkeys(range(3), "binned")
     assert_array_equal(model.theta_, expected.theta_)
+
+
+def test_what_pandas_writes_to_parquet(tmp_path):
+    """An index of rows is no column, and an ordered type keeps its order."""
+    X = people()[["city"]].assign(size=pd.Categorical(["m", "s"] * 300, ["xs", "s", "m"], True))
+    X.index = pd.Index([f"row {k}" for k in range(600)], name="key")
+    model = FSLLDensity().fit(parquet(X, tmp_path))
+    assert model.columns_ == {"city": "nominal", "size": "nominal"}
+    assert model.categories_[1].tolist() == ["xs", "s", "m"]
+    sample = model.sample(2, random_state=0)
+    assert sample.column_names == ["city", "size"] and sample.schema.field("size").type.ordered
 
 
 @pytest.mark.parametrize(

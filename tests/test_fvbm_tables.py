@@ -191,3 +191,15 @@ def test_warnings_have_the_words_of_the_table(other):
         X.loc[:6, "open"] = other
     with pytest.warns(ConvergenceWarning, match="worried' = (no|yes) .*often' = (often|never)"):
         FVBMPseudoLikelihood(alpha=0.0).fit(X)
+
+
+def test_many_words_are_not_taken_for_a_code_that_stands_apart():
+    X = np.empty((400, 2), dtype=object)
+    X[:, 0], X[:, 1] = [f"word {k % 100}" for k in range(400)], np.arange(400) % 2
+    X[7, 1] = 99
+    message = "at most 64 values, from 0 on, in column 1, but row 7 has the value 99"
+    with (
+        pytest.warns(UserWarning, match="99 beside 0 and 1 looks like a code"),
+        pytest.raises(ValueError, match=message),
+    ):
+        FVBMPseudoLikelihood().fit(X)

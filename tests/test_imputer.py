@@ -153,6 +153,19 @@ def test_weights_count_rows():
     assert model.fit(X, sample_weight=weights).transform(row)[0, 1] == "x"
 
 
+def test_rows_of_weight_0_are_none():
+    """They may have the only values of a column, and of a level."""
+    X = pd.DataFrame({"a": ["u", "v", None] * 20, "n": np.linspace(0, 1, 60)}, dtype=object)
+    more = pd.DataFrame({"a": ["w", None], "n": [7.5, 8.25], "m": [1.5, 2.5]})
+    weights = np.r_[np.ones(60), 0, 0]
+    with pytest.warns(UserWarning, match="column 'm' without an observed value"):
+        model = BoltzmannImputer().fit(pd.concat([X, more]), sample_weight=weights)
+    expected = BoltzmannImputer().fit(X)
+    gaps = pd.DataFrame({"a": [None, "v"], "n": [0.9, None]})
+    found = model.transform(gaps.assign(m=1.0))
+    pd.testing.assert_frame_equal(found, expected.transform(gaps))
+
+
 def test_complete_tables_come_back_as_they_are():
     frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "x"]}, index=[3, 4, 5])
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import KBinsDiscretizer
 
-from private import MAX_BINS, Coding, calibrate
+from private import MAX_BINS, calibrate, coded_table, log_unseen
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
@@ -330,14 +330,14 @@ def test_numbers_of_values_as_an_array():
 
 def test_coding_of_a_table(animals):
     _, gaps, _ = animals
-    coding = Coding.learn(gaps, np.ones(len(gaps)), "it")
-    codes = coding.encode(gaps)
+    _, table = coded_table(gaps, np.ones(len(gaps)), "it")
+    codes = table.encode(gaps)
     assert_array_equal(np.isnan(codes), gaps.isna().to_numpy())
-    assert_array_equal(coding.n_values, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])
-    assert_array_equal(coding.ordered, [False, False, True, True])
+    assert_array_equal(table.n_categories, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])
+    assert_array_equal(table.is_ordered, [False, False, True, True])
     strange = gaps.iloc[:1].assign(skin="chitin", legs=100)
-    log_probability = coding.log_unseen(strange, coding.encode(strange))
+    codes = table.encode(strange, "missing")
+    log_probability = log_unseen(table, strange, codes, len(gaps))
     n, n_seen = len(gaps), strange.iloc[0, :2].notna().sum() - 1  # legs and weights are numbers
     assert log_probability == pytest.approx(-np.log(n + 1) + n_seen * np.log(n / (n + 1)))
-    codes = coding.encode(strange)
-    assert coding.log_density(strange, codes) < coding.log_density(gaps.iloc[:1], codes) - 4
+    assert table.log_density(strange, codes) < table.log_density(gaps.iloc[:1], codes) - 4

@@ -331,7 +331,7 @@ def test_as_a_density_of_classes():
     model = BoltzmannClassifier(mixture, random_state=0, calibration=False).fit(X[:, :3], y)
     # Each class knows the values of all rows: its probabilities sum to 1 over all of them.
     every = np.array(list(itertools.product(range(3), repeat=3)))
-    table = model._checked_rows(every)
+    table = model._rows(every)
     for part in model.estimators_:
         assert np.exp(part.score_samples(table)).sum() == pytest.approx(1)
     assert model.score(X[:, :3], y) > 0.5

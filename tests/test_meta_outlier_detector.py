@@ -12,7 +12,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from private import Coding, _network_incomplete, left_out, quantile
+from private import _network_incomplete, coded_table, left_out, quantile
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannMixture,
@@ -101,8 +101,8 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
     if by_chains:
         monkeypatch.setattr(_network_incomplete, "MAX_STATES", 1)
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
-    bins = Coding.learn(X, np.ones(400), "").table.columns[5].bins
-    rows = detector._coding.encode(gap).repeat(9 * bins.n_bins, axis=0)
+    bins = coded_table(X, np.ones(400), "")[1].columns[5].bins
+    rows = detector._rows(gap).repeat(9 * bins.n_bins, axis=0)
     rows[:, [1, 2, 5]] = np.indices((3, 3, bins.n_bins)).reshape(3, -1).T
     log_p = -network.free_energy(rows)
     p = np.exp(log_p - log_p.max())
@@ -373,7 +373,7 @@ def test_surprises_of_the_default():
     found = detector.explain(new)
     assert list(found.columns) == list(X.columns) and found.index.equals(new.index)
     assert_array_equal(found.isna().to_numpy(), new.isna().to_numpy())
-    codes = detector._coding.encode(new)
+    codes = detector._rows(new)
     for j, n_values in enumerate(detector.estimator_.n_values_.tolist()):
         for i in np.flatnonzero(~np.isnan(codes[:, j])):
             expected = brute_surprise(

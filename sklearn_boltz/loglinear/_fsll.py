@@ -1,7 +1,7 @@
 """FSLLDensity: the full-span log-linear model."""
 
 import math
-import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,11 +16,8 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import (
-    DECLARE,
-    LIST_VALUES,
     BaseBoltzmann,
     checked_weights,
-    find_stack_level,
     unchanged_on_error,
     validate_arguments,
 )
@@ -34,8 +31,7 @@ from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
-from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
-from sklearn_boltz.tables._counts import encoded
+from sklearn_boltz.tables._cells import first_of, is_whole
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -390,14 +386,12 @@ class FSLLDensity(BaseBoltzmann):
         """Check rows; -> the count of each."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
-            batches = encoded(self, batches, reset=reset)
-            return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
+            batches = self._encoded(batches, reset=reset)
+            count = partial(_counts_of_batch, self._reader(batches))
+            return summarise(batches, count, _merge_counts)[1]
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
-        X = self._whole_numbers(X)
-        n_values = self._initial_n_values(X)
-        if not reset:
-            n_values = np.maximum(n_values, self.n_values_)
+        n_values = self._numbers_of_values(X)
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
@@ -407,72 +401,18 @@ class FSLLDensity(BaseBoltzmann):
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""
-        rows = counts.rows
-        if len(rows) == 0:
-            raise ValueError(
-                "FSLLDensity: all cells are missing (NaN). Pass rows with observed cells."
-            )
-        empty = self._table.is_empty
-        if rows.dtype.kind == "i":
-            empty = empty | (rows < 0).all(axis=0)
+        rows, empty = counts.rows, self._empty_columns(counts.rows)
         if not empty.any():
             return counts
-        if not self._table.is_empty[empty].all():
-            self._without_empty(empty)
         rows, n_values = np.where(empty, 0, rows), np.where(empty, 1, counts.n_values)
         return counts._replace(rows=rows, n_values=n_values)
-
-    # Data to states.
-
-    def _initial_n_values(self, X):
-        """Number of values of each column."""
-        self._warn_of_counts_from_one(X)
-        self._warn_of_missing_codes(X)
-        highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
-        n_values = np.maximum(highest.astype(np.int64) + 1, self._table.n_categories)
-        return np.maximum(n_values, 2)
-
-    def _whole_numbers(self, X):
-        """Check that values are 0, 1, 2, ... or NaN."""
-        self._check_domain(
-            X,
-            np.isnan(X) | is_whole(X),
-            lambda j: "the integers 0, 1, 2, ...",
-            DECLARE,
-        )
-        return X
-
-    def _warn_of_counts_from_one(self, X):
-        """Warn about columns whose values start at 1: an unused value 0 makes tables larger."""
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        columns = np.flatnonzero((low == 1) & (high > 1) & ~self._table.is_word)
-        if len(columns) and len(X) >= ROWS_TO_TELL:
-            warnings.warn(
-                f"FSLLDensity: {self._have(columns)} values from 1 to "
-                f"{int(high[columns].max())} and never 0. Values are counted from 0, so the model "
-                "has an unused value 0. Subtract 1, or set columns='nominal'.",
-                stacklevel=find_stack_level(),
-            )
-
-    def _check_range(self, X, n_values):
-        """Check that values are 0 .. n_values - 1 or NaN, after the fit."""
-        legal = np.isnan(X) | (X < n_values) & is_whole(X)
-        if legal.all():
-            return
-        remedy, coded = LIST_VALUES, False
-        if not is_whole(X[~legal]).all():
-            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
-            # Signs in place of bits are recognised after the fit, too.
-            coded = set(np.unique(X[~np.isnan(X)]).tolist()) == {-1, 1}
-        self._check_domain(
-            X, legal, lambda j: f"values from 0 to {n_values[j] - 1}", remedy, coded=coded
-        )
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
         if self._table.is_empty.any():
             X = np.where(self._table.is_empty, 0, X)
-        self._check_range(X, self.n_values_)
+        legal = np.isnan(X) | (X < self.n_values_) & is_whole(X)
+        self._check_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
         return X
 
     def _check_sizes(self, n_values, groups):
@@ -855,8 +795,8 @@ class FSLLDensity(BaseBoltzmann):
         return tags
 
 
-def _counts_of_batch(estimator, batch):
-    found = estimator._counts(batch, None, reset=True)
+def _counts_of_batch(reader, batch):
+    found = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
     return Counts(found.dtype, found.n_values, rows, weights)
 

@@ -9,26 +9,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import _check_y
 
-from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
+from sklearn_boltz._estimator import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
-from sklearn_boltz.meta._coding import Coding, log_unseen
+from sklearn_boltz.meta._coding import coded_table, log_unseen
 from sklearn_boltz.meta._default import (
     COLUMNS,
-    checked_table,
+    OfTables,
     choose_density,
-    declared_kinds,
     quick_fit_of,
-    tell,
-    why_not_joint,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
-from sklearn_boltz.tables._frames import is_missing, some_rows
+from sklearn_boltz.tables._frames import is_missing, some_columns, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -36,7 +33,7 @@ from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
 
 
-class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
+class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     """Classify rows with a density model of each class and Bayes' rule.
 
     With densities p(x | y) and prior probabilities π(y) of the classes,
@@ -244,16 +241,13 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fit what the attributes need, and set them."""
-        X = checked_table(self, X, reset=True)
+        X = self._read(X, reset=True)
         y = labels = _check_y(self._labels(y), estimator=self)
         check_one_type(y, "BoltzmannClassifier")
         check_classification_targets(y)
         check_consistent_length(X, y)
-        weights = checked_weights(sample_weight, X)
-        if not weights.all():
-            kept = np.flatnonzero(weights)
-            X, y, weights = some_rows(X, kept), y[kept], weights[kept]
-        self.classes_, y = np.unique(y, return_inverse=True)
+        kept, X, weights = self._counted(X, sample_weight)
+        self.classes_, y = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
             self._refuse_single_class(labels)
         self._n_rows = float(weights.sum())
@@ -278,7 +272,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
                 self._densities.log_likelihoods(rows), y, weights, np.log(self._shares)
             )
             figures = {"rows": len(y), "scale": self.scale_, "largest offset": self.offsets_.max()}
-            tell(self, "calibration", figures)
+            self._tell("calibration", figures)
         self.estimators_ = self._densities.fitted
         return self
 
@@ -295,7 +289,7 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
             Values of ln p(y | x), in nats, in the order of `classes_`.
         """
-        rows = self._checked_rows(X)
+        rows = self._rows(self._read(X))
         scores = self.scale_ * self._densities.log_likelihoods(rows) + self.offsets_
         return log_softmax(scores + self._log_priors(), axis=1)
 
@@ -364,20 +358,14 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
             calibration. It is low for rows that are unlike all classes. For words, and for
             columns of numbers with at most 8 different values, it is a log-probability.
         """
-        check_is_fitted(self)
-        X = checked_table(self, X, reset=False)
+        X = self._read(X)
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
-        if isinstance(self._coding, Coding):
-            result += self._coding.log_density(X, rows) + self._coding.log_unseen(X, rows)
-        elif self._coding is not None:
-            result += log_unseen(self._coding, X, rows, self._n_rows)
+        if self._table is not None:
+            X = some_columns(X, self._kept)
+            result += self._table.log_density(X, rows)
+            result += log_unseen(self._table, X, rows, self._n_rows)
         return result
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _labels(self, y):
         """The labels, unchanged; an error if one is missing."""
@@ -413,24 +401,23 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
     def _unfitted(self, X, y, weights, generator):
         """-> densities that know the values of all columns, and their rows."""
         is_joint = self.estimator is None if self.joint == "auto" else self.joint
-        n_classes, kinds = len(self.classes_) if is_joint else 0, declared_kinds(self)
+        n_classes, kinds = len(self.classes_) if is_joint else 0, self._declared()
+        self._kept = np.arange(X.shape[1])
         if self.estimator is None:
             with named(self):
-                self._coding = Coding.learn(X, weights, "BoltzmannClassifier", kinds)
-            n_values, ordered = self._coding.n_values, self._coding.ordered
+                self._kept, self._table = coded_table(X, weights, type(self).__name__, kinds)
+            n_values, ordered = np.maximum(2, self._table.n_categories), self._table.is_ordered
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            options = {"alpha": alpha} | quick_fit_of(self._coding.encode(X))
+            options = {"alpha": alpha} | quick_fit_of(self._rows(X))
             density = choose_density(n_values, ordered, len(X), **options)
         else:
             with named(self):
-                density, self._coding = with_values(self.estimator, X, n_classes)
-            if is_joint and self._coding is None:
-                raise ValueError(f"BoltzmannClassifier: {why_not_joint(self.estimator, X)}")
+                density, self._table = with_values(self.estimator, X, n_classes)
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
-        rows = X if self._coding is None else self._coding.encode(X)
+        rows = self._rows(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
@@ -442,23 +429,20 @@ class BoltzmannClassifier(ClassifierMixin, Documented, BaseEstimator):
         if len(seconds) > 1:
             stages, counts = [f"class {c!r}" for c in self.classes_.tolist()], np.bincount(y)
         for stage, time, n_rows in zip(stages, seconds, counts, strict=True):
-            tell(self, stage, {"seconds": time, "rows": n_rows})
-
-    def _checked_rows(self, X):
-        check_is_fitted(self)
-        return self._rows(checked_table(self, X, reset=False))
+            self._tell(stage, {"seconds": time, "rows": n_rows})
 
     def _rows(self, X):
         """The rows of a table in the form that the densities need."""
+        if self._table is None:
+            return X
         with named(self):
-            if isinstance(self._coding, Coding):
-                return self._coding.encode(X)
-            return X if self._coding is None else self._coding.encode(X, "missing")
+            codes = self._table.encode(some_columns(X, self._kept), "missing")
+        return codes.astype(np.float64) if self.estimator is None else codes
 
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""
         names, missing = self.classes_.tolist(), missing_cells(X)
-        can_be_joint = self._coding is not None
+        can_be_joint = self._table is not None
         for c in range(len(names)):
             empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
             if empty.any():

@@ -1,4 +1,4 @@
-"""Encoding of tables as codes 0, 1, ...: words by category, numbers by bin."""
+"""Tables as codes 0, 1, ...: words by category, numbers by bin."""
 
 import warnings
 
@@ -15,84 +15,39 @@ from sklearn_boltz.tables._table import Table
 MAX_BINS = 8
 
 
-class Coding:
-    """The encoding of the columns of a table, some of words and some of numbers.
+def coded_table(X, weights, name, kinds=None):
+    """Which columns have an observed cell, and what they are: numbers have a few bins.
 
     Parameters
     ----------
-    table : Table
-        Table of the kept columns, in which all numbers have bins.
+    X : data frame or array of shape (n_samples, n_features)
+    weights : ndarray of float64 of shape (n_samples,)
+    name : str
+        What messages call the estimator.
+    kinds : list of Kind, default=None
+        What the user says of each column.
+
+    Returns
+    -------
     kept : ndarray of int
-        Columns with an observed cell.
-    n_rows : float
-        Total weight of all rows.
+    table : Table
+        Of these columns.
     """
+    kept = observed_columns(X, missing_cells(X), name)
+    X, kinds = some_columns(X, kept), kinds and [kinds[j] for j in kept]
+    table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
+    binned = table.holds_numbers & table.declared("auto")
+    return kept, table.with_bins(X, binned, weights, MAX_BINS)
 
-    def __init__(self, table, kept, n_rows):
-        self.table, self.kept, self.n_rows = table, kept, n_rows
 
-    @classmethod
-    def learn(cls, X, weights, name, kinds=None):
-        """Learn the columns of a table.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-        weights : ndarray of float64 of shape (n_samples,)
-        name : str
-            What messages call the estimator.
-        kinds : list of Kind, default=None
-            What the user says of each column.
-        """
-        kept = observed_columns(X, missing_cells(X), name)
-        X = some_columns(X, kept)
-        kinds = None if kinds is None else [kinds[j] for j in kept]
-        table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
-        table = table.with_bins(X, table.holds_numbers & table.is_open, weights, MAX_BINS)
-        return cls(table, kept, float(weights.sum()))
-
-    @property
-    def n_values(self):
-        """Number of values of each column, at least 2."""
-        return np.maximum(2, self.table.n_categories)
-
-    @property
-    def ordered(self):
-        """Which columns have ordered values."""
-        return self.table.is_ordered
-
-    def encode(self, X):
-        """The codes of a table; NaN for cells with missing or unseen values."""
-        return self.table.encode(some_columns(X, self.kept), "missing").astype(np.float64)
-
-    def log_density(self, X, codes):
-        """ln p(x | codes) of each row, the part of the density that the codes do not contain.
-
-        Parameters
-        ----------
-        X : data frame or array
-        codes : ndarray of shape (n_samples, n_columns)
-            Codes, also of missing cells: a missing number has the mean log-density of its bin. A
-            code that is NaN leaves its column out.
-
-        Returns
-        -------
-        log_density : ndarray of float64 of shape (n_samples,)
-        """
-        return self.table.log_density(some_columns(X, self.kept), codes)
-
-    def expected_log_density(self, X, codes, shares):
-        """The same, of missing cells whose codes have shares, each (n_samples, n_values)."""
-        total = self.log_density(X, codes)
-        for column, own, of_codes in zip(self.table.columns, shares, codes.T, strict=True):
-            if column.bins is not None:
-                means = column.bins.mean_log_density
-                total += np.where(np.isnan(of_codes), own[:, : len(means)] @ means, 0)
-        return total
-
-    def log_unseen(self, X, codes):
-        """What values that `learn` did not see add to ln p of each row; see `log_unseen`."""
-        return log_unseen(self.table, some_columns(X, self.kept), codes, self.n_rows)
+def expected_log_density(table, X, codes, shares):
+    """`Table.log_density` of rows, of missing cells whose codes have shares, (n, n_values) each."""
+    total = table.log_density(X, codes)
+    for column, own, of_codes in zip(table.columns, shares, codes.T, strict=True):
+        if column.bins is not None:
+            means = column.bins.mean_log_density
+            total += np.where(np.isnan(of_codes), own[:, : len(means)] @ means, 0)
+    return total
 
 
 def observed_columns(X, missing, name):

@@ -1,21 +1,27 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-from functools import partial
 from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import named
+from sklearn_boltz._estimator import checked_weights, named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
-from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, unmasked, unusable_cell
-from sklearn_boltz.tables._frames import is_frame
-from sklearn_boltz.tables._kinds import NAMES, kind_of, number_of_column, per_column
+from sklearn_boltz.tables._cells import (
+    MOST_LEVELS,
+    as_array,
+    having,
+    is_whole,
+    unmasked,
+    unusable_cell,
+)
+from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._kinds import NAMES, Tabular
 from sklearn_boltz.tables._table import Table, check_form
 
 # Constraints of the parameter `columns`.
@@ -38,83 +44,80 @@ N_HIDDEN = 64
 N_BATCHES, BATCH_SIZE = 600, 100
 
 
-def checked_table(estimator, X, reset):
-    """Check a table, its number of columns and its cells, of which none may be infinite or a date.
+class OfTables(Tabular):
+    """A meta-estimator: what it does with tables is the same for all of them."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its `n_features_in_` and `feature_names_in_` are set or compared.
-    X : array-like or data frame of shape (n_samples, n_features)
-    reset : bool
-        Whether this is the table of `fit`.
+    def _read(self, X, *, reset=False):
+        """Check a table: the number of its columns, and cells, none infinite or a time of day.
 
-    Returns
-    -------
-    X : ndarray or data frame
-    """
-    X = unmasked(X)
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
-        with named(estimator):
-            check_form(X)
-    if not is_frame(X):
-        X = check_array(
-            as_array(X) if isinstance(X, (list, tuple)) else X,
-            dtype=None,
-            ensure_all_finite=False,  # below, with the name of the column
-            input_name="X",
-            estimator=estimator,
-        )
-    elif X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(
-            f"{type(estimator).__name__}: X has 0 {'columns' if X.shape[0] else 'rows'} (shape "
-            f"{tuple(X.shape)}), and there must be at least one."
-        )
-    X = validate_data(estimator, X, reset=reset, skip_check_array=True)
-    description = unusable_cell(X, None)
-    if description is not None:
-        raise ValueError(f"{type(estimator).__name__}: {description}")
-    return X
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        reset : bool
+            Whether this is the table of `fit`, whose columns are the right ones.
 
+        Returns
+        -------
+        X : ndarray or data frame
+        """
+        if not reset:
+            check_is_fitted(self)
+        X, name = unmasked(X), type(self).__name__
+        if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
+            with named(self):
+                check_form(X)
+        if not is_frame(X):
+            X = check_array(
+                as_array(X) if isinstance(X, (list, tuple)) else X,
+                dtype=None,
+                ensure_all_finite=False,  # below, with the name of the column
+                input_name="X",
+                estimator=self,
+            )
+        elif X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(
+                f"{name}: X has 0 {'columns' if X.shape[0] else 'rows'} (shape {tuple(X.shape)}), "
+                "and there must be at least one."
+            )
+        X = validate_data(self, X, reset=reset, skip_check_array=True)
+        description = unusable_cell(X, None)
+        if description is not None:
+            raise ValueError(f"{name}: {description}")
+        return X
 
-def declared_kinds(estimator):
-    """What the parameter `columns` of an estimator says of each column of its table.
+    def _counted(self, X, sample_weight):
+        """-> the numbers of the rows that count, these rows, and their weights."""
+        weights = checked_weights(sample_weight, X)
+        kept = np.flatnonzero(weights)
+        return kept, X if len(kept) == len(X) else some_rows(X, kept), weights[kept]
 
-    Parameters
-    ----------
-    estimator : estimator
-        With `columns` and `estimator`, and `n_features_in_` set.
+    def _declared(self):
+        """What `columns` says of the columns for the default model; None if nothing."""
+        if self.estimator is not None and not is_auto(self.columns):
+            raise ValueError(
+                f"{type(self).__name__}: `columns` is for the default model, and `estimator` is "
+                "given. Set `columns` of that instead: "
+                f"{type(self.estimator).__name__}(columns=...)."
+            )
+        with named(self):
+            return self._kinds(None)
 
-    Returns
-    -------
-    kinds : list of Kind or None
-        None if nothing is said.
-    """
-    if is_auto(estimator.columns):
-        return None
-    name, n_columns = type(estimator).__name__, estimator.n_features_in_
-    if estimator.estimator is not None:
-        raise ValueError(
-            f"{name}: `columns` is for the default model, and `estimator` is given. Set `columns` "
-            f"of that instead: {type(estimator.estimator).__name__}(columns=...)."
-        )
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
-    place = partial(number_of_column, n_columns=n_columns, names=partial(list, names))
-    with named(estimator):
-        return list(map(kind_of, per_column(estimator.columns, place, n_columns)))
+    def _tell(self, stage, figures):
+        """Print figures of a stage of a fit if `verbose` is set."""
+        if self.verbose:
+            shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+            print(f"[{type(self).__name__}] {stage}: {shown}")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def timed_fit(estimator, rows, weights):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None."""
     start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
     return clone(estimator).fit(rows, **weights), perf_counter() - start
-
-
-def tell(estimator, stage, figures):
-    """Print figures of a stage of a fit if `verbose` is set."""
-    if estimator.verbose:
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-        print(f"[{type(estimator).__name__}] {stage}: {shown}")
 
 
 def choose_density(n_values, ordered, n_rows, **options):
@@ -182,6 +185,12 @@ def with_values(estimator, X, n_classes=0):
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
     if not is_auto(parameters.get("columns")):
+        if n_classes:
+            remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
+            raise ValueError(
+                "joint=True needs an estimator with columns='auto', as it adds the class as a "
+                f"column; got {estimator!r}. {remedy}"
+            )
         return estimator, None
     if "estimators" in parameters:  # a mixture, whose parts must all have the same codes
         told = {name: with_values(part, X, n_classes) for name, part in estimator.estimators}
@@ -189,70 +198,26 @@ def with_values(estimator, X, n_classes=0):
         if any(table is None for table in tables):
             return estimator, None
         return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
-    is_rbm = isinstance(estimator, BaseBoltzmannMachine)
-    table, _, n_values = _numbers_of_values(X, is_rbm)
+    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
+    codes, n_values = table.encode(X, "missing"), table.n_categories
+    for j in np.flatnonzero(~table.is_word):
+        n_values[j] = _n_codes(codes[:, j].astype(np.float64), is_rbm)
     if not is_rbm and not n_values.all():
+        if n_classes:
+            places = np.flatnonzero(n_values == 0)
+            numbers = codes[:, places[0]].astype(np.float64)
+            others = numbers[~(np.isnan(numbers) | is_whole(numbers) & (numbers <= MOST_LEVELS))]
+            raise ValueError(
+                f"joint=True with {type(estimator).__name__} needs categories, or codes from 0 to "
+                f"{MOST_LEVELS}, and {having(table.columns[j].title for j in places)} other "
+                f"numbers, such as {others[0]:g}. If they stand for missing values, replace them "
+                "by NaN; if they are categories, write them as strings. Otherwise bin them, for "
+                "example by KBinsDiscretizer(encode='ordinal'), or set estimator=None."
+            )
         return estimator, None
     n_values = [*n_values.tolist(), *[n_classes] * (n_classes > 0)]
     columns = [_unit(n) if is_rbm else list(range(max(n, 2))) for n in n_values]
     return estimator.set_params(columns=columns), table
-
-
-def why_not_joint(estimator, X):
-    """Why `with_values` has no table for a density model of a table and one more column.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : data frame or array
-
-    Returns
-    -------
-    description : str
-        What is in the way and what to do about it, in sentences.
-    """
-    parameters = estimator.get_params(deep=False)
-    is_open = is_auto(parameters.get("columns"))
-    if "estimators" in parameters and is_open:
-        parts = [part for _, part in estimator.estimators if with_values(part, X)[1] is None]
-        return why_not_joint(parts[0], X)
-    if is_open:
-        return f"joint=True with {type(estimator).__name__} needs {_need_of_codes(X)}"
-    remedy = "Leave `columns` at 'auto'." if "columns" in parameters else "Set joint=False."
-    return (
-        "joint=True needs an estimator with columns='auto', as it adds the class as a column; got "
-        f"{estimator!r}. {remedy}"
-    )
-
-
-def _need_of_codes(X):
-    """What of a table with numbers that are no codes, and what to do about it, in sentences."""
-    table, codes, n_values = _numbers_of_values(X, False)
-    j = int(np.argmin(n_values))
-    numbers = codes[:, j].astype(np.float64)
-    numbers = numbers[~np.isnan(numbers)]
-    others = numbers[~is_whole(numbers) | (numbers > MOST_LEVELS)]
-    found, remedy = "real numbers", "Bin it"
-    if (others == np.floor(others)).all():
-        extreme = others[np.argmax(np.abs(others))]
-        found = f"the whole number {extreme:g}; codes go from 0 to {MOST_LEVELS}"
-        remedy = (
-            "If that stands for a missing value, replace it by NaN; if the numbers are categories, "
-            "write them as words. Otherwise bin the column"
-        )
-    return (
-        f"columns of categories or codes, and {table.columns[j].title} has {found}. {remedy}, for "
-        "example by KBinsDiscretizer(encode='ordinal'), or set estimator=None."
-    )
-
-
-def _numbers_of_values(X, probabilities):
-    """-> the encoder of a table, its codes, and the number of values of each column."""
-    table = Table.learn(X)
-    codes, n_values = table.encode(X, "missing"), table.n_categories
-    for j in np.flatnonzero([column.categories is None for column in table.columns]):
-        n_values[j] = _n_codes(codes[:, j].astype(np.float64), probabilities)
-    return table, codes, n_values
 
 
 def is_auto(value):

@@ -9,16 +9,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
+from sklearn_boltz._estimator import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
-    checked_table,
+    OfTables,
     choose_density,
-    declared_kinds,
     draws_of,
-    tell,
     timed_fit,
 )
 from sklearn_boltz.meta._linear import LinearMeans
@@ -45,7 +43,7 @@ MAX_STATES, N_STEPS = 2**18, 200
 BLOCK_ROWS = 500
 
 
-class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
+class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     """Fill missing cells using their distribution given the observed cells of the row.
 
     A density model is fitted to all observed cells of the table, which may contain words and
@@ -192,8 +190,8 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        X = checked_table(self, X, reset=True)
-        kinds, missing = declared_kinds(self) or [Kind()] * X.shape[1], missing_cells(X)
+        _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
+        kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
         with named(self):
             self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
@@ -201,7 +199,6 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         with named(self):
             self._table = self._linear = None
             if self.estimator is None:
-                weights = checked_weights(sample_weight, X)
                 kinds = _closed([kinds[j] for j in self._kept], X)
                 table = Table.learn(X, None, Need(bins=True), kinds, weights)
                 self._table = table.with_bins(X, _left(table, X), weights)
@@ -211,7 +208,9 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
-        self.estimator_, seconds = timed_fit(estimator, rows, sample_weight)
+        self.estimator_, seconds = timed_fit(
+            estimator, rows, None if sample_weight is None else weights
+        )
         if self._table is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
             linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
@@ -219,7 +218,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
                 self._linear = linear.fit(X, rows.astype(np.float64), weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
-        tell(self, type(estimator).__name__, figures)
+        self._tell(type(estimator).__name__, figures)
         return self
 
     def transform(self, X):
@@ -235,8 +234,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
         X : ndarray or data frame
             A copy without missing cells. Observed cells are unchanged.
         """
-        check_is_fitted(self)
-        X = some_columns(checked_table(self, X, reset=False), self._kept)
+        X = some_columns(self._read(X), self._kept)
         missing = missing_cells(X)
         filled = self._filled(X, missing)
         if not self.add_indicator:
@@ -261,17 +259,7 @@ class BoltzmannImputer(TransformerMixin, Documented, BaseEstimator):
             Names of the kept columns and of the indicators.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", input_features)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        elif input_features is not None and list(names) != list(input_features):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(names) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(names)}"
-            )
-        names = np.asarray(names, dtype=object)[self._kept]
+        names = np.array(self._input_names(input_features), dtype=object)[self._kept]
         if not self.add_indicator:
             return names
         return np.append(names, [f"missing_{name}" for name in names[self._with_gaps]])

@@ -19,25 +19,24 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._estimator import (
-    Documented,
-    checked_weights,
+    mean_of_rows,
     named,
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz.meta._default import checked_table, is_auto, tell, timed_fit
+from sklearn_boltz.meta._default import OfTables, is_auto, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_whole, missing_cells
-from sklearn_boltz.tables._frames import frame_like, is_frame, joined, some_rows
+from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
+from sklearn_boltz.tables._frames import is_frame, joined, some_rows
 from sklearn_boltz.tables._table import Table, without_column
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
 
 
-class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
+class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
     """Mix several densities of the same rows by the weights that suit held-out rows best.
 
     With densities p_k(x) and weights w_k ≥ 0, whose sum is 1,
@@ -231,11 +230,8 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         """Fit what the attributes need, and set them."""
         self._check_parts(sample_weight is not None)
         given = self._given_weights()
-        X = checked_table(self, X, reset=True)
-        weights = checked_weights(sample_weight, X)
-        if not weights.all():
-            kept = np.flatnonzero(weights)
-            X, weights = some_rows(X, kept), weights[kept]
+        X = self._read(X, reset=True)
+        _, X, weights = self._counted(X, sample_weight)
         with named(self):
             self._table = Table.learn(X)
         generator = check_random_state(self.random_state)
@@ -257,7 +253,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
             means = np.average(log_p, axis=0, weights=weights[held])
             figures = [{"held-out log-likelihood": mean} for mean in means]
         for k, name in enumerate(names):
-            tell(self, name, {"seconds": seconds[k], **figures[k], "weight": self.weights_[k]})
+            self._tell(name, {"seconds": seconds[k], **figures[k], "weight": self.weights_[k]})
         return self
 
     def score_samples(self, X):
@@ -273,7 +269,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         log_probability : ndarray of float64 of shape (n_samples,)
             In nats, normalised as the parts are: ln Σ_k w_k p_k(x).
         """
-        return logsumexp(self._log_parts(self._checked(X)), axis=1)
+        return logsumexp(self._log_parts(self._read(X)), axis=1)
 
     def score(self, X, y=None, sample_weight=None):
         """Return the mean log-probability of the rows.
@@ -292,7 +288,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         score : float
             Mean of `score_samples`, in nats.
         """
-        return _mean(self.score_samples(X), sample_weight)
+        return mean_of_rows(self.score_samples(X), sample_weight)
 
     @validate_arguments({"random_state": ["random_state", np.random.Generator]})
     def score_bounds(self, X, sample_weight=None, *, random_state=None):
@@ -320,7 +316,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         `low` and `high` hold with 1 - 0.05 m each, as far as the methods can tell. An end of ln Z
         may be infinite: then `low` is that of the other parts, and `high` is infinite.
         """
-        X = self._checked(X)
+        X = self._read(X)
         generator, trusted = make_generator(random_state), True
         lows, highs = np.zeros((2, len(self.estimators_)))
         for k in np.flatnonzero(self.weights_):
@@ -332,7 +328,8 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
                 trusted &= bool(estimate.trusted)
         log_parts = self._log_parts(X)
         value, low, high = (
-            _mean(logsumexp(log_parts + ends, axis=1), sample_weight) for ends in (0.0, lows, highs)
+            mean_of_rows(logsumexp(log_parts + ends, axis=1), sample_weight)
+            for ends in (0.0, lows, highs)
         )
         return Bunch(value=value, low=min(low, value), high=max(high, value), trusted=trusted)
 
@@ -406,7 +403,7 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         X : ndarray or data frame
             A copy in which no cell is missing; observed cells are as they were given.
         """
-        X, generator = self._checked(X), make_generator(random_state)
+        X, generator = self._read(X), make_generator(random_state)
         filled = [
             part.impute(X, how=how, **_options(part.impute, generator)) for part in self.estimators_
         ]
@@ -462,9 +459,8 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
             If there is no such column, if its values are continuous, or if its numbers are in other
             bins in one part than in another.
         """
-        absent = "predict_column_proba: there is no column {!r}; the columns are"
-        X, generator = self._checked(X), make_generator(random_state)
-        place = self._place(column, absent)
+        X, generator = self._read(X), make_generator(random_state)
+        place = self._variable(column)
         others = without_column(X, place)
         shares = self._shares(others)
         found = [
@@ -484,11 +480,6 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
         for share, p in zip(shares.T, found, strict=True):
             probability[:, : p.shape[1]] += share[:, np.newaxis] * p
         return probability
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_parts(self, is_weighted):
         """Refuse a list of estimators that is empty or has what is no density model."""
@@ -591,10 +582,6 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
                         "cannot be mixed. Give all parts the same `columns`."
                     )
 
-    def _checked(self, X):
-        check_is_fitted(self)
-        return checked_table(self, X, reset=False)
-
     def _log_parts(self, X):
         """ln(w_k p_k(x)), of shape (n_samples, n_estimators)."""
         result = np.full((len(X), len(self.estimators_)), -np.inf)
@@ -609,38 +596,10 @@ class BoltzmannMixture(DensityMixin, Documented, _BaseComposition):
 
     def _row_of(self, given):
         """A table of a single row, in which the cells of all but the given columns are missing."""
-        names, template = self._names(), self._table.template
-        cells = [None] * len(names)
-        for column, value in given.items():
-            place = self._place(column, "sample: `given` has the column {!r}; there are")
-            values = self._table.columns[place]
-            if values.categories is not None and value not in values.categories.tolist():
-                raise ValueError(
-                    f"BoltzmannMixture.sample: `given` has the value {value!r} for {values.title}. "
-                    f"Give one of its values: {values.shown()}."
-                )
-            cells[place] = value
-        if template is not None:
-            cells = [np.array([cell], dtype=object) for cell in cells]
-            orders = [column.categories for column in self._table.columns]
-            return frame_like(template, cells, orders)
-        return as_array([cells])
-
-    def _names(self):
-        if self._table.header is not None:
-            return self._table.header.names
-        return [f"x{j}" for j in range(self.n_features_in_)]
-
-    def _place(self, column, absent):
-        """Number of a column that is given by its name or number; `absent` is for the message."""
-        names = self._names()
-        is_place = isinstance(column, Integral)
-        if not (-len(names) <= column < len(names) if is_place else column in names):
-            raise ValueError(
-                f"BoltzmannMixture.{absent.format(column)} "
-                f"{', '.join(map(str, names[:5]))}{', ...' * (len(names) > 5)}."
-            )
-        return int(column) % len(names) if is_place else names.index(column)
+        row = np.full((1, self.n_features_in_), np.nan)
+        columns, codes = self._given(given)
+        row[0, columns] = codes
+        return self._table.decode(row)
 
 
 def likeliest_weights(log_p, row_weights, tol=TOL):
@@ -721,14 +680,6 @@ def _all_have(mixture, method):
     """Whether all parts have a method."""
     parts = getattr(mixture, "estimators_", None) or [part for _, part in mixture.estimators]
     return all(hasattr(part, method) for part in parts)
-
-
-def _mean(log_probability, sample_weight):
-    if sample_weight is None:
-        return float(np.mean(log_probability))
-    weights = checked_weights(sample_weight, log_probability)
-    counted = weights > 0  # a row that does not count may have a log-probability of -inf
-    return float(np.average(log_probability[counted], weights=weights[counted]))
 
 
 def _options(method, generator):

@@ -7,19 +7,17 @@ from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_boltz._estimator import Documented, checked_weights, named, unchanged_on_error
-from sklearn_boltz.meta._coding import Coding
+from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
-    checked_table,
+    OfTables,
     choose_density,
-    declared_kinds,
     draws_of,
     quick_fit_of,
-    tell,
     timed_fit,
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
@@ -42,7 +40,7 @@ ROUNDING = 1e-9
 N_FOLDS, MAX_FOLDS, N_FOLDED = 3, 10, 3000
 
 
-class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
+class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     """Detect outliers: rows that are improbable under a density model of the data.
 
     Columns may contain words, levels and numbers, and cells may be missing. An outlier is a row
@@ -212,14 +210,13 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
-        X = checked_table(self, X, reset=True)
-        weights = checked_weights(sample_weight, X)
-        counted, whole = weights > 0, X
-        if not counted.all():
-            X, weights = some_rows(X, np.flatnonzero(counted)), weights[counted]
+        X = self._read(X, reset=True)
+        whole, (kept, X, weights) = X, self._counted(X, sample_weight)
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
-        density, rows = self._unfitted(X, weights)
+        self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
+        X = some_columns(X, self._kept)
+        rows = self._rows(X)
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         folds = self._folds(X, rows, weights, generator)
@@ -229,23 +226,22 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             self._fit_density, [(density, X, rows, *task) for task in tasks], self.n_jobs
         )
         self.estimator_, self._mean, scores, seconds = first
-        self._n_rows = float(weights.sum())
-        if self._coding is None:
+        if self._takes_tables:
             self._table = table_of(self.estimator_) or self._table
-        tell(self, "density of all rows", {"seconds": seconds, "rows": len(scores)})
+        self._tell("density of all rows", {"seconds": seconds, "rows": len(scores)})
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
             scores[held] = found[2]
             own = np.average(scores[held], weights=weights[held])
             figures = {"seconds": found[3], "held-out rows": len(held), "mean score": own}
-            tell(self, f"density without part {k + 1}", figures)
+            self._tell(f"density without part {k + 1}", figures)
         self.offset_ = self._offset(scores, weights, len(folds))
         share = np.average(scores < self.offset_, weights=weights)
-        tell(self, "offset", {"score": self.offset_, "share of outliers": share})
-        self.held_out_scores_ = np.empty(len(counted))
-        self.held_out_scores_[counted] = scores
-        if not counted.all():  # rows without weight are new
-            others = some_rows(whole, np.flatnonzero(~counted))
-            self.held_out_scores_[~counted] = self.score_samples(others)
+        self._tell("offset", {"score": self.offset_, "share of outliers": share})
+        self.held_out_scores_ = np.empty(len(whole))
+        self.held_out_scores_[kept] = scores
+        others = np.setdiff1d(np.arange(len(whole)), kept)
+        if len(others):  # rows without weight are new
+            self.held_out_scores_[others] = self.score_samples(some_rows(whole, others))
         return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
@@ -284,11 +280,8 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
             Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells
             are completed, see the notes of the class. Outliers have low scores.
         """
-        check_is_fitted(self)
-        X = checked_table(self, X, reset=False)
-        with named(self):
-            rows = X if self._coding is None else self._coding.encode(X)
-        return self._log_weights(self.estimator_, X, rows) - self._mean
+        X = some_columns(self._read(X), self._kept)
+        return self._log_weights(self.estimator_, X, self._rows(X)) - self._mean
 
     def decision_function(self, X):
         """Return the score of each row minus `offset_`.
@@ -363,56 +356,52 @@ class BoltzmannOutlierDetector(OutlierMixin, Documented, BaseEstimator):
            name  eats  place
         0   0.4   0.4    5.1
         """
-        check_is_fitted(self)
-        X = checked_table(self, X, reset=False)
-        kept = np.arange(X.shape[1]) if self._coding is None else self._coding.kept
-        part, found = some_columns(X, kept), np.full(X.shape, np.nan)
+        X = self._read(X)
+        part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
         with named(self):
-            rows = X if self._coding is None else self._coding.encode(X)
-            own = surprises(self.estimator_, rows, part, self._table)
+            own = surprises(self.estimator_, self._rows(part), part, self._table)
         unseen = np.isnan(own) & ~missing_cells(part)
-        found[:, kept] = np.where(unseen, np.log(self._n_rows + 1), own)
+        found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _unfitted(self, X, weights):
-        """-> a density model, and the rows for it."""
-        self._coding, kinds = None, declared_kinds(self)
-        if self.estimator is not None:
-            with named(self):
-                self._table = Table.learn(X)
-            return clone(self.estimator), X
+        """-> a density model; what it takes of a table is noted."""
+        kinds, self._takes_tables = self._declared(), self.estimator is not None
         with named(self):
-            self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector", kinds)
-        self._table, rows = coding.table, coding.encode(X)
+            if self._takes_tables:
+                self._kept, self._table = np.arange(X.shape[1]), Table.learn(X)
+                return clone(self.estimator)
+            self._kept, table = coded_table(X, weights, type(self).__name__, kinds)
+        self._table, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
-        return choose_density(coding.n_values, coding.ordered, len(X), **options), rows
+        n_values = np.maximum(2, table.n_categories)
+        return choose_density(n_values, table.is_ordered, len(X), **options)
+
+    def _rows(self, X):
+        """The rows of the kept columns as the density takes them."""
+        if self._takes_tables:
+            return X
+        with named(self):
+            return self._table.encode(X, "missing").astype(np.float64)
 
     def _log_weights(self, density, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
-        coding = self._coding
-        if coding is None:
+        if self._takes_tables:
             return completed_log_weights(density, rows, self._seed)
-
+        table, unseen = self._table, log_unseen(self._table, X, rows, self._n_rows)
         if isinstance(density, Network):
             result, p = density._expected_log_weights(rows)
             shares = np.split(p, np.cumsum(density.n_values_)[:-1], axis=1)
-            result += coding.expected_log_density(X, rows, shares)
-            return result + coding.log_unseen(X, rows)
+            return result + expected_log_density(table, X, rows, shares) + unseen
 
         def rest(places, codes):
-            return coding.log_density(some_rows(X, places), codes)
+            return table.log_density(some_rows(X, places), codes)
 
-        result = completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS)
-        return result + coding.log_unseen(X, rows)
+        return completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS) + unseen
 
     def _folds(self, X, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
-        if self._coding is None:
+        if self._takes_tables:
             rows = self._table.encode(X, "missing")
         n_folds = N_FOLDS
         if self.contamination != "auto":

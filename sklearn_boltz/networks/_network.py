@@ -21,7 +21,6 @@ from sklearn_boltz.networks.location._joint import JointLayout, joint_network, w
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
-from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -103,7 +102,7 @@ class Network(Drawing, Likelihoods):
             if batches is None:
                 rows = read(self, X, sample_weight)
             else:
-                batches = encoded(self, batches)
+                batches = self._encoded(batches)
                 rows = read_batches(self, batches)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
             if rows.scores and getattr(self, "max_order", 2) > 2:

@@ -82,9 +82,8 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import Codes, fresh, rows_of
+from sklearn_boltz.tables._batches import rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
-from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
@@ -239,17 +238,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             sample_weight=sample_weight,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
-        # With batches, the columns are learned from the first one.
-        if reset and not (self._reads_batches and vars(self).get("_layout")):
+        if reset:
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
-            in_memory = not self._reads_batches and not issparse(X)
-            if in_memory and np.isnan(X[0 if weights is None else weights.argmax()]).any():
+            is_sparse = issparse(X)
+            if not is_sparse and np.isnan(X[0 if weights is None else weights.argmax()]).any():
                 self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
-            plain |= not in_memory and not self._reads_codes
-            self._unseen = None if plain else self._learned_unseen(X, weights)
+            self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
         elif not reset and self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
         table = vars(self).get("_table")
@@ -554,14 +551,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _begin_batches(self, batches, sample_weight, reset):
         """Batches as the training reads them. With `reset`, the columns are learned."""
-        batches = encoded(self, batches, reset=reset)
+        batches = self._encoded(batches, reset=reset)
         if not reset:
             return batches
-        self._layout = self._unseen = None
-        are_codes = isinstance(batches, Codes)
-        if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+        self._unseen = None
+        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
             return batches
-        first, rows = fresh(self, batches), batches.first(rows_of)
+        rows = batches.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
             return batches
         # Invalid weights are rejected later, when all rows are known.
@@ -569,8 +565,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
         if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
             weights = None
-        first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
-        self._layout, self._unseen = first._layout, first._unseen
+        reader = self._reader(batches)
+        vars(reader).pop("feature_names_in_", None)
+        X = reader._coded(rows, allow_nan=True)
+        self._layout = self._learned_layout(X, weights)
+        if batches.are_codes:
+            self._unseen = self._learned_unseen(X, weights)
         return batches
 
     def _count_values(self, rows):
@@ -1057,18 +1057,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _given_values(self, given):
         """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
         row = np.full((1, self.n_features_in_), np.nan)
-        for name, value in given.items():
-            if not isinstance(name, (str, Integral)):
-                raise ValueError(
-                    f"`given` must name columns by name or number, got the key {name!r}."
-                )
-            j = self._variable(name)
-            if not np.isnan(row[0, j]):
-                raise ValueError(
-                    f"`given` has two values for {self._column(j)}. Give it once, by name or by "
-                    "number."
-                )
-            row[0, j] = self._code(j, value)
+        columns, codes = self._given(given)
+        row[0, columns] = codes
         legal = self._are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
@@ -1078,25 +1068,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         layout = self._layout_now()
         return layout.expand(row.clip(*layout.bounds))[0]
-
-    def _code(self, j, value):
-        """A value of column j as a number of the model."""
-        column = self._table.columns[j]
-        if column.categories is None:
-            if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
-                raise ValueError(
-                    f"`given` has the value {value!r} for {self._column(j)}, which needs a number."
-                )
-            return value
-        place = np.flatnonzero(column.categories == value) if np.ndim(value) == 0 else []
-        if column.bins is not None:
-            place = column.bin_of(value)
-        if not len(place):
-            raise ValueError(
-                f"`given` has the value {value!r} for {self._column(j)}, which has "
-                f"{column.shown()}."
-            )
-        return place[0]
 
     def _to_impute(self, X):
         """-> rows of the model, a mask of missing values, and the model."""

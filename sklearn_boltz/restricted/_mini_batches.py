@@ -272,7 +272,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._rows_of_fit(X, sample_weight, reset)
         indexed = batches is not X
         batches = self._begin_batches(batches, sample_weight, reset)
-        rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
+        rows = StreamedRows(self, batches, sample_weight, indexed=indexed)
         if reset:
             self._count_values(rows)
         return rows, rows.weights

@@ -466,7 +466,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _streamed(self, batches, codes, sample_weight, reset, indexed):
         """Rows in batches with their labels."""
         batches = self._begin_batches(batches, sample_weight, reset)
-        V = StreamedRows(self, batches, reset=reset, indexed=indexed)
+        V = StreamedRows(self, batches, indexed=indexed)
         if reset:
             self._count_values(V)
         if len(codes) != V.shape[0]:

@@ -8,10 +8,8 @@ import sys
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from importlib.util import find_spec
-from itertools import chain, starmap
+from itertools import starmap, tee
 from time import sleep
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -105,6 +103,8 @@ class Batches:
     >>> FSLLDensity().fit(Batches(read)).get_feature_names_out()
     array(['x0*x1*x2'], dtype=object)
     """
+
+    _are_codes = False
 
     def __init__(self, source, *, batch_rows=None, n_lanes=4):
         if batch_rows is not None and batch_rows < 1:
@@ -247,6 +247,11 @@ class Batches:
         """Whether the batches are partitions of a Dask collection."""
         return isinstance(self._blocks, _Dask)
 
+    @property
+    def are_codes(self):
+        """Whether the batches are codes of a table whose columns are known, NaN for gaps."""
+        return self._are_codes
+
     def first(self, function=None):
         """
         Return the first batch with rows, without using up an iterator.
@@ -278,22 +283,14 @@ class Batches:
         X : {ndarray, sparse matrix} of shape (n_rows, n_features) or None
             The rows.
         """
-        return self._blocks.array[rows] if isinstance(self._blocks, _Slices) else None
+        return None if self._blocks.array is None else self._blocks.array[rows]
 
 
-class Codes(Batches):
-    """Batches of a table whose columns are known, as codes: arrays of numbers, NaN for gaps.
-
-    Parameters
-    ----------
-    batches : Batches
-    encode : callable
-        From a batch to its codes. It may be called in another process.
-    """
-
-    def __init__(self, batches, encode):
-        self.source, self.batch_rows, self.n_lanes = batches.source, None, batches.n_lanes
-        self._blocks = batches._blocks.mapped(encode)
+def mapped(batches, function, are_codes=False):
+    """Other batches: a function of the number and the rows of each, called in any process."""
+    other = copy(batches)
+    other._blocks, other._are_codes = batches._blocks.mapped(function), are_codes
+    return other
 
 
 def as_batches(X, sample_weight=None):
@@ -305,7 +302,8 @@ def as_batches(X, sample_weight=None):
     if isinstance(X, np.ndarray) or issparse(X):
         return None
     is_batches = hasattr(X, "map_reduce")
-    if not (is_batches or _is_dataset(X) or _is_dask(X) or hasattr(X, "__next__")):
+    is_source = _is_of(X, "pyarrow", "scanner") or _is_of(X, "dask", "to_delayed")
+    if not (is_batches or is_source or hasattr(X, "__next__")):
         return None
     if sample_weight is not None:
         raise ValueError(
@@ -344,27 +342,11 @@ def with_labels(batches, y=None):
         parts.append(np.ravel(batch[1]))
     if not parts:
         raise ValueError("There are no rows: found 0 sample(s) in all batches.")
-    rows = Batches(_firsts(batches), n_lanes=batches.n_lanes)
-    return rows, np.concatenate(parts)
+    return mapped(batches, _without_labels), np.concatenate(parts)
 
 
-class _Firsts:
-    """The rows of batches that are pairs, in any order."""
-
-    def __init__(self, pairs):
-        self.pairs = pairs
-
-    def __len__(self):
-        return self.pairs.n_batches
-
-    def __getitem__(self, k):
-        return self.pairs.batch(k)[0]
-
-
-def _firsts(pairs):
-    if pairs.n_batches is not None:
-        return _Firsts(pairs)
-    return lambda: (X for X, _ in pairs)
+def _without_labels(k, pair):
+    return pair[0]
 
 
 def rows_of(batch):
@@ -374,10 +356,6 @@ def rows_of(batch):
     return batch if isinstance(batch, np.ndarray) else np.asarray(batch)
 
 
-# Sources: objects with `n_blocks`, `__iter__` and `map_reduce`. If `n_blocks` is not None, they
-# have `block`; Dask collections also have `take` and `futures`.
-
-
 def _kind(source):
     """What a source is, for messages."""
     return "a function" if callable(source) else f"an object of type {type(source).__name__}"
@@ -385,25 +363,27 @@ def _kind(source):
 
 def _blocks_of(source, batch_rows):
     if isinstance(source, (str, os.PathLike)):
-        return _Parquet(_open_dataset(source), batch_rows)
-    if _is_dataset(source):
-        return _Parquet(source, batch_rows)
-    if _is_dask(source):
-        return _Dask(source)
+        source = _open_dataset(source)
+    if _is_of(source, "pyarrow", "scanner"):
+        return _Blocks(partial(_read, source, batch_rows or FILE_ROWS))
+    if _is_of(source, "dask", "to_delayed"):
+        by_columns = len(getattr(source, "numblocks", ())) > 1
+        source = source.rechunk({1: -1}) if by_columns else source
+        return _Dask(list(np.ravel(source.to_delayed())))
     if issparse(source) or isinstance(source, np.ndarray):
         if source.ndim != 2:
             raise ValueError(
                 f"An array of rows must have two axes (rows and columns), got the shape "
                 f"{source.shape}."
             )
-        return _Slices(source, batch_rows)
+        return _slices(source, batch_rows)
     if hasattr(source, "__next__"):
         return _Once(source)
     in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
-        return _Listed(source)
+        return _Listed(len(source), source.__getitem__)
     if (callable(source) or hasattr(source, "__iter__")) and not in_memory:
-        return _Passes(source)
+        return _Blocks(source)
     raise ValueError(
         f"Batches cannot be made from {type(source).__name__}. Give an array or a memory map, an "
         "iterable of arrays, a callable that returns one, the path of a parquet file, or a "
@@ -411,29 +391,27 @@ def _blocks_of(source, batch_rows):
     )
 
 
-def _package(X):
-    return type(X).__module__.split(".")[0]
-
-
-def _is_dataset(X):
-    return _package(X) == "pyarrow" and hasattr(X, "scanner")
-
-
-def _is_dask(X):
-    return _package(X) == "dask" and hasattr(X, "to_delayed")
+def _is_of(X, package, method):
+    return type(X).__module__.split(".")[0] == package and hasattr(X, method)
 
 
 class _Blocks:
-    """Batches one after another."""
+    """The batches of an iterable, or of what a callable returns."""
 
-    n_blocks = None
+    n_blocks = array = None
+
+    def __init__(self, source):
+        self.source = source
+
+    def __iter__(self):
+        return iter(self.source() if callable(self.source) else self.source)
 
     def first(self, function):
         blocks = map(with_shape, self)
         return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
-        return _Passes(lambda: starmap(function, enumerate(self)))
+        return _Blocks(partial(_each, function, self))
 
     def map_reduce(self, function, merge):
         result = None
@@ -442,112 +420,77 @@ class _Blocks:
         return result
 
 
-class _Passes(_Blocks):
-    """An iterable, or a callable that returns one."""
-
-    def __init__(self, source):
-        self.source = source
-
-    def __iter__(self):
-        return iter(self.source() if callable(self.source) else self.source)
-
-
 class _Once(_Blocks):
-    """An iterator: one pass."""
+    """The batches of an iterator: one pass."""
 
-    def __init__(self, iterator):
-        self.iterator, self.used = iterator, False
+    used = False
 
     def first(self, function):
-        taken = []
-        for block in self.iterator:
-            taken.append(with_shape(block))
-            if taken[-1].shape[0]:
-                break
-        self.iterator = chain(taken, self.iterator)
-        return next((function(block) for block in taken if block.shape[0]), None)
+        self.source, again = tee(self.source)
+        return _Blocks(again).first(function)
 
     def __iter__(self):
         if self.used:
             raise ValueError(ONE_PASS)
         self.used = True
-        return self.iterator
+        return self.source
 
 
 class _Listed(_Blocks):
-    """A sequence of batches."""
+    """Batches in any order, by their numbers.
 
-    def __init__(self, source):
-        self.source = source
+    Parameters
+    ----------
+    n_blocks : int
+    block : callable
+        From the number of a batch to the batch.
+    array : ndarray or CSR matrix, default=None
+        Of which they are slices.
+    """
 
-    @property
-    def n_blocks(self):
-        return len(self.source)
-
-    def block(self, k):
-        return self.source[k]
+    def __init__(self, n_blocks, block, array=None):
+        self.n_blocks, self.block, self.array = n_blocks, block, array
 
     def __iter__(self):
-        return (self.block(k) for k in range(self.n_blocks))
+        return map(self.block, range(self.n_blocks))
 
     def mapped(self, function):
-        return _Mapped(self, function)
+        return _Listed(self.n_blocks, partial(_numbered, function, self.block))
 
 
-class _Mapped(_Listed):
-    """A function of each of some blocks."""
-
-    def __init__(self, blocks, function):
-        self.blocks, self.function = blocks, function
-
-    @property
-    def n_blocks(self):
-        return self.blocks.n_blocks
-
-    def block(self, k):
-        return self.function(k, self.blocks.block(k))
+# Not within others, so that batches can be pickled.
 
 
-class _Slices(_Listed):
+def _each(function, blocks):
+    return starmap(function, enumerate(blocks))
+
+
+def _numbered(function, block, k):
+    return function(k, block(k))
+
+
+def _slice(array, step, k):
+    return array[k * step : (k + 1) * step]
+
+
+def _slices(array, batch_rows):
     """An array in pieces."""
-
-    def __init__(self, array, batch_rows):
-        # As a plain array, because a view of a memory map would be treated as a memory map again.
-        self.array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
-        self.step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
-
-    @property
-    def n_blocks(self):
-        return -(-self.array.shape[0] // self.step)
-
-    def block(self, k):
-        return self.array[k * self.step : (k + 1) * self.step]
+    # As a plain array, because a view of a memory map would be treated as a memory map again.
+    array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
+    step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
+    return _Listed(-(-array.shape[0] // step), partial(_slice, array, step), array)
 
 
-class _Parquet(_Blocks):
-    """A file that pyarrow reads, a few row groups at a time."""
+def _read(dataset, n_rows):
+    """Tables of PyArrow from files, a few row groups at a time, without an index of pandas."""
+    from pyarrow import Table
 
-    def __init__(self, dataset, batch_rows):
-        self.dataset, self.batch_rows = dataset, batch_rows or FILE_ROWS
-
-    def __iter__(self):
-        from pyarrow import Table
-
-        # Read only one fragment ahead; the default would use much memory.
-        options = {"batch_readahead": 2, "fragment_readahead": 1}
-        for batch in self.dataset.to_batches(batch_size=self.batch_rows, **options):
-            yield _as_frame(Table.from_batches([batch]))
-
-
-def _as_frame(table):
-    """A pyarrow table as a data frame of pandas or polars, if one of them is installed."""
-    if find_spec("pandas") is not None:
-        return table.to_pandas()
-    if find_spec("polars") is not None:
-        from polars import from_arrow
-
-        return from_arrow(table)
-    return table
+    index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
+    columns = [name for name in dataset.schema.names if name not in index]
+    # Read only one fragment ahead; the default would use much memory.
+    options = {"batch_readahead": 2, "fragment_readahead": 1}
+    for batch in dataset.to_batches(columns=columns, batch_size=n_rows, **options):
+        yield Table.from_batches([batch])
 
 
 def _open_dataset(path):
@@ -564,10 +507,11 @@ def _open_dataset(path):
 class _Dask(_Listed):
     """Partitions of a Dask collection, in any cluster or in this process."""
 
-    def __init__(self, collection):
-        if len(getattr(collection, "numblocks", ())) > 1:
-            collection = collection.rechunk({1: -1})
-        self.parts = list(np.ravel(collection.to_delayed()))
+    def __init__(self, parts):
+        self.n_blocks, self.parts = len(parts), parts
+
+    def block(self, k):
+        return outlive_workers(self.parts[k].compute)
 
     def first(self, function):
         from dask import delayed
@@ -579,16 +523,7 @@ class _Dask(_Listed):
     def mapped(self, function):
         from dask import delayed
 
-        other = copy(self)
-        other.parts = [delayed(function)(k, part) for k, part in enumerate(self.parts)]
-        return other
-
-    @property
-    def n_blocks(self):
-        return len(self.parts)
-
-    def block(self, k):
-        return outlive_workers(self.parts[k].compute)
+        return _Dask([delayed(function)(k, part) for k, part in enumerate(self.parts)])
 
     def map_reduce(self, function, merge):
         """By a tree of tasks; only the result is sent to this process."""
@@ -654,9 +589,11 @@ def _unless_empty(function, k, batch):
 
 
 def with_shape(batch):
-    """A batch as an array or data frame, if it is a list or a pyarrow table."""
-    if _package(batch) == "pyarrow":
-        return _as_frame(batch)
+    """A batch as an array or data frame, if it is a list or a record batch of PyArrow."""
+    if type(batch).__name__ == "RecordBatch":
+        from pyarrow import Table
+
+        return Table.from_batches([batch])
     return batch if hasattr(batch, "shape") else as_array(batch)
 
 
@@ -669,75 +606,33 @@ def _merge(merge, one, other):
 # Functions of all batches for estimators.
 
 
-class Summary(NamedTuple):
-    """The columns of batches, their numbers of rows, what a function found, and the first table."""
-
-    columns: tuple
-    lengths: dict
-    result: Any
-    table: Any
-
-
-def summarise(estimator, batches, function, merge, *, reset):
-    """Apply a function to each batch, merge the results, and learn the names of the columns.
+def summarise(batches, function, merge):
+    """Apply a function to each batch, and merge the results.
 
     Parameters
     ----------
-    estimator : estimator
-        With `reset`, its `n_features_in_` and `feature_names_in_` are set. Otherwise, they must
-        match the batches.
     batches : Batches
     function : callable
-        Function of an estimator with the same parameters and of a batch, which it validates.
+        Of a batch. It may be called in another process.
     merge : callable
         Of two results.
-    reset : bool
 
     Returns
     -------
-    summary : Summary
+    lengths : dict
+        From the numbers of batches to their numbers of rows.
+    result : object
     """
-    known = _columns(estimator)
-    found = batches.map_reduce(
-        partial(_summary, fresh(estimator, batches), function), partial(_merge_summaries, merge)
-    )
-    n_features, names = found.columns
-    if reset:
-        estimator.n_features_in_ = n_features
-        estimator._table = found.table or vars(estimator).get("_table")
-        vars(estimator).pop("feature_names_in_", None)
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif n_features != known[0] or (names and known[1] and names != known[1]):
-        raise ValueError(
-            f"The batches have {_described(found.columns)}, but {type(estimator).__name__} was "
-            f"fitted with {_described(known)}."
-        )
-    return found
+    return batches.map_reduce(partial(_measured, function), partial(_merge_pairs, merge))
 
 
-def fresh(estimator, batches):
-    """An unfitted estimator with the same parameters, without callbacks, that reads batches."""
-    other = unfitted(estimator)
-    other._reads_batches = True
-    other._layout = vars(estimator).get("_layout")
-    if isinstance(batches, Codes):
-        other._reads_codes = True
-        take_columns(other, estimator)
-    return other
+def _measured(function, k, batch):
+    with naming(k):
+        return {k: batch.shape[0]}, function(batch)
 
 
-def unfitted(estimator):
-    """Another estimator with the same parameters, without callbacks."""
-    return type(estimator)(**estimator.get_params(deep=False))
-
-
-def take_columns(estimator, other):
-    """Take over what is known of the columns."""
-    for name in ("n_features_in_", "feature_names_in_", "_table"):
-        vars(estimator).pop(name, None)
-        if name in vars(other):
-            setattr(estimator, name, vars(other)[name])
+def _merge_pairs(merge, one, other):
+    return one[0] | other[0], merge(one[1], other[1])
 
 
 @contextmanager
@@ -747,35 +642,6 @@ def naming(k):
         yield
     except ValueError as error:
         raise ValueError(f"In batch {k}: {error}") from error
-
-
-def _columns(estimator):
-    names = getattr(estimator, "feature_names_in_", None)
-    return getattr(estimator, "n_features_in_", None), None if names is None else tuple(names)
-
-
-def _described(columns):
-    n_features, names = columns
-    return f"{n_features} columns" + ("" if names is None else f" named {list(names)}")
-
-
-def _summary(estimator, function, k, batch):
-    estimator = copy(estimator)
-    with naming(k):
-        result = function(estimator, batch)
-    table = vars(estimator).get("_table")
-    return Summary(_columns(estimator), {k: batch.shape[0]}, result, table)
-
-
-def _merge_summaries(merge, one, other):
-    if one.columns != other.columns:
-        raise ValueError(
-            f"All batches must have the same columns: batch {next(iter(one.lengths))} has "
-            f"{_described(one.columns)}, and batch {next(iter(other.lengths))} has "
-            f"{_described(other.columns)}."
-        )
-    result = merge(one.result, other.result)
-    return Summary(one.columns, one.lengths | other.lengths, result, one.table)
 
 
 # Distinct rows, and mini-batches.

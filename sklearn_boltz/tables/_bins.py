@@ -173,27 +173,6 @@ class Bins(NamedTuple):
         one, other = self.values[codes, below], self.values[codes, below + 1]
         return one + (place - below) * (other - one)
 
-    def quantiles(self, probability, level):
-        """Quantiles of numbers of which the probabilities of the bins are known.
-
-        Parameters
-        ----------
-        probability : ndarray of float64 of shape (n_samples, n_bins)
-        level : float
-            From 0 to 1.
-
-        Returns
-        -------
-        quantiles : ndarray of float64 of shape (n_samples,)
-        """
-        up_to = np.cumsum(probability, axis=1)
-        codes = np.minimum((up_to < level * up_to[:, -1:]).sum(axis=1), self.n_bins - 1)
-        rows = np.arange(len(codes))
-        own = probability[rows, codes]
-        rest = level * up_to[:, -1] - (up_to[rows, codes] - own)
-        inside = np.divide(rest, own, out=np.zeros(len(own)), where=own > 0)
-        return self.sample(codes, np.clip(inside, 0, 1 - 1e-12))
-
 
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""

@@ -18,6 +18,11 @@ N_NAMES = 5
 IF_A_VALUE = "If it is a value, set columns='nominal'."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
+# What is said of a column of times.
+NO_TIMES = (
+    "contains times of day, differences of times or dates with a time zone, which are not "
+    "supported. Convert it to dates without a zone, by .dt.tz_localize(None), or to numbers."
+)
 # Rows from which on it is no accident that a value never occurs.
 ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
@@ -105,18 +110,6 @@ def first_of(n_cells, what, titles):
     return f", the first of {n_cells:,} {what}{where}" if n_cells > 1 else ""
 
 
-def dates_in(titles):
-    """What is said of columns of dates or times."""
-    titles, them = list(titles), "them"
-    if len(titles) == 1:
-        them = "it"
-    return (
-        f"{listed(titles)} contain{'s'[: len(titles) == 1]} times of day, differences of times or "
-        f"dates with a time zone, which are not supported. Convert {them} to dates without a zone, "
-        "by .dt.tz_localize(None), or to numbers."
-    )
-
-
 def unusable_cell(X, complete):
     """Describe the first cell that is infinite or missing, and what to do about it.
 
@@ -136,10 +129,10 @@ def unusable_cell(X, complete):
         name
         for name, cells in columns
         if unit_of_dates(cells) is None
-        and (cells.dtype.kind == "m" or len(_where(cells, is_date_or_time)))
+        and (cells.dtype.kind == "m" or true_of(cells, is_date_or_time).any())
     ]
     if dates:
-        return dates_in(dates)
+        return f"{dates[0]} {NO_TIMES}{also(dates[1:])}"
     infinite = _columns_where(columns, _is_infinite, np.isinf)
     if infinite:
         name, rows = next(iter(infinite.items()))
@@ -147,7 +140,7 @@ def unusable_cell(X, complete):
         more = first_of(n_cells, "infinite ones", infinite)
         it, one = ("it", "a finite one") if n_cells == 1 else ("them", "finite ones")
         return f"{name} has the value {value} in row {rows[0]}{more}. Replace {it} by {one}."
-    incomplete = {} if complete is None else _columns_where(columns, is_missing, np.isnan)
+    incomplete = {} if complete is None else _columns_where(columns, is_empty, np.isnan)
     if not incomplete:
         return None
     name, rows = next(iter(incomplete.items()))
@@ -157,38 +150,35 @@ def unusable_cell(X, complete):
 
 def _columns_where(columns, of_object, of_float):
     """The rows for which a test is true, of each column that has some."""
-    found = {name: _where(cells, of_object, of_float) for name, cells in columns}
+    found = {name: np.flatnonzero(true_of(cells, of_object, of_float)) for name, cells in columns}
     return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def _where(cells, of_object, of_float=None):
-    """The rows of a column for which a test is true: of each cell, or of floats at once."""
-    if cells.dtype.kind == "f" and of_float is not None:
-        return np.flatnonzero(of_float(cells))
-    if cells.dtype.kind in "OUS":
-        return np.flatnonzero(true_of(of_object, cells))
-    return np.empty(0, dtype=int)
-
-
-def true_of(test, cells):
+def true_of(cells, of_object, of_float=None):
     """Of which cells of a column a test is true; each different value is tested once.
 
     Parameters
     ----------
-    test : callable
-        From a cell to a bool, the same for equal cells.
     cells : ndarray of shape (n_samples,)
+    of_object : callable
+        From an object or a string to a bool, the same for equal ones.
+    of_float : callable, default=None
+        The same of an array of floats or dates.
 
     Returns
     -------
     is_true : ndarray of bool of shape (n_samples,)
     """
+    if cells.dtype.kind in "fM" and of_float is not None:
+        return of_float(cells)
+    if cells.dtype.kind not in "OUS":
+        return np.zeros(len(cells), dtype=bool)
     cells = cells.tolist()
     try:
-        found = {cell: test(cell) for cell in dict.fromkeys(cells)}
+        found = {cell: of_object(cell) for cell in dict.fromkeys(cells)}
         return np.array([found[cell] for cell in cells], dtype=bool)
     except TypeError:  # a cell without a hash, such as a list
-        return np.array([test(cell) for cell in cells], dtype=bool)
+        return np.array([of_object(cell) for cell in cells], dtype=bool)
 
 
 def is_date_or_time(value):
@@ -262,13 +252,7 @@ def missing_cells(X):
     -------
     missing : ndarray of bool of the same shape
     """
-    return np.column_stack([
-        np.isnan(cells) if cells.dtype.kind == "f" else
-        np.isnat(cells) if cells.dtype.kind == "M" else
-        true_of(is_empty, cells) if cells.dtype.kind in "OU" else
-        np.zeros(len(cells), dtype=bool)
-        for _, cells in columns_of(X)
-    ])  # fmt: skip
+    return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
 
 
 def _is_infinite(value):

@@ -11,10 +11,10 @@ from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
+    NO_TIMES,
     as_dates,
     as_numbers,
     columns_with_codes,
-    dates_in,
     is_date_or_time,
     is_empty,
     is_whole,
@@ -145,8 +145,9 @@ class Column(NamedTuple):
         Parameters
         ----------
         cells : ndarray of shape (n_samples,)
-        unseen : {"smooth", "error", "missing"}
-            What to do about values that are no category: raise an error, or take them as missing.
+        unseen : {"smooth", "error", "missing", "refuse"}
+            What to do about values that are no category: take them as missing, or raise an error,
+            with "refuse" for rows of which no cell may be missing.
 
         Returns
         -------
@@ -155,23 +156,26 @@ class Column(NamedTuple):
         """
         if self.categories is None:
             return self.numbers(cells)
-        if self.bins is not None:
-            return self.bins.encode(self.finite(cells))
-        if self.scores is not None:
-            return self.scores.encode(self.finite(cells))
+        if self.bins or self.scores:
+            return (self.bins or self.scores).encode(self.finite(cells))
         codes, strange = _places(self.categories, cells)
         # Of a listed column without a value in the training, none is known.
         is_listed = self.kind.levels is not None and len(self.categories)
         if strange and unseen != "missing" and is_listed:
             _refuse_unlisted(self.title, *strange[0], " and fit again,")
-        if strange and unseen == "error":
+        if strange and unseen in ("error", "refuse"):
             row, cell = strange[0]
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
+            remedy = "Correct the cell, or leave out the row."
+            if unseen == "error":
+                remedy = (
+                    "Replace it by NaN, or leave `unseen` at 'smooth', which gives such values a "
+                    "small probability."
+                )
             raise UnfitColumn(
                 "unseen",
                 f"{self.title} has the value {cell!r} in row {row}, which no row of the training "
-                f"data has; {known}. Replace it by NaN, or leave `unseen` at 'smooth', which gives "
-                "such values a small probability.",
+                f"data has; {known}. {remedy}",
             )
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
@@ -207,14 +211,22 @@ class Column(NamedTuple):
             values[known] = self.bins.sample(places, generator.random(len(places)))
         return values
 
-    def bin_of(self, value):
-        """The bin or level of a given number or date, in a list; an empty one if it is none."""
+    def code_of(self, value, legal):
+        """The code of a value that a user gives, or a number itself; None for others.
+
+        `legal` are its values, in order; none of a column that may have any number.
+        """
+        bins = self.bins or self.scores
+        if bins is None and len(legal):
+            found = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
+            return int(found[0]) if len(found) else None
         try:
-            number = np.array([self.number_of(value)])
+            number = self.number_of(value)
         except (TypeError, ValueError):
-            return []
-        bins = self.scores if self.bins is None else self.bins
-        return bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+            return None
+        if not np.isfinite(number):
+            return None
+        return number if bins is None else int(bins.encode(np.array([number]))[0])
 
     def number_of(self, value):
         """A number or date that a user gives, as a number."""
@@ -292,8 +304,8 @@ def _numbers(cells, title):
         except (TypeError, ValueError):
             raise UnfitColumn(
                 "numbers",
-                f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
-                "was fitted. Replace it by a number or NaN.",
+                f"{title} has the value {cell!r} in row {row}, but only numbers in the rows of "
+                "`fit`, or in its first batch. Replace it by a number or NaN.",
             ) from None
     return as_numbers(numbers)
 
@@ -369,7 +381,7 @@ def categories_of(cells, title, kind, order, codes):
             check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
-        raise UnfitColumn("dates", dates_in([title]))
+        raise UnfitColumn("dates", f"{title} {NO_TIMES}")
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
     if kind.name == "binary":
         _check_binary(values if order is None else order, title)

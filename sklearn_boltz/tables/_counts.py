@@ -7,7 +7,6 @@ whatever the order of the batches.
 
 import operator
 import re
-import warnings
 from collections import Counter
 from functools import partial
 from numbers import Real
@@ -15,16 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._batches import (
-    ONE_PASS,
-    Codes,
-    naming,
-    summarise,
-    take_columns,
-    unfitted,
     with_shape,
 )
 from sklearn_boltz.tables._cells import (
@@ -35,8 +26,8 @@ from sklearn_boltz.tables._cells import (
     unit_of_dates,
 )
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
-from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame
-from sklearn_boltz.tables._table import Table, check_form, of_each
+from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
+from sklearn_boltz.tables._table import of_each
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
@@ -272,7 +263,7 @@ class TableCounts(NamedTuple):
         """Count the values of all columns of a batch, a data frame or an array."""
         header = Header.of(batch) if is_frame(batch) else None
         batch = batch if header else as_array(batch)
-        dtypes = header.dtypes if header else [None] * batch.shape[1]
+        dtypes = types_of(batch) if header else [None] * batch.shape[1]
         columns = zip(columns_of(batch), dtypes, strict=True)
         columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
         is_numeric = not header and batch.dtype.kind in "biuf"
@@ -306,104 +297,52 @@ class TableCounts(NamedTuple):
 
     def _table(self, cells):
         if self.header is not None:
-            header = self.header.with_types([column.dtype for column in self.columns])
-            return frame_like(header.empty_frame(), cells, [None] * len(cells))
+            dtypes = [column.dtype for column in self.columns]
+            orders = [dtype.options[0] if dtype and dtype.options else None for dtype in dtypes]
+            return frame_like(self.header.with_types(dtypes).empty_frame(), cells, orders)
         return np.column_stack([column.astype(self.dtype or object) for column in cells])
 
 
 # The columns of all batches.
 
 
-def encoded(estimator, batches, *, reset=True):
-    """Batches of codes, if what the columns are depends on all batches; else as they are.
+def interpolating(table, counts):
+    """The table where bins of real numbers are known to be of these: weights do not tell."""
+
+    def change(column, found):
+        if column.bins is None or column.bins.is_whole or not found.numbers.is_real:
+            return column
+        return column._replace(bins=column.bins._replace(is_rounded=False))
+
+    return table.each(change, counts.columns)
+
+
+def of_batch(batch):
+    """A batch as an array or data frame."""
+    return batch.toarray() if issparse(batch) else with_shape(batch)
+
+
+def blamed(batches, validate, error):
+    """The error of a batch that is the same but for numbers, else the error itself.
 
     Parameters
     ----------
-    estimator : estimator
-        With `reset`, the columns of all batches are learned, in one pass. Else they are known.
     batches : Batches
-    reset : bool
-
-    Returns
-    -------
-    batches : Batches
+    validate : callable
+        Of a batch.
+    error : TypeError or ValueError
+        Of rows that stand for all batches.
     """
-    reader = unfitted(estimator)
-    if reset:
-        if batches.first(reader._stands_for_itself) is not False:  # None without rows
-            return batches
-        if batches.is_single:
-            raise ValueError(ONE_PASS)
-        reader = _learned(reader, batches)
-        take_columns(estimator, reader)
-    elif estimator._table.is_plain:
-        return batches
-    else:
-        take_columns(reader, estimator)
-    return Codes(batches, partial(_codes_of, reader))
-
-
-def _codes_of(reader, k, batch):
-    batch = _dense(with_shape(batch))
-    if not batch.shape[0]:
-        return np.empty((0, reader.n_features_in_))
-    with naming(k):
-        return reader._validate(batch, reset=False, allow_nan=True)
-
-
-def _learned(reader, batches):
-    """The estimator, which learns what the columns are, as from all rows at once."""
-    counts = summarise(reader, batches, _counts_of, operator.add, reset=True).result
-    X, weights = counts.rows()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            reader._validate(X, reset=True, allow_nan=True, sample_weight=weights)
-    except (TypeError, ValueError) as error:
-        _raise_of_batch(reader, batches, error)
-    for warning in caught:
-        text = _without_rows(str(warning.message))
-        warnings.warn(text, warning.category, stacklevel=find_stack_level())
-    reader._table = _interpolating(reader._table, counts)
-    empty = np.array([not column.n_cells for column in counts.columns])
-    if empty.any() and not empty.all():
-        reader._without_empty(empty)
-    return reader
-
-
-def _interpolating(table, counts):
-    """The table where bins of real numbers are known to be of these: weights do not tell."""
-    columns = [
-        column._replace(bins=column.bins._replace(is_rounded=False))
-        if column.bins is not None and not column.bins.is_whole and found.numbers.is_real
-        else column
-        for column, found in zip(table.columns, counts.columns, strict=True)
-    ]
-    return Table(columns, table.header, table.dtype)
-
-
-def _dense(batch):
-    return batch.toarray() if issparse(batch) else batch
-
-
-def _counts_of(estimator, batch):
-    check_form(batch)
-    validate_data(estimator, batch, reset=True, skip_check_array=True)
-    return TableCounts.of(_dense(batch))
-
-
-def _raise_of_batch(reader, batches, error):
-    """Raise an error of a batch that is the same but for numbers, else the error itself."""
     for k, batch in enumerate(batches):
         try:
-            unfitted(reader)._validate(with_shape(batch), reset=True, allow_nan=True)
+            validate(with_shape(batch))
         except (TypeError, ValueError) as found:
             if _without_numbers(str(found)) == _without_numbers(str(error)):
-                raise type(error)(f"In batch {k}: {found}") from error
-    raise type(error)(_without_rows(str(error))) from error
+                return type(error)(f"In batch {k}: {found}")
+    return type(error)(without_rows(str(error)))
 
 
-def _without_rows(message):
+def without_rows(message):
     """A message about the values of all batches, of which the numbers of rows mean nothing."""
     return re.sub(r" in row \d+", "", message)
 

@@ -257,15 +257,10 @@ class Header(NamedTuple):
             ordered = [getattr(field.type, "ordered", False) for field in frame.schema]
             return cls("pyarrow", names, ordered, frame.schema.serialize().to_pybytes(), [])
         header = cls("pandas", frame.columns.tolist(), [], [], list(frame.columns.names))
-        return header.with_types(list(map(_described, frame.dtypes)))
-
-    @property
-    def dtypes(self):
-        """The type of each column, a list of Dtype; None for types that are kept as a whole."""
-        return self.types if self.library == "pandas" else [None] * len(self.names)
+        return header.with_types(types_of(frame))
 
     def with_types(self, types):
-        """The header with other types, as `dtypes` gives them."""
+        """The header with other types, as `types_of` gives them."""
         if self.library != "pandas":
             return self
         ordered = [dtype.name == "category" and dtype.options[2] for dtype in types]
@@ -307,6 +302,16 @@ class Dtype(NamedTuple):
 
     name: str
     options: tuple = ()
+
+
+def types_of(frame):
+    """The type of each column, a list of Dtype; None for types that are kept as a whole."""
+    if dependencies.is_pandas_like_dataframe(frame):
+        return list(map(_described, frame.dtypes))
+    if dependencies.is_polars_dataframe(frame):
+        return [None] * len(frame.columns)
+    orders = map(declared_order, frame.columns)
+    return [None if order is None else Dtype("category", (order, None, True)) for order in orders]
 
 
 def _described(dtype):

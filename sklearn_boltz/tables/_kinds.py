@@ -1,5 +1,6 @@
 """What a user says of the columns of a table: the parameter `columns`."""
 
+import warnings
 from difflib import get_close_matches
 from numbers import Integral, Number
 from typing import NamedTuple
@@ -7,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._bins import MOST
-from sklearn_boltz.tables._cells import N_NAMES
+from sklearn_boltz.tables._cells import N_NAMES, having
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
@@ -162,3 +164,103 @@ def kind_of(entry, names=NAMES):
         f"columns has {entry!r} for a column; it may be one of {list(names)}, or the list of its "
         "values, of which none may occur twice."
     )
+
+
+class Tabular:
+    """Of an estimator of tables: what columns are called and declared to be, and its page."""
+
+    # What the model takes of the columns.
+    _need = Need()
+
+    _doc_link_module = "sklearn_boltz"
+    _doc_link_template = (
+        "https://sklearn-boltz.readthedocs.io/en/stable/api/generated/"
+        "{estimator_module}.{estimator_name}.html"
+    )
+
+    def _doc_link_url_param_generator(self):
+        return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
+
+    def _warn(self, message):
+        warnings.warn(f"{type(self).__name__}: {message}", stacklevel=find_stack_level())
+
+    def _column(self, j):
+        """How error messages name column j."""
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else f"column {names[j]!r}"
+
+    def _have(self, columns):
+        """How error messages name columns by number, with their verb."""
+        return having(map(self._column, columns))
+
+    def _input_names(self, input_features=None):
+        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
+        seen = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            return default if seen is None else list(seen)
+        if seen is not None and not np.array_equal(seen, input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(input_features) != self.n_features_in_:
+            raise ValueError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(input_features)}"
+            )
+        return list(input_features)
+
+    def _variable(self, feature):
+        """Number of a column given by its number or its name."""
+        return number_of_column(feature, self.n_features_in_, self._input_names)
+
+    def _variables(self, features):
+        """Numbers of the columns in a user's number, name or sequence of them."""
+        single = isinstance(features, (str, Integral))
+        variables = [self._variable(f) for f in ([features] if single else features)]
+        if not variables or len(set(variables)) < len(variables):
+            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+        return variables
+
+    def _entries(self):
+        """What the parameter `columns` says of each column."""
+        return per_column(self.columns, self._variable, self.n_features_in_)
+
+    def _kinds(self, X):
+        """What the user says of each column, a Kind each; None if nothing."""
+        if isinstance(self.columns, str) and self.columns == "auto":
+            return None
+        return [kind_of(entry, self._need.kinds) for entry in self._entries()]
+
+    def _given(self, given, values=lambda j: ()):
+        """The columns for which a user gives values, and their codes, or numbers themselves.
+
+        Parameters
+        ----------
+        given : dict or None
+            From names or numbers of columns to values as the training table has them.
+        values : callable
+            From a column of numbers that stand for themselves to those it may have; to none for
+            any numbers.
+
+        Returns
+        -------
+        columns : ndarray of int
+        codes : ndarray of int or float
+        """
+        found = {}
+        for feature, value in (given or {}).items():
+            j = self._variable(feature)
+            column = self._table.columns[j]
+            legal = values(j) if column.categories is None else column.categories
+            code = column.code_of(value, legal)
+            if j in found or code is None:
+                what = "two values" if j in found else f"the value {value!r}"
+                shown = ", ".join(map(str, legal[:4])) + (", ..." * (len(legal) > 4))
+                remedy = f"one of its values: {shown}" if len(legal) else "a number"
+                remedy = "it once, by name or by number" if j in found else remedy
+                raise ValueError(
+                    f"{type(self).__name__}.sample: `given` has {what} for {self._column(j)}. "
+                    f"Give {remedy}."
+                )
+            found[j] = code
+        codes = np.array(list(found.values()), dtype=None if found else int)
+        return np.array(list(found), dtype=int), codes

@@ -113,6 +113,11 @@ class NormalScores(NamedTuple):
         return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
 
     @property
+    def simplest(self):
+        """The scores with a single Gaussian."""
+        return self if self.plain is None else self.plain
+
+    @property
     def n_parameters(self):
         """Numbers that were fitted."""
         return 3 * len(self.means) - 1

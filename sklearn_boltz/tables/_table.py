@@ -14,7 +14,6 @@ from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
     columns_of,
-    dates_in,
     is_whole,
     missing_cells,
     unit_of_dates,
@@ -85,15 +84,14 @@ class Table:
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
 
     @classmethod
-    def of_numbers(cls, numbers, X=None):
-        """Of columns of numbers that stand for themselves, as they are in a table X."""
-        frame = X if is_frame(X) else None
-        names = range(numbers.shape[1]) if frame is None else map(repr, names_of(frame))
-        header = None if frame is None else Header.of(frame)
-        return cls([Column(f"column {name}") for name in names], header, _dtype_of(X, numbers))
+    def of_numbers(cls, X):
+        """Of numbers that stand for themselves: those of a frame, an array or a matrix."""
+        if not is_frame(X):
+            return cls([Column(f"column {j}") for j in range(X.shape[1])], None, X.dtype)
+        return cls([Column(f"column {name!r}") for name in names_of(X)], Header.of(X))
 
     @classmethod
-    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None, in_batches=False):
+    def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
         """Learn the columns of a table.
 
         Parameters
@@ -107,32 +105,23 @@ class Table:
             What the user says of each column; None to look at all.
         weights : ndarray of float64 of shape (n_samples,), default=None
             How often each row counts.
-        in_batches : bool, default=False
-            Whether other rows follow. These must hold numbers, as the model takes them.
 
         Returns
         -------
         table : Table
         """
-        if in_batches and numbers is None:
-            raise ValueError(
-                "the first batch holds numbers only, and this one does not. Pass data frames, or "
-                "begin with a batch that has strings."
-            )
-        if in_batches and not any(kind.levels for kind in kinds or ()):
-            return cls.of_numbers(numbers, X)
         names = np.array([kind.name for kind in kinds or [Kind()]])
         frame = X if is_frame(X) else None
         # Numbers in an array stand for themselves, and signs in a frame where the model takes them.
         is_plain = numbers is not None and np.isin(names, PLAIN).all()
         if is_plain and (frame is None or not kinds and need.signs and _has_signs(numbers)):
-            table = cls.of_numbers(numbers, X)
+            table = cls.of_numbers(X)
         else:
             header = None if frame is None else Header.of(frame)
-            dtype = None if numbers is None else _dtype_of(X, numbers)
+            dtype = None if numbers is None else getattr(X, "dtype", None)
             table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
         binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
-        if need.bins and is_open.any() and not (issparse(X) or in_batches):
+        if need.bins and is_open.any() and not issparse(X):
             binned = binned | is_open & table._amounts(X)
         if not binned.any():
             return table
@@ -191,18 +180,11 @@ class Table:
     def is_ordered(self):
         """Which columns are ordinal as declared, hold numbers, or have a type with an order."""
         found = self.holds_numbers | (False if self.header is None else self.header.ordered)
-        declared = np.array([column.kind.name for column in self.columns])
-        return found & ~np.isin(declared, ("binary", "nominal")) | self.is_ordinal
+        return found & ~self.declared("binary", "nominal") | self.declared("ordinal")
 
-    @property
-    def is_ordinal(self):
-        """Which columns the user declares as ordinal; an array of bool."""
-        return np.array([column.kind.name == "ordinal" for column in self.columns], dtype=bool)
-
-    @property
-    def is_open(self):
-        """Of which columns the user says nothing; an array of bool."""
-        return np.array([column.kind.is_open for column in self.columns], dtype=bool)
+    def declared(self, *kinds):
+        """Which columns the user declares to be of some kinds; an array of bool."""
+        return np.isin([column.kind.name for column in self.columns], kinds)
 
     @property
     def is_listed(self):
@@ -211,17 +193,19 @@ class Table:
 
     def has_means(self, X):
         """Which columns of X hold numbers that are no declared levels; an array of bool."""
-        declared = np.isin([column.kind.name for column in self.columns], OF_LEVELS)
+        declared = self.declared(*OF_LEVELS)
         if is_frame(X):
             declared |= declare_values(X)
         return self.holds_numbers & ~declared
 
     def without_values(self, empty):
         """The table where some columns have no category: no cell that counts has a value."""
-        columns = [
-            column._replace(categories=np.empty(0)) if is_empty else column
-            for column, is_empty in zip(self.columns, empty, strict=True)
-        ]
+        none = np.empty(0)
+        return self.each(lambda one, out: one._replace(categories=none) if out else one, empty)
+
+    def each(self, change, *of_columns):
+        """The table with a function of each column, and of what goes with it, in its place."""
+        columns = [change(*one) for one in zip(self.columns, *of_columns, strict=True)]
         return Table(columns, self.header, self.dtype)
 
     def with_bins(self, X, binned, sample_weight=None, most=MOST, scored=None):
@@ -241,15 +225,14 @@ class Table:
             Which of these columns have normal scores.
         """
         scored = np.zeros(len(binned), dtype=bool) if scored is None else scored
-        columns, kinds = [], zip(self.columns, binned, scored, columns_of(X), strict=True)
-        for j, (column, is_number, is_scored, (_, cells)) in enumerate(kinds):
+        weights = [sample_weight] * len(binned) if np.ndim(sample_weight) < 2 else sample_weight.T
+
+        def change(column, titled, weights, is_number, is_scored):
             if is_number:
-                weights = sample_weight[:, j] if np.ndim(sample_weight) == 2 else sample_weight
-                column = column.with_bins(cells, weights, most, is_scored)
-            elif column.categories is None:
-                column = column.with_signs(cells)
-            columns.append(column)
-        return Table(columns, self.header, self.dtype)
+                return column.with_bins(titled[1], weights, most, is_scored)
+            return column.with_signs(titled[1]) if column.categories is None else column
+
+        return self.each(change, columns_of(X), weights, binned, scored)
 
     def log_density(self, X, codes=None):
         """ln of the densities of numbers given their bins, summed over the cells of each row.
@@ -304,13 +287,7 @@ class Table:
 
     def with_plain_scores(self):
         """The table with the simplest normal scores of each column."""
-        columns = [
-            column
-            if column.scores is None or column.scores.plain is None
-            else column._replace(scores=column.scores.plain)
-            for column in self.columns
-        ]
-        return Table(columns, self.header, self.dtype)
+        return self.each(lambda one: one._replace(scores=one.scores and one.scores.simplest))
 
     def scores_of(self, numbers):
         """Normal scores of a row with some numbers, (1, n_scored), from a dict of these."""
@@ -335,33 +312,27 @@ class Table:
         ----------
         X : data frame, array or sparse matrix
             An array of numbers is returned as it is where these stand for themselves.
-        unseen : {"smooth", "error", "missing"}
+        unseen : {"smooth", "error", "missing", "refuse"}
+            As of `Column.encode`.
 
         Returns
         -------
         codes : ndarray of shape (n_samples, n_features)
             NaN where a cell is missing.
         """
-        if issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-            return X if self.is_plain else self._encode_numbers(X, unseen)
+        are_numbers = issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        if are_numbers and self.is_plain:
+            return X
         # That columns are too few or too many is an error of scikit-learn.
         coded = of_each(
             (column.title, partial(column.encode, cells, unseen))
             for column, (_, cells) in zip(self.columns, columns_of(X), strict=False)
         )
         # Codes and flags are no reason for floats.
-        return np.column_stack(coded) if coded else np.empty((len(X), 0))
-
-    def _encode_numbers(self, X, unseen):
-        """The same for an array of numbers, in which some columns have categories."""
-        X, words = X.toarray() if issparse(X) else X, np.flatnonzero(self.is_word)
-        columns = [(self.columns[j], X[:, j]) for j in words]
-        tasks = [(column.title, partial(column.encode, cells, unseen)) for column, cells in columns]
-        codes = np.column_stack(of_each(tasks))
-        has_gaps = X.dtype.kind in "biu" and np.isnan(codes).any()
-        coded = X.astype(np.float64 if has_gaps else X.dtype)
-        coded[:, words] = codes
-        return coded
+        coded = np.column_stack(coded) if coded else np.empty((len(X), 0))
+        if not are_numbers or X.dtype.kind != "f" and np.isnan(coded).any():
+            return coded
+        return coded.astype(X.dtype, copy=False)
 
     def decode(self, codes, generator=None, given=()):
         """Rows of codes as a table like the training data.
@@ -469,7 +440,7 @@ def opened(X):
     if array.ndim == 2 and array.dtype.kind in "OUST":
         numbers_only = array.dtype.kind == "O" and holds_numbers(array.ravel())
         return as_numbers(array) if numbers_only else X, numbers_only
-    return array if isinstance(X, (list, tuple)) else X, True
+    return array, True
 
 
 def holds_numbers(cells):
@@ -482,34 +453,29 @@ def holds_numbers(cells):
 def _learned(X, frame, numbers, codes, kinds):
     """The columns of a table, of which those of numbers have no bins."""
     found = list(columns_of(X))
-    check_form(X)
-    kinds = kinds or [Kind()] * len(found)
     names = [] if frame is None else names_of(frame)
-    tasks, units = [], [unit_of_dates(cells) for _, cells in found]
-    for j, (title, cells) in enumerate(found):
-        kind = kinds[j]
-        if frame is None and numbers is not None and kind.is_open:
-            kind = Kind("plain")  # numbers in an array stand for themselves
-        if units[j] is None:
-            order = None if frame is None else declared_order(frame[names[j]])
-            tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
-        else:
-            tasks.append((title, partial(_of_dates, title, kind)))
-    values = of_each(tasks)
-    return [
-        Column(title, of_it, unit=unit, kind=kind)
-        for (title, _), of_it, unit, kind in zip(found, values, units, kinds, strict=True)
-    ]
+    orders = [declared_order(frame[name]) for name in names] or [None] * len(found)
+    kinds = kinds or [Kind()] * len(found)
+    # Numbers in an array stand for themselves.
+    open_kind = Kind("plain" if frame is None and numbers is not None else "auto")
+    return of_each(
+        (title, partial(_column, title, cells, kind, open_kind, order, codes))
+        for (title, cells), kind, order in zip(found, kinds, orders, strict=True)
+    )
 
 
-def _of_dates(title, kind):
-    """The categories of a column of dates: none."""
+def _column(title, cells, kind, open_kind, order, codes):
+    unit = unit_of_dates(cells)
+    if unit is None:
+        seen_as = open_kind if kind.is_open else kind
+        return Column(title, categories_of(cells, title, seen_as, order, codes), kind=kind)
     if kind.name in OF_LEVELS:
         raise UnfitColumn(
             "dates of levels",
             f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
             "takes dates for numbers, or make strings of them by .astype(str).",
         )
+    return Column(title, unit=unit, kind=kind)
 
 
 def of_each(tasks):
@@ -533,8 +499,6 @@ def of_each(tasks):
         return results
     first = next(iter(refused.values()))
     titles = [title for title, error in refused.items() if error.reason == first.reason]
-    if first.reason == "dates":
-        raise ValueError(dates_in(titles))
     raise ValueError(f"{first}{also(titles[1:])}")
 
 
@@ -574,12 +538,6 @@ def check_form(X):
 def _has_signs(numbers):
     """Whether a table holds -1 and 1 only."""
     return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
-
-
-def _dtype_of(X, numbers):
-    """The type of an array of numbers as it was before it was checked."""
-    dtype = getattr(X, "dtype", None)
-    return dtype if getattr(dtype, "kind", "O") in "biuf" else numbers.dtype
 
 
 def _cast(values, dtype):

@@ -164,10 +164,10 @@ def test_each_different_cell_is_tested_once(column):
     array = np.empty(len(column), dtype=object)
     array[:] = column
     for test in (is_empty, is_date_or_time):
-        assert true_of(test, array).tolist() == [test(cell) for cell in column]
+        assert true_of(array, test).tolist() == [test(cell) for cell in column]
     seen = []
     words = np.array(["yes", "no", None] * 30, dtype=object)
-    true_of(lambda cell: seen.append(cell) or True, words)
+    true_of(words, lambda cell: seen.append(cell) or True)
     assert seen == ["yes", "no", None]
 
 

@@ -1,15 +1,11 @@
 """From the cells of a table to codes, and back."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import DECLARE, LIST_VALUES, find_stack_level
-from sklearn_boltz.tables._cells import IF_A_VALUE, first_of, is_whole, shown
-
-# A column of an array with more values than this is taken for amounts.
-MOST_VALUES = 64
+from sklearn_boltz.tables._cells import is_whole
+from sklearn_boltz.tables._column import MOST_CODES
 
 
 class Coding(NamedTuple):
@@ -44,77 +40,27 @@ class Coding(NamedTuple):
         """From codes, or means of codes, to the scale of the data."""
         return 2 * codes - 1 if self.low == -1 else codes
 
-    def codes(self, estimator, X, *, coded=False):
+    def codes(self, estimator, X, *, in_fit=False):
         """Check the domain; -> codes of the cells, -1 for NaN, small integers.
 
-        `coded` is as of `_check_domain`: True in `fit`, whose remedies are of no use after it.
+        `in_fit` is as of `_check_codes`.
         """
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
-            if not legal.all():
-                raise ValueError(self._about_value(estimator, X, legal, coded))
+            estimator._check_codes(
+                X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}", in_fit
+            )
             return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         legal = positive | (X == self.low)
         if missing is not None:
             legal |= missing
-        if not legal.all():
-            recode = "Recode the column, or compare it with a threshold."
-            estimator._check_domain(
-                X,
-                legal,
-                lambda j: f"the values {self.low} and 1",
-                recode if coded else self._correction(X, legal),
-                coded=coded,
-            )
+        estimator._check_codes(X, legal, lambda j: f"the values {self.low} and 1", in_fit)
         codes = positive.view(np.int8)
         if missing is not None:
             codes[missing] = -1
         return codes
-
-    def _correction(self, X, legal):
-        """How to mend rows for a model of two values that has been fitted."""
-        values = set(np.unique(X[~np.isnan(X)]).tolist())
-        if values == {-1, 1}:
-            return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
-        if values == {0, 1}:
-            return "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
-        illegal, more = X[~legal], ""
-        if self.low == 0 and is_whole(illegal).all():
-            more = "; to allow more values, fit again with all of them listed in `columns`"
-        return (
-            f"In the training data this column has the values {self.low} and 1 only. Correct the "
-            f"cell, or write it as NaN{more}."
-        )
-
-    def _about_value(self, estimator, X, legal, coded):
-        """What an error says of the first value that is not legal, and how to mend it."""
-        i, j = np.unravel_index(np.argmin(legal), legal.shape)
-        remedy = LIST_VALUES
-        if set(np.unique(X[~np.isnan(X[:, j]), j]).tolist()) == {-1, 1}:
-            remedy = "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
-        elif X[i, j] < 0:
-            code = shown(X[i, j])
-            remedy = (
-                "Negative values in data are out of this range. If it stands for a missing cell, "
-                f"write it as NaN: np.where(X == {code}, np.nan, X)."
-            )
-            remedy += f" {IF_A_VALUE}" if coded else " If not, correct the cell."
-        elif X[i, j] != np.floor(X[i, j]):
-            remedy = (
-                DECLARE
-                if coded
-                else "In the training data this column has values from 0 to "
-                f"{self.n_values[j] - 1} only. Correct the cell, or write it as NaN."
-            )
-        columns = np.flatnonzero(~legal.all(axis=0))
-        n_cells, titles = int((~legal).sum()), map(estimator._column, columns)
-        more = first_of(n_cells, "such values", titles) if len(columns) > 1 else ""
-        return (
-            f"{type(estimator).__name__} needs values from 0 to {self.n_values[j] - 1} in "
-            f"{estimator._column(j)}, but row {i} has the value {shown(X[i, j])}{more}. {remedy}"
-        )
 
 
 def find_coding(estimator, X):
@@ -123,7 +69,7 @@ def find_coding(estimator, X):
     Parameters
     ----------
     estimator : estimator
-        With `_table` and `_check_domain`.
+        With `_table`, `_numbers_of_values` and `_check_codes`.
     X : ndarray of shape (n_samples, n_features)
         NaN is a missing cell.
 
@@ -132,42 +78,21 @@ def find_coding(estimator, X):
     coding : Coding
     """
     has_signs = X.dtype.kind != "b" and (X == -1).any()
-    # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
+    # With other values, -1 is a code for missing cells, which `_check_codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
-    two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
     if has_signs or X.dtype.kind == "b":
-        return two
-    known = is_whole(X) | np.isnan(X) | (X == -1)
-    if not known.all():
-        if (X[known] > 1).any():
-            estimator._check_domain(X, known, lambda j: "whole numbers from 0 on", DECLARE)
-        return two
-    with np.errstate(invalid="ignore"):
-        top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
-    if top[~estimator._table.is_word].max(initial=0) >= MOST_VALUES:
-        estimator._check_domain(
-            X,
-            ~(X >= MOST_VALUES),
-            lambda j: f"at most {MOST_VALUES} values, from 0 on,",
-            DECLARE,
-        )
-    estimator._warn_of_missing_codes(X)
-    if top.max(initial=0) > 1 and not (X == 0).any():
-        warnings.warn(
-            f"{type(estimator).__name__}: no column has the value 0, and values of an array are "
-            "numbered from 0, so that each column has a value that never occurs. If they begin at "
-            "1, subtract 1, or fit a data frame.",
-            stacklevel=find_stack_level(),
-        )
-    # Numbers without an atom have one value in the network.
-    least = np.where(estimator._table.is_scored, 1, 2)
-    return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), least))
+        return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
+    n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
+    if n_values[~words].max(initial=0) > MOST_CODES:
+        what = f"at most {MOST_CODES} values, from 0 on,"
+        estimator._check_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
+    return Coding(0, n_values)
 
 
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
     table = estimator._table
-    ordered = (table.is_ordinal | table.is_binned) & (coding.n_values > 2)
+    ordered = (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
     is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
     return ordered if is_penalised else np.zeros_like(ordered)
 

@@ -17,7 +17,6 @@ from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_samp
 from sklearn_boltz.networks.training._solvers import Monitor, Recorder, newton
 from sklearn_boltz.networks.training._statistics import FurtherStatistics
 from sklearn_boltz.numerics._random import make_generator
-from sklearn_boltz.tables._batches import fresh
 
 
 class Way(NamedTuple):
@@ -79,7 +78,7 @@ def make_task(estimator, rows, batches, alpha=0.0, ordered=None):
     coding = rows.coding
     if rows.codes is None:
         # Too many distinct rows to keep: by passes over the batches.
-        positive = partial(positive_of_batch, fresh(estimator, batches), coding)
+        positive = partial(positive_of_batch, estimator._reader(batches), coding)
         return Task.of_batches(batches, positive, rows.sums, alpha)
     if coding.is_binary and rows.is_complete:
         return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)

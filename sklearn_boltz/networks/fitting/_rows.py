@@ -1,7 +1,7 @@
 """The rows of a fit: read from a table or from batches, checked, and as codes."""
 
 from collections.abc import Sequence
-from copy import copy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,10 @@ from sklearn_boltz.tables._batches import summarise
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27
+TOO_MANY = (
+    "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
+    "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
+)
 # Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
 MATRICES = 12
 # Values of a column at most: the kernels have codes of 16 bits.
@@ -67,7 +71,7 @@ def read(estimator, X, sample_weight, coding=None):
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
-    codes = coding.codes(estimator, X, coded=is_first)
+    codes = coding.codes(estimator, X, in_fit=is_first)
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
     scores = scores_of(estimator._table, cells, counted, weights)
@@ -114,22 +118,14 @@ def scores_of(table, cells, counted, weights):
 
 def _without_gaps(estimator, codes):
     """Codes where the cells of columns without a value are 0, as of a constant column."""
-    if not len(codes):
-        raise ValueError(
-            f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
-            "with observed cells."
-        )
-    empty = estimator._table.is_empty | (codes < 0).all(axis=0)
-    if not estimator._table.is_empty[empty].all():
-        estimator._without_empty(empty)
-    if empty.any():
-        codes[:, empty] = 0
+    codes[:, estimator._empty_columns(codes)] = 0
     return codes
 
 
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
-    found = summarise(estimator, batches, _found_in_batch, _merge, reset=True).result
+    find = partial(_found_in_batch, estimator._reader(batches))
+    _, found = summarise(batches, find, _merge)
     if estimator._table.is_scored.any():
         raise ValueError(
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
@@ -184,19 +180,15 @@ class Found(NamedTuple):
         if self.sums is None:
             return self.codes, self.weights
         if self.sums.rows is None:
-            raise ValueError(
-                "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells "
-                "or more than two values a column, and these batches have too many. Use fewer "
-                "rows, or fill the cells."
-            )
+            raise ValueError(TOO_MANY)
         return self.sums.rows.view(np.int8), self.sums.weights
 
 
-def _found_in_batch(estimator, batch):
-    X = estimator._validate(batch, reset=True, allow_nan=True)
-    coding = find_coding(estimator, X)
-    _check_size(estimator, coding)
-    codes = coding.codes(estimator, X, coded=True)
+def _found_in_batch(reader, batch):
+    X = reader._validate(batch, reset=False, allow_nan=True)
+    coding = find_coding(reader, X)
+    _check_size(reader, coding)
+    codes = coding.codes(reader, X, in_fit=True)
     always_one = coding.is_binary and bool((codes != 0).all())
     low = None if always_one else coding.low
     if coding.is_binary and not (codes < 0).any():
@@ -218,14 +210,10 @@ def _merge(one, other):
     pairs = zip(one.as_codes(), other.as_codes(), strict=True)
     codes, weights = distinct_incomplete(*(np.concatenate(pair) for pair in pairs))
     if codes.size > MOST_CODES:
-        raise ValueError(
-            f"FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or "
-            f"more than two values a column, and these have more than {MOST_CODES:,} cells."
-        )
+        raise ValueError(TOO_MANY)
     return Found(low, one.dtype, n_values, None, codes, weights)
 
 
-def positive_of_batch(estimator, coding, columns, k, batch):
+def positive_of_batch(reader, coding, columns, k, batch):
     """Where these columns of a batch of bits have the higher value."""
-    estimator = copy(estimator)
-    return coding.codes(estimator, estimator._validate(batch, reset=True))[:, columns] > 0
+    return coding.codes(reader, reader._validate(batch, reset=False))[:, columns] > 0

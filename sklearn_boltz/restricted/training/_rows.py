@@ -18,7 +18,7 @@ from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
-from sklearn_boltz.tables._batches import fresh, mini_batches, rows_of, summarise
+from sklearn_boltz.tables._batches import mini_batches, rows_of, summarise
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
@@ -250,8 +250,6 @@ class StreamedRows:
     estimator : estimator
         With a method `_validated`, which checks rows.
     batches : Batches
-    reset : bool
-        Whether the names of the columns are learned here.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts, over all batches in their order.
     indexed : bool
@@ -271,20 +269,19 @@ class StreamedRows:
         Where cells are missing.
     """
 
-    def __init__(self, estimator, batches, sample_weight=None, *, reset, indexed=False):
-        found = summarise(estimator, batches, _sums_of_batch, _merge_sums, reset=reset)
-        self.source, sums = batches, found.result
-        self.dtype, self.gaps = sums.dtype, sums.gaps
-        self._lengths = np.zeros(max(found.lengths) + 1, dtype=np.int64)
-        self._lengths[list(found.lengths)] = list(found.lengths.values())
+    def __init__(self, estimator, batches, sample_weight=None, *, indexed=False):
+        reader = estimator._reader(batches)
+        lengths, sums = summarise(batches, partial(_sums_of_batch, reader), _merge_sums)
+        self.source, self.dtype, self.gaps = batches, sums.dtype, sums.gaps
+        self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
+        self._lengths[list(lengths)] = list(lengths.values())
         self._starts = np.append(0, np.cumsum(self._lengths))
         self.shape = int(self._starts[-1]), len(sums.total)
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
-        checker = fresh(estimator, batches)
-        checker.n_features_in_ = estimator.n_features_in_
-        self._check = partial(checker._validated, allow_nan=True)
+        vars(reader).pop("feature_names_in_", None)
+        self._check = partial(reader._validated, allow_nan=True)
         self._cluster = find_cluster() if batches.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
@@ -481,8 +478,8 @@ class BatchSums(NamedTuple):
     gaps: GapCounts | None
 
 
-def _sums_of_batch(estimator, batch):
-    X = estimator._validated(batch, reset=True, allow_nan=True)
+def _sums_of_batch(reader, batch):
+    X = reader._validated(batch, allow_nan=True)
     (total, count), gaps = observed_sums(X), None
     if np.ndim(count):
         missing = np.isnan(X)
