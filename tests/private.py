@@ -147,10 +147,11 @@ from sklearn_boltz.numerics._threads import (
 )
 from sklearn_boltz.partition import _ladder
 from sklearn_boltz.partition._estimates import (
+    combined,
+    compare_with_floor,
     contradiction,
     estimate_from_value,
     estimate_from_weights,
-    greater,
     temperature_ladder,
 )
 from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett

@@ -466,7 +466,7 @@ def test_an_interrupted_fit_leaves_a_usable_ladder(where):
         model.fit(X)
     if hasattr(model, "components_"):
         ladder = ladder_of(model)
-        assert len(ladder.pairs) == len(ladder) - 1 == len(ladder.from_below) - 1
+        assert len(ladder.pairs) == len(ladder) - 1 == len(ladder.origins) - 1
         assert_ladder_is_right(model, tol=0.1)
         model.set_params(warm_start=True, max_iter=4 - model.n_iter_)
     model.fit(X)
@@ -850,9 +850,20 @@ def test_both_estimates_are_made_where_there_is_a_ladder(monkeypatch):
     found = model.log_partition(random_state=0)
     assert found.method == "ladder" and abs(found.value - exact) < 6 * found.std_err
     assert model.score_samples(X).mean() == pytest.approx(exact_likelihood(model, X), abs=0.3)
-    # With other parameters the ladder leads elsewhere.
+    assert found.low < exact < found.high
+    # With other parameters the ladder leads on from there, and without one from independent units.
     model.components_ *= 1.1
-    assert model.log_partition(random_state=0).method == "ais"
-    monkeypatch.setattr("sklearn_boltz.restricted._boltzmann_machine.greater", lambda a, b: b)
-    model.components_[...] = ladder_of(model).rungs[-1].model.weights
-    assert model.log_partition(random_state=0).method == "ais"
+    exact = exact_log_partition(model._model())
+    for there_is_one in (True, False):
+        if not there_is_one:
+            model._training.tracker.ladder = None
+        found = model.log_partition(random_state=0)
+        assert found.method == "ladder" and abs(found.value - exact) < 6 * found.std_err
+    # One that is too expensive is not begun: chains are annealed forward and back.
+    monkeypatch.setattr("sklearn_boltz.restricted.sampling._climb.AFFORDABLE", 1)
+    found = model.log_partition(random_state=0)
+    assert found.method == "ais" and found.trusted
+    assert found.low == found.value - 3 < exact < found.high < found.value + 3.5
+    machine = "sklearn_boltz.restricted._boltzmann_machine."
+    monkeypatch.setattr(machine + "combined", lambda other, annealed: annealed)
+    assert model.log_partition(random_state=0).high == np.inf

@@ -32,10 +32,10 @@ from sklearn_boltz.networks.sampling._tempering import (
 )
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import (
+    combined,
+    compare_with_floor,
     contradiction,
-    distrust,
     estimate_from_value,
-    raise_floor,
     temperature_ladder,
 )
 from sklearn_boltz.tables._cells import first_of
@@ -404,8 +404,12 @@ class Likelihoods(BaseBoltzmann):
             estimate = ladder_log_partition(
                 path, n_temperatures, n_chains, tol, max_rounds, generator
             )
+            if method == "auto" and not estimate.trusted:
+                betas = temperature_ladder(1000)
+                annealed = annealed_log_partition(model, base, betas, n_chains, generator)
+                estimate = combined(estimate, annealed)
         if temperature == 1:
-            self._compare_with_floor(estimate)
+            compare_with_floor(estimate, self._cached("log_partition_floor", Bunch))
             self._warn_of_partition(estimate)
         elif not estimate.trusted:
             warnings.warn(estimate.verdict, stacklevel=find_stack_level())
@@ -418,15 +422,6 @@ class Likelihoods(BaseBoltzmann):
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base = min(1, 1 / temperature) * self._base[model.places(free)]
         return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
-
-    def _compare_with_floor(self, estimate):
-        """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
-        floor = self._cached("log_partition_floor", Bunch)
-        if floor and floor.low > estimate.high:
-            by = f"{len(estimate.betas)} temperatures"
-            distrust(estimate, by, f"an AIS run before says {floor.low:.1f} at least")
-        elif estimate.method == "ais":
-            raise_floor(floor, estimate)
 
     def _warn_of_partition(self, estimate):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""

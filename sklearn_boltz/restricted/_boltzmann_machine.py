@@ -36,9 +36,9 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
     LogPartition,
+    combined,
+    compare_with_floor,
     contradiction,
-    greater,
-    raise_floor,
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._inference import MOST_ITERATIONS, by_tap
@@ -69,7 +69,6 @@ from sklearn_boltz.restricted.sampling import (
     _observed,
     _samples,
 )
-from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
@@ -845,47 +844,49 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        if method == "auto":
-            few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
-            method = "exact" if few else "ais"
-            ladder = self._former_ladder()
-            if not few and ladder is not None and same_parameters(ladder.rungs[-1].model, model):
-                method = "both"
+        former = self._former_ladder()
+        if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
+            method = "exact"
         if method == "exact":
             return self._on_scale(_enumeration.exact_estimate(model))
-        X = None if X is None else self._checked(X)
+        X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
+        floor = self._cached("log_partition_floor", Bunch)
+        climbs = method == "ladder" or (
+            method == "auto" and _climb.is_affordable(model, former, n_chains)
+        )
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
                 return self._on_scale(estimate)
-            if method in ("ladder", "both"):
-                ladder = _climb.ladder_to(
-                    model, self._base(), self._former_ladder(), n_chains, stream, workers
+            if climbs:
+                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream, workers)
+                estimate = other = self._on_scale(
+                    _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 )
-                climbed = _climb.ladder_estimate(ladder, tol, max_rounds, workers)
-                self._on_scale(climbed)
             if method != "ladder":
-                estimate = forward = _annealing.annealed_within(
-                    tol, model, self._base(), betas, n_chains, stream, workers
+                estimate = forward = self._on_scale(
+                    _annealing.annealed_within(
+                        tol, model, self._base(), betas, n_chains, stream, workers
+                    )
                 )
-                self._on_scale(forward)
-                raise_floor(self._cached("log_partition_floor", Bunch), forward)
-            if method in ("ladder", "both"):
-                floor = self._cached("log_partition_floor", Bunch)
-                estimate = greater(climbed, floor if method == "ladder" else forward)
-            if method == "raise":
+            compare_with_floor(estimate, floor)
+            if method == "raise" or (method == "auto" and not climbs):
                 n_rows = 1 if X is None else min(n_chains, X.shape[0])
                 if X is None:
                     starts = _annealing.resampled(forward, rng)
                 else:
                     starts = dense(taken(X, np.arange(n_chains) % n_rows))
-                backward = _annealing.reverse_importance_sampling(
-                    model, self._base(), betas, starts, stream, workers, n_rows
+                estimate = other = self._on_scale(
+                    _annealing.reverse_importance_sampling(
+                        model, self._base(), betas, starts, stream, workers, n_rows
+                    )
                 )
-                self._on_scale(backward)
-                estimate = _annealing.bracketed(forward, backward, from_model=X is None)
+        if method == "raise":
+            estimate = _annealing.bracketed(forward, other, from_model=X is None)
+        if method == "auto":
+            estimate = combined(other, forward)
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate

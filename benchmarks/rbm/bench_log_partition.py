@@ -1,0 +1,171 @@
+"""How often the ends of ``log_partition()`` contain ln Z, and whether `trusted` can be trusted.
+
+Machines whose ln Z is known, although the default estimates it by chains:
+
+- trained: 21 hidden units, on parts of the digits, of Plants and of Accidents; every second one
+  without following its likelihood;
+- planted: groups of equal hidden units for one to three patterns, which with their opposites are
+  two to six modes, with barriers of up to 20 nats; annealing begins at the rates of rows of all;
+- adversarial: 14 hidden units trained on parts of the same sets, and eight equal ones added for a
+  pattern far from all rows, which has 10 to 99 % of the mass behind such a barrier;
+- networks: 8 to 24 columns with couplings of random signs or of patterns, by the ladder.
+
+An estimate covers if the truth is between its ends; `trusted` is wrong where it does not.
+"""
+
+import warnings
+
+import _path  # noqa: F401
+import numpy as np
+from _common import make_parser, print_check, print_table, processor_timed, report, run_script
+from _data import binary, load_density, load_small_digits
+from scipy.optimize import brentq
+from scipy.special import gammaln, logsumexp
+
+from sklearn_boltz import FVBMPseudoLikelihood, SDCPRBM
+
+HIGHEST_BARRIER, N_ROWS = 20, 800
+
+
+def given(rows, W, b, c):
+    """A machine with these parameters, whose annealing begins at the rates of some rows."""
+    model = SDCPRBM(len(c), max_iter=0, random_state=0).fit(rows.astype(np.float32))
+    model.components_, model.intercept_visible_, model.intercept_hidden_ = (
+        np.asarray(a, np.float32) for a in (W, b, c)
+    )
+    return model
+
+
+def log_choices(k, n):
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def log_partition_of_groups(W, b, c, n_equal):
+    """ln Z where each row of W stands for equal hidden units: the sum over how many are on."""
+    counts = np.indices([n_equal + 1] * len(W)).reshape(len(W), -1).T
+    on = np.logaddexp(0, b + counts @ W).sum(axis=1)
+    return logsumexp(on + counts @ c + log_choices(counts, n_equal).sum(axis=1))
+
+
+def barrier(model, one, other, rng):
+    """How far the free energy rises between two rows, from bit to bit in random order."""
+    order = rng.permutation(np.flatnonzero(one != other))
+    way = np.tile(one, (len(order) + 1, 1))
+    for k, i in enumerate(order):
+        way[k + 1 :, i] = other[i]
+    F = model.free_energy(way.astype(np.float32))
+    return F.max() - max(F[0], F[-1])
+
+
+def trained(rows, rng, seed):
+    rate, n_epochs = rng.choice([0.02, 0.05, 0.1]), int(rng.integers(20, 80))
+    options = dict(learning_rate=rate, max_iter=n_epochs, track_likelihood=seed % 2 == 0)
+    model = SDCPRBM(21, **options, random_state=seed).fit(rows)
+    return model, model.log_partition("exact").value
+
+
+def planted(rows, rng, seed):
+    n_patterns, n_visible = seed % 3 + 1, int(rng.integers(24, 41))
+    n_equal = 24 // n_patterns
+    signs = rng.choice([-1, 1], (n_patterns, n_visible))
+    rows = signs[rng.integers(n_patterns, size=300)] * rng.choice([-1, 1], (300, 1))
+    rows = np.where(rng.random(rows.shape) < 0.05, -rows, rows) > 0
+
+    def machine(size):
+        # All is symmetric: a group is half on where half of its pattern is there.
+        W = size * signs
+        return W, -n_equal * W.sum(axis=0) / 2, -W.sum(axis=1) / 2
+
+    def with_equal(W, b, c):
+        return given(rows, np.repeat(W, n_equal, axis=0), b, np.repeat(c, n_equal))
+
+    def rise(size):
+        one = signs[0] > 0
+        return barrier(with_equal(*machine(size)), one, ~one, np.random.default_rng(seed)) - wanted
+
+    wanted = rng.uniform(1, HIGHEST_BARRIER)
+    parameters = machine(brentq(rise, 0.01, 3, xtol=1e-3))
+    return with_equal(*parameters), log_partition_of_groups(*parameters, n_equal)
+
+
+def adversarial(rows, rng, seed):
+    first, k = SDCPRBM(14, max_iter=30, random_state=seed).fit(rows), np.arange(9)
+    b, share = first.intercept_visible_.copy(), rng.uniform(0.1, 0.99)
+    while True:
+        far = rng.random(len(b)) < 0.5
+        w = rng.uniform(10, 50) / len(b) * (2 * far - 1)
+        logs = []  # ln Z with 0, 1, ... 8 of the new units on
+        for n_on in k:
+            first.intercept_visible_ = (b + n_on * w).astype(np.float32)
+            logs.append(first.log_partition("exact").value)
+        logs = np.array(logs) + log_choices(k, 8)
+        bias = brentq(
+            lambda bias: logsumexp(logs[5:] + bias * k[5:]) - logsumexp(logs + bias * k) - np.log(share),
+            -200, 200,
+        )
+        model = given(
+            rows, np.vstack([first.components_, np.tile(w, (8, 1))]), b,
+            np.append(first.intercept_hidden_, np.full(8, bias)),
+        )
+        if 5 < barrier(model, rows[0], far.astype(float), rng) < HIGHEST_BARRIER:
+            return model, logsumexp(logs + bias * k)
+
+
+def network(rows, rng, seed):
+    d = int(rng.integers(8, 25))
+    if seed % 2:
+        J = rng.normal(0, rng.uniform(0.2, 1.5) / np.sqrt(d), (d, d))
+    else:
+        patterns = rng.choice([-1, 1], (int(rng.integers(1, 4)), d))
+        J = rng.uniform(0.5, 2) / d * patterns.T @ patterns
+    J = np.triu(J, 1)
+    model = FVBMPseudoLikelihood.from_couplings(J + J.T, rng.normal(0, 0.2, d))
+    return model, model.log_partition("exact").value
+
+
+KINDS = dict(trained=trained, planted=planted, adversarial=adversarial, networks=network)
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--machines", type=int, default=30, help="of each kind")
+    args = parser.parse_args()
+    sets = [binary(load_small_digits()[0])]
+    sets += [load_density(name, args.data)[0] for name in ("plants", "accidents")]
+    with report(args.output / "log_partition.txt", "The ends of estimates of ln Z"):
+        lines, n_covered, n_wrong = [], 0, 0
+        for kind in args.kinds:
+            figures = []
+            for seed in range(args.machines):
+                rng = np.random.default_rng([list(KINDS).index(kind), seed])
+                rows = rng.permutation(sets[seed % 3])[:N_ROWS].astype(np.float32)
+                method = "ladder" if kind == "networks" else "auto"
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    model, exact = KINDS[kind](rows, rng, seed)
+                    found, seconds = processor_timed(
+                        model.log_partition, method, random_state=seed
+                    )
+                miss = max(found.low - exact, exact - found.high, 0.0)
+                figures.append([miss, found.high - found.low, found.trusted, seconds])
+                print(kind, seed, f"exact {exact:.3f} value {found.value:.3f} low {found.low:.3f} high {found.high:.3f} se {found.std_err:.3f} {found.method} {found.trusted} {seconds:.2f} {'MISS' if miss else ''}", flush=True)
+            miss, width, trusted, seconds = np.array(figures, float).T
+            wrong, finite = (miss > 0) & (trusted > 0), np.isfinite(width)
+            n_covered, n_wrong = n_covered + (miss == 0).sum(), n_wrong + wrong.sum()
+            width = np.median(width[finite]) if finite.any() else np.inf
+            lines.append([
+                kind, len(miss), (miss == 0).sum(), f"{miss.max():.2f}", finite.sum(),
+                f"{width:.2f}", int(trusted.sum()), wrong.sum(), f"{np.mean(seconds):.1f}",
+            ])  # fmt: skip
+        print_table(
+            ["machines", "all", "covered", "worst miss", "finite", "median width", "trusted",
+             "of these wrong", "seconds"], lines,
+        )  # fmt: skip
+        n = len(args.kinds) * args.machines
+        print_check("truth between the ends", ">= 0.95", f"{n_covered / n:.3f}", n_covered >= 0.95 * n)
+        print_check("trusted and wrong", "< 0.02", f"{n_wrong / n:.3f}", n_wrong < 0.02 * n)
+
+
+if __name__ == "__main__":
+    run_script(main)
