@@ -204,7 +204,12 @@ from sklearn_boltz.restricted.sampling._annealing import (
     base_log_partition,
     reverse_importance_sampling,
 )
-from sklearn_boltz.restricted.sampling._climb import ladder_estimate, ladder_to, same_parameters
+from sklearn_boltz.restricted.sampling._climb import (
+    ladder_estimate,
+    ladder_to,
+    same_parameters,
+    sum_over,
+)
 from sklearn_boltz.restricted.sampling._conditional import (
     column_probabilities,
     impute,

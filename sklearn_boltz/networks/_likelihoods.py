@@ -321,7 +321,7 @@ class Likelihoods(BaseBoltzmann):
             at least 95 %, ln Z is greater than the estimate minus 3 nats, for any number of chains.
 
             ``"auto"`` is exact up to 2**26 joint states of connected variables, and beyond that the
-            ladder.
+            ladder; AIS as well if the ladder is not to be trusted.
         n_chains : int, default=None
             Number of independent chains; for the ladder, at each temperature, and 2 or more. None
             means 100 for the ladder and 500 for AIS.
@@ -333,7 +333,7 @@ class Likelihoods(BaseBoltzmann):
             T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
         tol : float, default=0.05
             The ladder ends when the standard error, in nats, is at most this, each chain has been
-            renewed once on average, and two halves of the rounds agree.
+            renewed, and two halves of the rounds agree.
         max_rounds : int, default=5000
             Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
             exchanges.
@@ -344,12 +344,13 @@ class Likelihoods(BaseBoltzmann):
         -------
         estimate : Bunch
             `value`, in nats; `std_err`, its standard error by the delta method; `low` and `high`,
-            bounds of ln Z that hold with a probability of 95 % each (for the ladder, two standard
-            errors away; infinite where the method gives no bound); `trusted` and `verdict`, whether
-            the estimate can be trusted, and why; `ess`, the effective number of chains (for the
-            ladder, the number of states that moved from independent columns to the model);
-            `log_weights` of the chains; `states` where they ended, in the coding of the training
-            data; and `method`. The ladder also has `betas`, the inverse temperatures;
+            bounds of ln Z that hold with a probability of 95 % each (for the ladder, three standard
+            errors away; infinite where the method gives no bound, but never by ``"auto"``, where
+            `high` is 3 nats above both if the ladder is not to be trusted); `trusted` and
+            `verdict`, whether the estimate can be trusted, and why; `ess`, the effective number of
+            chains (for the ladder, the number of states that moved from independent columns to the
+            model); `log_weights` of the chains; `states` where they ended, in the coding of the
+            training data; and `method`. The ladder also has `betas`, the inverse temperatures;
             `log_partitions` at these, and `log_partition_errors`; `acceptances` of exchanges
             between neighbours; and `n_rounds`.
 

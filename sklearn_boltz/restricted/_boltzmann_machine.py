@@ -742,7 +742,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
               Chains of all models run in parallel and exchange states. ln Z is the sum of the
               differences between neighbours by Bennett's acceptance ratio [4]_. The ladder
               consists of the models saved during training, if the log-likelihood was measured
-              (`track_likelihood`), and of models in between if neighbours exchange too few states;
+              (`track_likelihood`), and of models in between if neighbours exchange too few states.
+              Half of the chains begin at what other chains of the model find far from the data;
             - ``"ais"``: by annealed importance sampling [1]_, starting at independent columns with
               the frequencies of the training data. The estimate of Z is unbiased; that of ln Z is
               too low on average. With a probability of at least 95 %, ln Z is greater than the
@@ -755,9 +756,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
               deterministic given the starts, and neither a bound nor unbiased. `trusted` is
               always False: it is a training objective, and training may have increased its error;
-            - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise, if training
-              has saved a ladder, both the ladder and AIS are run, and the larger estimate is kept
-              where they differ. Without a ladder, it is AIS.
+            - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise both the ladder
+              and AIS are run, and the larger estimate is kept where they differ. With more than
+              40,000 weights and no ladder saved in training, it is AIS, and chains in the opposite
+              direction as a check.
         n_chains : int, default=100
             Number of independent chains; for the ladder, of chains for each model; for TAP, of
             starts.
@@ -766,7 +768,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             1.
         tol : float, default=None
             Target standard error, in nats. The ladder runs until the target is reached, each chain
-            has been renewed once on average, and the two halves of the rounds agree; None means
+            has been renewed, and the two halves of the rounds agree; None means
             0.05, and 0.02 where that takes only a few seconds. AIS doubles its temperatures and
             chains, up to six times, until the target is reached and two runs agree; None means a
             single run.
@@ -796,7 +798,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             - `value`: ln Z in nats;
             - `std_err`: its standard error, by the delta method;
             - `low`, `high`: lower and upper bound. Each holds with a probability of 95 %, as far as
-              the method can tell; infinite if the method gives no bound;
+              the method can tell; infinite if the method gives no bound, but never by ``"auto"``;
             - `verdict`: a sentence on how reliable the estimate is, and `trusted`, a bool;
             - `ess`: effective number of chains;
             - `log_weights` of the chains, and `states`, their final states;
@@ -806,16 +808,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             `log_weights` are minus their free energies.
 
             With the ladder, `std_err` is that of the mean of `n_chains` independent simulations,
-            `low` and `high` are two standard errors away, and `ess` is the number of states that
+            `low` and `high` are three standard errors away, and `ess` is the number of states that
             moved from independent units to the model. There are also `acceptances` of exchanges
             between neighbours, and `log_partitions` and `log_partition_errors` of all models.
+
+            If ``"auto"`` has a ladder that is not to be trusted, or that AIS contradicts, `low` is
+            the largest that was found, and `high` is 3 nats above the ladder and AIS: mass that
+            both miss is within it if it is less than 95 % of all. So it is with AIS alone, where
+            `trusted` means that the chains in the opposite direction agree within half a nat.
 
         Warns
         -----
         UserWarning
             If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
-            the estimate of RAISE or of the ladder, or if neighbours of the ladder do not exchange
-            states.
+            the estimate of RAISE or of the ladder, if neighbours of the ladder do not exchange
+            states, or if some of its chains never leave the place where they began.
         ConvergenceWarning
             If TAP converges from no start.
 
@@ -824,6 +831,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"`` with a
         fixed seed. Other runs do not change it. If `low` of an AIS run is above it,
         `score_samples` warns that the scores are too high.
+
+        With bits or categories, ln Z is at least the logarithm of the sum over the different
+        states in which chains of the ladder have been. An estimate below that sum is raised to it.
+
+        A ladder has at most 200 models beside those that training has saved. It settles in at most
+        3,200 rounds, and is set up again up to four times if a mode appears late. A round costs
+        about 5 `n_chains` multiplications for each weight of each model.
 
         References
         ----------

@@ -38,14 +38,14 @@ SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
 # what takes a few seconds, in multiplications, it makes more rounds, until it is at FINE.
 TOL, MOST_ROUNDS, FINE, CHEAP = 0.05, 1000, 0.02, 1e11
 # Transitions of chains that look for modes of the model by themselves, and how many there are for
-# each one of a rung. Multiplications of a round of a rung, above which no ladder is built that a
-# training has not saved, unless asked for.
-N_EXPLORING, EXPLORERS, AFFORDABLE = 20, 10, 2e7
+# each one of a rung. Chains times weights up to which a ladder is built by default if a training
+# has not saved one: it then takes a few seconds.
+N_EXPLORING, EXPLORERS, AFFORDABLE = 20, 10, 4e6
 
 
 def is_affordable(model, former, n_chains):
     """Whether a ladder is to be climbed by default."""
-    return former is not None or n_chains * model.n_weights <= AFFORDABLE / 5
+    return former is not None or n_chains * model.n_weights <= AFFORDABLE
 
 
 def ladder_to(model, base, former, n_chains, stream, workers):
