@@ -267,12 +267,13 @@ LUCKY, BAD = {"ess": 1.5}, {"trusted": False, "low": -np.inf, "high": np.inf}
 @pytest.mark.parametrize(
     ("other", "ais", "expected"),
     [
-        # They agree: the ends are those of the ladder, or the floor of the annealed ones.
+        # They agree: the ends are those of the ladder, and the annealed ones or their floor.
         ({}, annealed(10.0), ("ladder", 10.0, 9.9, 10.1, True)),
         ({}, annealed(10.1), ("ladder", 10.0, 9.9, 10.1, True)),
         ({}, annealed(12.95, **LUCKY), ("ladder", 10.0, 9.95, 10.1, True)),
-        # They differ by five standard errors, also of the annealed one, either way.
-        ({}, annealed(11.0, std_err=0.3), ("ladder", 10.0, 9.9, 10.1, True)),
+        # They differ by five standard errors, of both; the annealed one is too low by half a nat.
+        ({}, annealed(11.0, std_err=0.3), ("ladder", 10.0, 9.9, 11.0, True)),
+        ({}, annealed(9.6, std_err=0.03), ("ladder", 10.0, 9.6, 10.1, True)),
         ({}, annealed(11.0, std_err=0.1), ("ais", 11.0, 8.0, 14.0, False)),
         ({}, annealed(8.0, std_err=0.1), ("ladder", 10.0, 5.0, 13.0, False)),
         # One that one chain carries may be by chance; but not by more than three nats.
@@ -300,7 +301,7 @@ def test_two_estimates_are_combined(other, ais, expected):
     assert ("contradict" in found.verdict) == (not trusted and not other)
     # Both figures are in the sentence where the ends are wide.
     wide = f"It is 10.0 by .* and {ais.value:.1f} by annealed"
-    assert (re.search(wide, found.verdict) is None) == (found.high - found.low < 1)
+    assert (re.search(wide, found.verdict) is None) == (found.high - found.low < 1.2)
 
 
 def test_a_floor_is_remembered_and_heeded():

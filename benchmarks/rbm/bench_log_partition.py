@@ -4,8 +4,8 @@ Machines whose ln Z is known, although the default estimates it by chains:
 
 - trained: 21 hidden units, on parts of the digits, of Plants and of Accidents; every second one
   without following its likelihood;
-- planted: groups of equal hidden units for one to three patterns, which with their opposites are
-  two to six modes, with barriers of up to 20 nats; annealing begins at the rates of rows of all;
+- planted: groups of equal hidden units, one for each of two to six patterns, with barriers of up to
+  20 nats between them; annealing begins at the rates of rows of all patterns, or of one;
 - adversarial: 14 hidden units trained on parts of the same sets, and eight equal ones added for a
   pattern far from all rows, which has 10 to 99 % of the mass behind such a barrier;
 - networks: 8 to 24 columns with couplings of random signs or of patterns, by the ladder.
@@ -50,10 +50,10 @@ def log_partition_of_groups(W, b, c, n_equal):
 def barrier(model, one, other, rng):
     """How far the free energy rises between two rows, from bit to bit in random order."""
     order = rng.permutation(np.flatnonzero(one != other))
-    way = np.tile(one, (len(order) + 1, 1))
+    way = np.tile(np.float32(one), (len(order) + 1, 1))
     for k, i in enumerate(order):
         way[k + 1 :, i] = other[i]
-    F = model.free_energy(way.astype(np.float32))
+    F = model.free_energy(way)
     return F.max() - max(F[0], F[-1])
 
 
@@ -65,27 +65,20 @@ def trained(rows, rng, seed):
 
 
 def planted(rows, rng, seed):
-    n_patterns, n_visible = seed % 3 + 1, int(rng.integers(24, 41))
-    n_equal = 24 // n_patterns
-    signs = rng.choice([-1, 1], (n_patterns, n_visible))
-    rows = signs[rng.integers(n_patterns, size=300)] * rng.choice([-1, 1], (300, 1))
-    rows = np.where(rng.random(rows.shape) < 0.05, -rows, rows) > 0
-
-    def machine(size):
-        # All is symmetric: a group is half on where half of its pattern is there.
-        W = size * signs
-        return W, -n_equal * W.sum(axis=0) / 2, -W.sum(axis=1) / 2
-
-    def with_equal(W, b, c):
-        return given(rows, np.repeat(W, n_equal, axis=0), b, np.repeat(c, n_equal))
-
-    def rise(size):
-        one = signs[0] > 0
-        return barrier(with_equal(*machine(size)), one, ~one, np.random.default_rng(seed)) - wanted
-
-    wanted = rng.uniform(1, HIGHEST_BARRIER)
-    parameters = machine(brentq(rise, 0.01, 3, xtol=1e-3))
-    return with_equal(*parameters), log_partition_of_groups(*parameters, n_equal)
+    n_patterns, n_visible = seed % 5 + 2, int(rng.integers(24, 41))
+    n_equal = -(-24 // n_patterns)
+    while True:
+        signs = rng.choice([-1, 1], (n_patterns, n_visible))
+        W = rng.uniform(1.2, 4) / n_equal * signs
+        b = -rng.uniform(0, n_equal) * W.sum(axis=0) / 2 + rng.normal(0, 0.3, n_visible)
+        # A group is half on where this much more than half of its pattern is there.
+        more = rng.uniform(0.05, 0.35) * n_visible
+        c = -W.sum(axis=1) / 2 - abs(W[0, 0]) * more
+        near = signs[rng.integers(1 if seed % 2 else n_patterns, size=300)]
+        near = np.where(rng.random(near.shape) < 0.1, -near, near) > 0
+        model = given(near, np.repeat(W, n_equal, axis=0), b, np.repeat(c, n_equal))
+        if 1 < barrier(model, *(signs[:2] > 0), rng) < HIGHEST_BARRIER:
+            return model, log_partition_of_groups(W, b, c, n_equal)
 
 
 def adversarial(rows, rng, seed):
@@ -106,7 +99,7 @@ def adversarial(rows, rng, seed):
         bias = brentq(excess, -200, 200, args=(logs,))
         W = np.vstack([first.components_, np.tile(w, (8, 1))])
         model = given(rows, W, b, np.append(first.intercept_hidden_, np.full(8, bias)))
-        if 5 < barrier(model, rows[0], far.astype(float), rng) < HIGHEST_BARRIER:
+        if 5 < barrier(model, rows[0], far, rng) < HIGHEST_BARRIER:
             return model, logsumexp(logs + bias * k)
 
 

@@ -149,8 +149,8 @@ def combined(other, annealed):
     """The estimate of a ladder, or of chains annealed back, beside that of annealed chains.
 
     Each is too low where it misses a part of the distribution. Only a ladder that is to be trusted,
-    and that the annealed chains do not contradict, has ends by its standard error; else these are
-    `MARKOV` beyond both.
+    and that annealed chains do not contradict, has ends by its standard error and what these say;
+    else the upper end is `MARKOV` above both.
 
     Parameters
     ----------
@@ -164,9 +164,12 @@ def combined(other, annealed):
     """
     is_ladder, apart = other.method == "ladder", annealed.value - other.value
     error = DISAGREEMENT * math.hypot(other.std_err, annealed.std_err)
-    differ = annealed.low > other.value or (annealed.ess >= MIN_ESS and abs(apart) > error)
-    if is_ladder and other.trusted and not differ:
-        other.low = max(other.low, annealed.low)
+    carried = annealed.ess >= MIN_ESS
+    # Annealed chains are the first to miss something: a little less than the ladder is no sign.
+    differ = carried and not -max(error, MAX_STD_ERR) <= apart <= error
+    if is_ladder and other.trusted and not differ and annealed.low <= other.value:
+        ends = (other.low, other.high, annealed.value) if carried else (other.low, other.high)
+        other.update(low=max(min(ends), annealed.low), high=max(ends))
         return other
     by = "the ladder" if is_ladder else "chains that are annealed back"
     verdict = other.verdict if is_ladder else annealed.verdict

@@ -812,10 +812,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             moved from independent units to the model. There are also `acceptances` of exchanges
             between neighbours, and `log_partitions` and `log_partition_errors` of all models.
 
-            If ``"auto"`` has a ladder that is not to be trusted, or that AIS contradicts, `low` is
-            the largest that was found, and `high` is 3 nats above the ladder and AIS: mass that
-            both miss is within it if it is less than 95 % of all. So it is with AIS alone, where
-            `trusted` means that the chains in the opposite direction agree within half a nat.
+            With ``"auto"``, `low` and `high` contain the estimates of the ladder and of AIS. If the
+            ladder is not to be trusted or AIS contradicts it, `low` is the largest lower bound, and
+            `high` is 3 nats above both, which covers missed modes with less than 95 % of the mass.
+            The same holds for AIS without a ladder, where `trusted` means that the chains in the
+            opposite direction agree within half a nat.
 
         Warns
         -----
