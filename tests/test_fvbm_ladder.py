@@ -295,6 +295,11 @@ def test_too_few_rounds_say_so():
     with pytest.warns(UserWarning, match="of 100 chains are still where they began"):
         found = model.log_partition(**options, max_rounds=1)
     assert found.n_rounds == 128 and not found.trusted
+    # By default, annealing closes what this leaves open.
+    options["method"] = "auto"
+    with pytest.warns(UserWarning, match=r"where they began.* by annealed importance sampling"):
+        found = model.log_partition(**options, max_rounds=1)
+    assert not found.trusted and found.low < found.value < found.high < found.low + 8
 
 
 def test_an_annealed_run_that_contradicts(estimator):

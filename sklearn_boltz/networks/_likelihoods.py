@@ -432,6 +432,8 @@ class Likelihoods(BaseBoltzmann):
             n = len(estimate.states)
             self._warn_if_far_from_data("In samples of the model,", estimate.states, None, n)
             return
+        if not estimate.trusted and estimate.std_err <= DOUBTFUL:
+            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
         where = "In the weighted states from which log_partition_ is estimated,"
         weights = np.exp(estimate.log_weights - estimate.log_weights.max())
         codes, n = estimate.states, estimate.ess
