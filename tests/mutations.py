@@ -82,15 +82,18 @@ SOURCES = [
     ]),
     ("partition/_estimates.py",
      "test_rbm_ladder.py test_rbm_model.py test_fvbm.py contract/test_estimates.py "
-     "test_ladder.py -k 'greater or contradicting or ais_run or annealing_until or "
+     "test_ladder.py -k 'combined or contradicting or ais_run or annealing_until or "
      "standard_error_of_annealed or without_their_arrays or ends_enclose or floor or "
      "by_hand or estimate_stands'", [
         ("weights.std(ddof=1)", "weights.std()"),
         ('if method == "ais" else -math.inf', 'if method == "ais" else value - MARKOV'),
         ("estimate.ess >= MIN_ESS and", "estimate.ess >= MIN_ESS or"),
         ("floor.low > estimate.value:", "floor.value > estimate.value:"),
-        ("math.hypot(climbed.std_err, error)", "climbed.std_err"),
-        ("climbed.low = max(climbed.low, other.low)", "climbed.low = climbed.low"),
+        ("math.hypot(other.std_err, annealed.std_err)", "other.std_err"),
+        ("-max(error, MAX_STD_ERR) <= apart", "-error <= apart"),
+        ("max(min(ends), annealed.low)", "min(ends)"),
+        ("not is_ladder and annealed.trusted", "annealed.trusted"),
+        ("max(other.value, annealed.value) + MARKOV", "annealed.value + MARKOV"),
         ("value - MARKOV if", "value + MARKOV if"),
         ("math.log(n_chains)", "math.log(n_chains - 1)"),
     ]),
@@ -107,10 +110,17 @@ SOURCES = [
      "too_few or log_partition or contributes or by_hand or quarter'", [
         ("f * (1 - f) + b * (1 - b)", "f * (1 - f) + b"),
         ("ddof=1) / math.sqrt(values.shape[-1])", "ddof=1) / math.sqrt(values.shape[-1] - 1)"),
-        ("low=value - 2 * std_err", "low=value - std_err"),
+        ("low=value - ENDS * std_err", "low=value - std_err"),
         ("int(BURN_IN * len(self.blocks))", "0"),
         ("SETTLED * error", "error"),
         ("share = (f - b)", "share = (b - f)"),
+    ]),
+    ("restricted/sampling/_climb.py",
+     "test_rbm_ladder.py -k 'annealed_chains or some_states'", [
+        ("V[: n_chains // 2, ...]", "rung.states[1::2, ...]"),
+        ("np.unique(np.concatenate([as_numpy(V) for V in states]), axis=0)",
+         "np.concatenate([as_numpy(V) for V in states])"),
+        ("value=max(estimate.value, floor)", "value=estimate.value"),
     ]),
     ("restricted/sampling/_annealing.py",
      "test_rbm_model.py test_rbm_ladder.py -k 'unbiased or by_hand or are_apart or from_above'", [

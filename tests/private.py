@@ -153,10 +153,11 @@ from sklearn_boltz.numerics._threads import (
 )
 from sklearn_boltz.partition import _ladder
 from sklearn_boltz.partition._estimates import (
+    combined,
+    compare_with_floor,
     contradiction,
     estimate_from_value,
     estimate_from_weights,
-    greater,
     temperature_ladder,
 )
 from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
@@ -209,7 +210,12 @@ from sklearn_boltz.restricted.sampling._annealing import (
     base_log_partition,
     reverse_importance_sampling,
 )
-from sklearn_boltz.restricted.sampling._climb import ladder_estimate, ladder_to, same_parameters
+from sklearn_boltz.restricted.sampling._climb import (
+    ladder_estimate,
+    ladder_to,
+    same_parameters,
+    sum_over,
+)
 from sklearn_boltz.restricted.sampling._conditional import (
     column_probabilities,
     impute,

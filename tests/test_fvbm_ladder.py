@@ -201,7 +201,7 @@ def test_log_partition_of_any_model(n_values, scale, seed):
     estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)
     assert abs(estimate.value - enumerated(model)[2]) < 6 * estimate.std_err + 1e-8
     assert estimate.trusted and estimate.std_err <= 0.1
-    assert estimate.high - estimate.low == pytest.approx(4 * estimate.std_err)
+    assert estimate.high - estimate.low == pytest.approx(6 * estimate.std_err)
 
 
 def test_standard_errors_are_right():
@@ -288,9 +288,18 @@ def test_a_broken_ladder_says_so():
 
 def test_too_few_rounds_say_so():
     model = with_model(lattice(7, 0.5))
-    found = model.log_partition("ladder", tol=1e-3, max_rounds=1, random_state=0)
-    assert found.n_rounds == 128 and found.std_err > 1e-3
-    assert found.verdict.endswith("More than 0.001 after 128 rounds, though.")
+    options = dict(method="ladder", tol=1e-3, random_state=0)
+    found = model.log_partition(**options, max_rounds=1000)
+    assert found.trusted and found.std_err > 1e-3
+    assert found.verdict.endswith(f"More than 0.001 after {found.n_rounds} rounds, though.")
+    with pytest.warns(UserWarning, match="of 100 chains are still where they began"):
+        found = model.log_partition(**options, max_rounds=1)
+    assert found.n_rounds == 128 and not found.trusted
+    # By default, annealing closes what this leaves open.
+    options["method"] = "auto"
+    with pytest.warns(UserWarning, match=r"where they began.* by annealed importance sampling"):
+        found = model.log_partition(**options, max_rounds=1)
+    assert not found.trusted and found.low < found.value < found.high < found.low + 8
 
 
 def test_an_annealed_run_that_contradicts(estimator):

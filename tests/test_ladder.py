@@ -1,5 +1,6 @@
 """A ladder of models in general: Bennett's ratio, exchanges, and the constants, by enumeration."""
 
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -16,10 +17,11 @@ from private import (
     Record,
     Stream,
     bennett,
+    combined,
+    compare_with_floor,
     contradiction,
     estimate_from_value,
     estimate_from_weights,
-    greater,
     mean_and_error,
     ratios_by_chain,
 )
@@ -245,43 +247,71 @@ def test_an_estimate_stands_and_a_message_says_where_it_is_too_low():
     )
 
 
-def climbed(std_err=0.05):
-    return Bunch(value=10.0, std_err=std_err, low=9.9, high=10.1, ess=50.0, method="ladder",
-                 trusted=True, verdict="fine")  # fmt: skip
+def climbed(**figures):
+    estimate = Bunch(value=10.0, std_err=0.05, low=9.9, high=10.1, ess=50.0, method="ladder",
+                     trusted=True, verdict="The ladder's: 10.0.")  # fmt: skip
+    estimate.update(figures)
+    return estimate
 
 
 def annealed(about, **figures):
     noise = np.random.default_rng(0).normal(0, 0.3, 200)
     estimate = estimate_from_weights("ais", about - 0.3**2 / 2 + noise, 1, None)
-    estimate.update(**figures)
+    estimate.update(value=about, low=about - 3, **figures)
     return estimate
 
 
-LUCKY = {"value": 12.0, "ess": 1.5, "std_err": 0.05}
+LUCKY, BAD = {"ess": 1.5}, {"trusted": False, "low": -np.inf, "high": np.inf}
 
 
 @pytest.mark.parametrize(
-    ("other", "expected"),
+    ("other", "ais", "expected"),
     [
-        (Bunch(), ("ladder", 10.0, 9.9, True)),
-        # They agree, or the annealed one has found less.
-        (annealed(10.0), ("ladder", 10.0, 9.9, True)),
-        (annealed(10.1), ("ladder", 10.0, 9.9, True)),
-        (annealed(7.0), ("ladder", 10.0, 9.9, True)),
-        # More by five standard errors, also of the other one, and carried by many chains.
-        (annealed(11.0, value=11.0, std_err=0.3, low=8.0), ("ladder", 10.0, 9.9, True)),
-        (annealed(11.0, value=11.0, std_err=0.1, low=8.0), ("ais", 11.0, 8.0, False)),
-        # One that one chain carries may be by chance.
-        (annealed(8.0, **LUCKY, low=9.0), ("ladder", 10.0, 9.9, True)),
-        # But not where it shows that ln Z is greater, by Markov's inequality.
-        (annealed(8.0, **LUCKY | {"value": 15.0}, low=12.0), ("ais", 15.0, 12.0, False)),
-        # What is remembered of an earlier run has no more than these two figures.
-        (Bunch(low=12.0, value=15.0), ("ladder", 15.0, 12.0, False)),
-        (Bunch(low=9.95, value=12.95), ("ladder", 10.0, 9.95, True)),
+        # They agree: the ends are those of the ladder, and the annealed ones or their floor.
+        ({}, annealed(10.0), ("ladder", 10.0, 9.9, 10.1, True)),
+        ({}, annealed(10.1), ("ladder", 10.0, 9.9, 10.1, True)),
+        ({}, annealed(12.95, **LUCKY), ("ladder", 10.0, 9.95, 10.1, True)),
+        # They differ by five standard errors, of both; the annealed one is too low by half a nat.
+        ({}, annealed(11.0, std_err=0.3), ("ladder", 10.0, 9.9, 11.0, True)),
+        ({}, annealed(9.6, std_err=0.03), ("ladder", 10.0, 9.6, 10.1, True)),
+        ({}, annealed(11.0, std_err=0.1), ("ais", 11.0, 8.0, 14.0, False)),
+        ({}, annealed(8.0, std_err=0.1), ("ladder", 10.0, 5.0, 13.0, False)),
+        # One that one chain carries may be by chance; but not by more than three nats.
+        ({}, annealed(12.0, **LUCKY), ("ladder", 10.0, 9.9, 10.1, True)),
+        ({}, annealed(15.0, **LUCKY), ("ais", 15.0, 12.0, 18.0, False)),
+        # A bad one leaves the other, which it does not confirm.
+        (BAD, annealed(9.6), ("ais", 9.6, 6.6, 13.0, False)),
+        (BAD, annealed(10.4), ("ais", 10.4, 7.4, 13.4, False)),
+        (BAD, annealed(8.0, trusted=False), ("ladder", 10.0, 5.0, 13.0, False)),
+        (BAD, annealed(12.0, trusted=False), ("ais", 12.0, 9.0, 15.0, False)),
+        # Unless it is below a sum that the bad one is not.
+        (BAD | {"low": 8.5}, annealed(8.0), ("ladder", 10.0, 8.5, 13.0, False)),
+        # Chains that are annealed back confirm within half a nat; they do not count by themselves.
+        ({"method": "raise"}, annealed(9.6), ("ais", 9.6, 6.6, 13.0, True)),
+        ({"method": "raise"}, annealed(10.4), ("ais", 10.4, 7.4, 13.4, True)),
+        ({"method": "raise"}, annealed(9.0), ("ais", 9.0, 6.0, 13.0, False)),
+        ({"method": "raise"}, annealed(9.9, trusted=False), ("ais", 9.9, 6.9, 13.0, False)),
     ],
 )
-def test_the_greater_of_two_estimates(other, expected):
-    found = greater(climbed(), other)
-    assert (found.method, found.value, found.low, found.trusted) == expected
-    assert ("contradict" in found.verdict) == (not found.trusted)
-    assert (found.high == np.inf) == (not found.trusted)
+def test_two_estimates_are_combined(other, ais, expected):
+    found = combined(climbed(**other), Bunch(**ais))
+    method, *figures, trusted = expected
+    assert (found.method, found.trusted) == (method, trusted)
+    np.testing.assert_allclose((found.value, found.low, found.high), figures)
+    assert ("contradict" in found.verdict) == (not trusted and not other)
+    # Both figures are in the sentence where the ends are wide.
+    wide = f"It is 10.0 by .* and {ais.value:.1f} by annealed"
+    assert (re.search(wide, found.verdict) is None) == (found.high - found.low < 1.2)
+
+
+def test_a_floor_is_remembered_and_heeded():
+    floor, ladder = Bunch(), climbed()
+    compare_with_floor(annealed(12.0), floor)
+    compare_with_floor(annealed(11.0), floor)
+    assert floor == {"low": 9.0, "value": 12.0}
+    compare_with_floor(ladder, floor)
+    assert ladder.trusted and floor.low == 9.0
+    compare_with_floor(annealed(13.2), floor)
+    compare_with_floor(ladder, floor)
+    assert not ladder.trusted and "an AIS run before says 10.2 at least" in ladder.verdict
+    assert (ladder.value, ladder.low, ladder.high) == (10.0, -np.inf, np.inf)

@@ -32,10 +32,10 @@ from sklearn_boltz.networks.sampling._tempering import (
 )
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import (
+    combined,
+    compare_with_floor,
     contradiction,
-    distrust,
     estimate_from_value,
-    raise_floor,
     temperature_ladder,
 )
 from sklearn_boltz.tables._cells import first_of
@@ -321,7 +321,7 @@ class Likelihoods(BaseBoltzmann):
             at least 95 %, ln Z is greater than the estimate minus 3 nats, for any number of chains.
 
             ``"auto"`` is exact up to 2**26 joint states of connected variables, and beyond that the
-            ladder.
+            ladder; AIS as well if the ladder is not to be trusted.
         n_chains : int, default=None
             Number of independent chains; for the ladder, at each temperature, and 2 or more. None
             means 100 for the ladder and 500 for AIS.
@@ -333,7 +333,7 @@ class Likelihoods(BaseBoltzmann):
             T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
         tol : float, default=0.05
             The ladder ends when the standard error, in nats, is at most this, each chain has been
-            renewed once on average, and two halves of the rounds agree.
+            renewed, and two halves of the rounds agree.
         max_rounds : int, default=5000
             Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
             exchanges.
@@ -344,12 +344,13 @@ class Likelihoods(BaseBoltzmann):
         -------
         estimate : Bunch
             `value`, in nats; `std_err`, its standard error by the delta method; `low` and `high`,
-            bounds of ln Z that hold with a probability of 95 % each (for the ladder, two standard
-            errors away; infinite where the method gives no bound); `trusted` and `verdict`, whether
-            the estimate can be trusted, and why; `ess`, the effective number of chains (for the
-            ladder, the number of states that moved from independent columns to the model);
-            `log_weights` of the chains; `states` where they ended, in the coding of the training
-            data; and `method`. The ladder also has `betas`, the inverse temperatures;
+            bounds of ln Z that hold with a probability of 95 % each (for the ladder, three standard
+            errors away; infinite where the method gives no bound, but never by ``"auto"``, where
+            `high` is 3 nats above both if the ladder is not to be trusted); `trusted` and
+            `verdict`, whether the estimate can be trusted, and why; `ess`, the effective number of
+            chains (for the ladder, the number of states that moved from independent columns to the
+            model); `log_weights` of the chains; `states` where they ended, in the coding of the
+            training data; and `method`. The ladder also has `betas`, the inverse temperatures;
             `log_partitions` at these, and `log_partition_errors`; `acceptances` of exchanges
             between neighbours; and `n_rounds`.
 
@@ -404,8 +405,12 @@ class Likelihoods(BaseBoltzmann):
             estimate = ladder_log_partition(
                 path, n_temperatures, n_chains, tol, max_rounds, generator
             )
+            if method == "auto" and not estimate.trusted:
+                betas = temperature_ladder(1000)
+                annealed = annealed_log_partition(model, base, betas, n_chains, generator)
+                estimate = combined(estimate, annealed)
         if temperature == 1:
-            self._compare_with_floor(estimate)
+            compare_with_floor(estimate, self._cached("log_partition_floor", Bunch))
             self._warn_of_partition(estimate)
         elif not estimate.trusted:
             warnings.warn(estimate.verdict, stacklevel=find_stack_level())
@@ -419,15 +424,6 @@ class Likelihoods(BaseBoltzmann):
         base = min(1, 1 / temperature) * self._base[model.places(free)]
         return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
 
-    def _compare_with_floor(self, estimate):
-        """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
-        floor = self._cached("log_partition_floor", Bunch)
-        if floor and floor.low > estimate.high:
-            by = f"{len(estimate.betas)} temperatures"
-            distrust(estimate, by, f"an AIS run before says {floor.low:.1f} at least")
-        elif estimate.method == "ais":
-            raise_floor(floor, estimate)
-
     def _warn_of_partition(self, estimate):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
         if estimate.method == "ladder":
@@ -436,6 +432,8 @@ class Likelihoods(BaseBoltzmann):
             n = len(estimate.states)
             self._warn_if_far_from_data("In samples of the model,", estimate.states, None, n)
             return
+        if not estimate.trusted and estimate.std_err <= DOUBTFUL:
+            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
         where = "In the weighted states from which log_partition_ is estimated,"
         weights = np.exp(estimate.log_weights - estimate.log_weights.max())
         codes, n = estimate.states, estimate.ess

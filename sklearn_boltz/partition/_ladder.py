@@ -161,14 +161,15 @@ class Ladder:
         self.first_log_partition = log_partition
         self.pairs = [Pair() for _ in rungs[1:]]
         self.n_rounds = 0
-        # Whether each state was at the first rung after it was last at the top.
-        self.from_below = [np.zeros(len(rung), dtype=bool) for rung in rungs]
+        # Of each state: 1 if it was at the first rung after it was last at the top, 2 if it came to
+        # the top since then, and 0 if it has never been at the first rung.
+        self.origins = [np.zeros(len(rung), dtype=np.int8) for rung in rungs]
 
     def __deepcopy__(self, memo):
         other = copy(self)
         other.rungs = [rung.copy() for rung in self.rungs]
         other.pairs = [pair.copy() for pair in self.pairs]
-        other.from_below = deepcopy(self.from_below)
+        other.origins = deepcopy(self.origins)
         other.stream = deepcopy(self.stream, memo)  # others may take numbers from it as well
         return other
 
@@ -230,17 +231,21 @@ class Ladder:
         with np.errstate(over="ignore"):
             chains = np.flatnonzero(np.log(u) < forward + backward)
         self.rungs[i].swap(self.rungs[i + 1], chains)
-        mine, theirs = self.from_below[i], self.from_below[i + 1]
+        mine, theirs = self.origins[i], self.origins[i + 1]
         mine[chains], theirs[chains] = theirs[chains], mine[chains]
         self.pairs[i].add(forward, backward)
         return forward, backward
 
     def arrivals(self):
         """How many states came from the first rung to the top since this was asked last."""
-        self.from_below[0][:] = True
-        n_arrivals = int(self.from_below[-1].sum())
-        self.from_below[-1][:] = False
-        return n_arrivals
+        self.origins[0][:] = 1
+        arrived = self.origins[-1] == 1
+        self.origins[-1][arrived] = 2
+        return int(arrived.sum())
+
+    def n_left(self):
+        """How many states at the top have never been at the first rung since arrivals count."""
+        return int((self.origins[-1] == 0).sum())
 
     def differences(self, i, j):
         """What `bennett` wants of two rungs, from their states as they are."""
@@ -270,7 +275,7 @@ class Ladder:
             What is known of it and its lower neighbour; None for their states as they are.
         """
         self.rungs.insert(place, rung)
-        self.from_below.insert(place, np.zeros(len(rung), dtype=bool))
+        self.origins.insert(place, np.zeros(len(rung), dtype=np.int8))
         self.pairs[place - 1 : place] = [
             below or self.pair(place - 1, place),
             self.pair(place, place + 1),
@@ -286,7 +291,7 @@ class Ladder:
             What is known of its neighbours as a pair, if it was looked at.
         """
         gap = gap or self.pair(place - 1, place + 1)
-        del self.rungs[place], self.from_below[place]
+        del self.rungs[place], self.origins[place]
         self.pairs[place - 1 : place + 1] = [gap]
 
     def complete(self):

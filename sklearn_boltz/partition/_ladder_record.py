@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from sklearn_boltz.partition._estimates import MAX_STD_ERR, LogPartition, distrust
+from sklearn_boltz.partition._estimates import ENDS, MAX_STD_ERR, LogPartition, distrust
 from sklearn_boltz.partition._ladder import BROKEN, bennett
 
 # Rounds of a block of a record; blocks before the first look at them; and the share of all
 # blocks, at the beginning, that is not used.
 RECORD_ROUNDS, FIRST_LOOK, BURN_IN = 16, 8, 0.25
 # States that came from the first rung to the top: with fewer, the shares of modes are unknown.
-MIN_ARRIVALS = 20
+# With ALL of them for each chain, those that are where they began do not get away.
+MIN_ARRIVALS, ALL = 20, 200
 # Standard errors by which two halves of a record may differ.
 SETTLED = 4.0
 
@@ -120,12 +121,17 @@ class Record:
         while True:
             self.run(look - len(self.blocks))
             error = mean_and_error(figures(self))[1].max()
-            enough = self.n_arrivals() >= max(MIN_ARRIVALS, len(self.ladder.rungs[0]))
+            enough = self.n_arrivals() >= MIN_ARRIVALS and not self.ladder.n_left()
             if error <= tol and enough and self.is_settled():
                 return True
-            if look >= max_blocks or self.is_broken():
+            if look >= max_blocks or self.is_broken() or self.is_stuck():
                 return False
             look = min(look + look // 2, max_blocks)
+
+    def is_stuck(self):
+        """Whether some chains are where they began, although the others have come far."""
+        n_chains = len(self.ladder.rungs[0])
+        return self.ladder.n_left() > 0 and self.n_arrivals() > ALL * n_chains
 
     def is_broken(self):
         """Whether neighbours somewhere hardly exchange states."""
@@ -147,7 +153,7 @@ class Record:
         values, errors = mean_and_error(self.log_partitions())
         value, std_err = float(values[-1]), float(errors[-1])
         estimate = LogPartition(
-            value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
+            value=value, std_err=std_err, low=value - ENDS * std_err, high=value + ENDS * std_err,
             ess=float(self.n_arrivals()), log_weights=None, method="ladder", states=None,
             acceptances=self.acceptances(), log_partitions=values, log_partition_errors=errors,
             n_rounds=self.n_rounds, trusted=True,
@@ -181,6 +187,11 @@ class Record:
             return (
                 f"in {self.n_rounds} rounds only {self.n_arrivals()} states came from independent "
                 "columns to the model. Use more (max_rounds)"
+            )
+        if self.ladder.n_left():
+            return (
+                f"{self.ladder.n_left()} of {len(self.ladder.rungs[0])} chains are still where "
+                "they began. There may be modes that nothing connects. Use more rounds (max_rounds)"
             )
         if not self.is_settled():
             return "the two halves of the rounds differ. Use more (max_rounds)"

@@ -36,9 +36,9 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
     LogPartition,
+    combined,
+    compare_with_floor,
     contradiction,
-    greater,
-    raise_floor,
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._inference import MOST_ITERATIONS, by_tap
@@ -69,7 +69,6 @@ from sklearn_boltz.restricted.sampling import (
     _observed,
     _samples,
 )
-from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
@@ -743,7 +742,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
               Chains of all models run in parallel and exchange states. ln Z is the sum of the
               differences between neighbours by Bennett's acceptance ratio [4]_. The ladder
               consists of the models saved during training, if the log-likelihood was measured
-              (`track_likelihood`), and of models in between if neighbours exchange too few states;
+              (`track_likelihood`), and of models in between if neighbours exchange too few states.
+              Half of the chains begin at what other chains of the model find far from the data;
             - ``"ais"``: by annealed importance sampling [1]_, starting at independent columns with
               the frequencies of the training data. The estimate of Z is unbiased; that of ln Z is
               too low on average. With a probability of at least 95 %, ln Z is greater than the
@@ -756,9 +756,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
               deterministic given the starts, and neither a bound nor unbiased. `trusted` is
               always False: it is a training objective, and training may have increased its error;
-            - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise, if training
-              has saved a ladder, both the ladder and AIS are run, and the larger estimate is kept
-              where they differ. Without a ladder, it is AIS.
+            - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise both the ladder
+              and AIS are run, and the larger estimate is kept where they differ. With more than
+              40,000 weights and no ladder saved in training, it is AIS, and chains in the opposite
+              direction as a check.
         n_chains : int, default=100
             Number of independent chains; for the ladder, of chains for each model; for TAP, of
             starts.
@@ -767,7 +768,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             1.
         tol : float, default=None
             Target standard error, in nats. The ladder runs until the target is reached, each chain
-            has been renewed once on average, and the two halves of the rounds agree; None means
+            has been renewed, and the two halves of the rounds agree; None means
             0.05, and 0.02 where that takes only a few seconds. AIS doubles its temperatures and
             chains, up to six times, until the target is reached and two runs agree; None means a
             single run.
@@ -797,7 +798,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             - `value`: ln Z in nats;
             - `std_err`: its standard error, by the delta method;
             - `low`, `high`: lower and upper bound. Each holds with a probability of 95 %, as far as
-              the method can tell; infinite if the method gives no bound;
+              the method can tell; infinite if the method gives no bound, but never by ``"auto"``;
             - `verdict`: a sentence on how reliable the estimate is, and `trusted`, a bool;
             - `ess`: effective number of chains;
             - `log_weights` of the chains, and `states`, their final states;
@@ -807,16 +808,22 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             `log_weights` are minus their free energies.
 
             With the ladder, `std_err` is that of the mean of `n_chains` independent simulations,
-            `low` and `high` are two standard errors away, and `ess` is the number of states that
+            `low` and `high` are three standard errors away, and `ess` is the number of states that
             moved from independent units to the model. There are also `acceptances` of exchanges
             between neighbours, and `log_partitions` and `log_partition_errors` of all models.
+
+            With ``"auto"``, `low` and `high` contain the estimates of the ladder and of AIS. If the
+            ladder is not to be trusted or AIS contradicts it, `low` is the largest lower bound, and
+            `high` is 3 nats above both, which covers missed modes with less than 95 % of the mass.
+            The same holds for AIS without a ladder, where `trusted` means that the chains in the
+            opposite direction agree within half a nat.
 
         Warns
         -----
         UserWarning
             If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
-            the estimate of RAISE or of the ladder, or if neighbours of the ladder do not exchange
-            states.
+            the estimate of RAISE or of the ladder, if neighbours of the ladder do not exchange
+            states, or if some of its chains never leave the place where they began.
         ConvergenceWarning
             If TAP converges from no start.
 
@@ -825,6 +832,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"`` with a
         fixed seed. Other runs do not change it. If `low` of an AIS run is above it,
         `score_samples` warns that the scores are too high.
+
+        With bits or categories, ln Z is at least the logarithm of the sum over the different
+        states in which chains of the ladder have been. An estimate below that sum is raised to it.
+
+        A ladder has at most 200 models beside those that training has saved. It settles in at most
+        3,200 rounds, and is set up again up to four times if a mode appears late. A round costs
+        about 5 `n_chains` multiplications for each weight of each model.
 
         References
         ----------
@@ -845,47 +859,49 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        if method == "auto":
-            few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
-            method = "exact" if few else "ais"
-            ladder = self._former_ladder()
-            if not few and ladder is not None and same_parameters(ladder.rungs[-1].model, model):
-                method = "both"
+        former = self._former_ladder()
+        if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
+            method = "exact"
         if method == "exact":
             return self._on_scale(_enumeration.exact_estimate(model))
-        X = None if X is None else self._checked(X)
+        X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
+        floor = self._cached("log_partition_floor", Bunch)
+        climbs = method == "ladder" or (
+            method == "auto" and _climb.is_affordable(model, former, n_chains)
+        )
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
                 return self._on_scale(estimate)
-            if method in ("ladder", "both"):
-                ladder = _climb.ladder_to(
-                    model, self._base(), self._former_ladder(), n_chains, stream, workers
+            if climbs:
+                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream, workers)
+                estimate = other = self._on_scale(
+                    _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 )
-                climbed = _climb.ladder_estimate(ladder, tol, max_rounds, workers)
-                self._on_scale(climbed)
             if method != "ladder":
-                estimate = forward = _annealing.annealed_within(
-                    tol, model, self._base(), betas, n_chains, stream, workers
+                estimate = forward = self._on_scale(
+                    _annealing.annealed_within(
+                        tol, model, self._base(), betas, n_chains, stream, workers
+                    )
                 )
-                self._on_scale(forward)
-                raise_floor(self._cached("log_partition_floor", Bunch), forward)
-            if method in ("ladder", "both"):
-                floor = self._cached("log_partition_floor", Bunch)
-                estimate = greater(climbed, floor if method == "ladder" else forward)
-            if method == "raise":
+            compare_with_floor(estimate, floor)
+            if method == "raise" or (method == "auto" and not climbs):
                 n_rows = 1 if X is None else min(n_chains, X.shape[0])
                 if X is None:
                     starts = _annealing.resampled(forward, rng)
                 else:
                     starts = dense(taken(X, np.arange(n_chains) % n_rows))
-                backward = _annealing.reverse_importance_sampling(
-                    model, self._base(), betas, starts, stream, workers, n_rows
+                estimate = other = self._on_scale(
+                    _annealing.reverse_importance_sampling(
+                        model, self._base(), betas, starts, stream, workers, n_rows
+                    )
                 )
-                self._on_scale(backward)
-                estimate = _annealing.bracketed(forward, backward, from_model=X is None)
+        if method == "raise":
+            estimate = _annealing.bracketed(forward, other, from_model=X is None)
+        if method == "auto":
+            estimate = combined(other, forward)
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate

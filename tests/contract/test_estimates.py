@@ -57,7 +57,7 @@ def test_scores_stay_and_warn_where_a_greater_estimate_is_known(two_modes, monke
     # The first estimate has too few temperatures to find the other mode.
     poor = model.log_partition
     few = dict(n_chains=5, n_temperatures=2)
-    monkeypatch.setattr(model, "log_partition", lambda **options: poor(**few, **options))
+    monkeypatch.setattr(model, "log_partition", lambda **options: poor("ais", **few, **options))
     with pytest.warns(UserWarning, match="not to be trusted"):
         before = model.log_partition_
     monkeypatch.undo()

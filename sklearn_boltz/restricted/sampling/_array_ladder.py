@@ -152,5 +152,5 @@ class ArrayLadder(Ladder):
         low.states, high.states = (
             xp.where(here, high.states, low.states), xp.where(here, low.states, high.states)
         )  # fmt: skip
-        mine, theirs = self.from_below[i], self.from_below[i + 1]
+        mine, theirs = self.origins[i], self.origins[i + 1]
         mine[chosen], theirs[chosen] = theirs[chosen], mine[chosen]

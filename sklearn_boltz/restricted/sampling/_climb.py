@@ -3,8 +3,17 @@
 from copy import deepcopy
 
 import numpy as np
+from scipy.special import logsumexp
 
-from sklearn_boltz.numerics._arrays import as_numpy, concatenated, copied, taken
+from sklearn_boltz.numerics._arrays import (
+    as_numpy,
+    concatenated,
+    copied,
+    like,
+    numpy_dtype,
+    taken,
+)
+from sklearn_boltz.partition._estimates import distrust
 from sklearn_boltz.partition._ladder import Exchanges
 from sklearn_boltz.partition._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
@@ -13,8 +22,10 @@ from sklearn_boltz.restricted.sampling._rungs import (
     begin_ladder,
     insert_between,
     laid_out,
+    log_densities_of,
     saved,
 )
+from sklearn_boltz.restricted.sampling._samples import chain_samples
 
 # Rungs at most, beside those that the ladder of a training has.
 MOST_RUNGS = 200
@@ -26,10 +37,19 @@ SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
 # Unless told otherwise, a ladder ends at the standard error TOL in nats, or after MOST_ROUNDS. For
 # what takes a few seconds, in multiplications, it makes more rounds, until it is at FINE.
 TOL, MOST_ROUNDS, FINE, CHEAP = 0.05, 1000, 0.02, 1e11
+# Transitions of chains that look for modes of the model by themselves, and how many there are for
+# each one of a rung. Chains times weights up to which a ladder is built by default if a training
+# has not saved one: it then takes a few seconds.
+N_EXPLORING, EXPLORERS, AFFORDABLE = 20, 10, 4e6
+
+
+def is_affordable(model, former, n_chains):
+    """Whether a ladder is to be climbed by default."""
+    return former is not None or n_chains * model.n_weights <= AFFORDABLE
 
 
 def ladder_to(model, base, former, n_chains, stream, workers):
-    """A ladder that leads to a model, whose neighbours exchange states.
+    """A ladder that leads to a model, whose chains have yet to settle.
 
     Parameters
     ----------
@@ -59,8 +79,48 @@ def ladder_to(model, base, former, n_chains, stream, workers):
             # The training ended elsewhere: its last model becomes a rung.
             ladder.insert(len(ladder) - 1, Rung(saved(top.model), copied(top.states)))
         ladder.rungs[-1].model = model
-    settle(ladder, workers)
     return ladder
+
+
+def explore(ladder, workers):
+    """Let every second chain begin at what chains of the model find far from independent units.
+
+    A hidden unit whose weights are multiplied by the number of all has a pattern of its own: there
+    half of these chains start, and the others at uniform visible units. As chains of different
+    numbers never meet, what only these find stays where it is, and `Ladder.n_left` tells.
+
+    Parameters
+    ----------
+    ladder : Ladder
+        Changed in place.
+    workers : Workers
+
+    Returns
+    -------
+    V : ndarray of shape (EXPLORERS * n_chains, n_visible)
+        What was found; the first rows are where they begin.
+    """
+    model, n_chains = ladder.rungs[-1].model, len(ladder.rungs[0])
+    n_starts = EXPLORERS * n_chains
+    H, numbers = np.zeros((n_starts, len(model.hidden))), np.arange(0, n_starts, 2)
+    H[numbers, numbers // 2 % H.shape[1]] = H.shape[1]
+    field = model.visible_field(like(model.weights, H.astype(numpy_dtype(model.weights))))
+    V = model.visible.base().sample(field, ladder.stream)
+    V = chain_samples(model, V, N_EXPLORING, ladder.stream, workers)
+    for rung in ladder.rungs[1:]:
+        rung.states[1::2, ...] = V[: n_chains // 2, ...]
+    return V
+
+
+def sum_over(model, *states):
+    """ln Σ exp(−F(v)) over the different rows among some states: ln Z is not less.
+
+    −∞ for densities.
+    """
+    if not np.isfinite(model.visible.state_counts).all():
+        return -np.inf
+    rows = np.unique(np.concatenate([as_numpy(V) for V in states]), axis=0)
+    return float(logsumexp(log_densities_of(model, like(model.weights, rows))))
 
 
 def settle(ladder, workers):
@@ -80,7 +140,7 @@ def of_size(ladder, n_chains):
     chosen = np.arange(n_chains) % len(ladder.rungs[0])
     for rung in ladder.rungs:
         rung.states = taken(rung.states, chosen)
-    ladder.from_below = [np.zeros(n_chains, dtype=bool) for _ in ladder.rungs]
+    ladder.origins = [np.zeros(n_chains, dtype=np.int8) for _ in ladder.rungs]
     return ladder
 
 
@@ -135,6 +195,8 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
     estimate : Bunch
         Of `Record.estimate`; `states` are those at the top.
     """
+    explored = explore(ladder, workers)
+    settle(ladder, workers)
     n_cheap, is_fine = int(CHEAP / ladder.cost()), tol is None
     tol = TOL if is_fine else tol
     max_rounds = max_rounds or max(MOST_ROUNDS, n_cheap)
@@ -147,7 +209,13 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
     if is_fine and reached:
         record.run_until(FINE, min(max_rounds, n_cheap))
     estimate = record.estimate(tol, reached)
-    estimate.states = copied(ladder.rungs[-1].states)
+    top = ladder.rungs[-1]
+    estimate.states = copied(top.states)
+    floor = sum_over(top.model, explored, top.states)
+    if floor > estimate.high:
+        why = f"over the few states in which chains have been, the sum alone is {floor:.1f}"
+        distrust(estimate, f"{len(ladder)} {record.rungs}", why)
+    estimate.update(low=max(estimate.low, floor), value=max(estimate.value, floor))
     return estimate
 
 
@@ -165,6 +233,7 @@ def ladder_samples(ladder, n_samples, n_steps, workers):
     -------
     V : ndarray of shape (n_samples, n_visible)
     """
+    settle(ladder, workers)
     found, n_chains = [], len(ladder.rungs[0])
     for _ in range(-(-n_samples // n_chains)):
         for _ in range(max(1, n_steps // len(ladder))):
