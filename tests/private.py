@@ -229,13 +229,7 @@ from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_s
 from sklearn_boltz.restricted.training import _auto, _rows, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
-from sklearn_boltz.restricted.training._discriminative import (
-    Objective,
-    Scale,
-    gradient,
-    row_factors,
-    visible_arrays,
-)
+from sklearn_boltz.restricted.training._discriminative import Objective, gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,

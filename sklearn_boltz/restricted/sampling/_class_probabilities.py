@@ -22,35 +22,6 @@ N_STATES = 50
 QUICK_DRAWS, QUICK_STEPS = 10, 10
 
 
-def by_blocks(function, model, V, workers):
-    """A function of the fields of the hidden units, of complete rows a block at a time.
-
-    Parameters
-    ----------
-    function : callable
-        Of the numbers of the rows, a slice, and their fields, which it may overwrite.
-    model : ClassModel
-    V : ndarray of shape (n_rows, n_visible)
-    workers : Workers
-
-    Returns
-    -------
-    found : ndarray
-        The results, row after row.
-    """
-    if is_foreign(V):
-        return function(slice(0, V.shape[0]), model.hidden_field(V))
-    V = np.ascontiguousarray(V, dtype=model.dtype)
-    weights = np.ascontiguousarray(model.weights.T)
-
-    def block(rows):
-        fields = np.empty((rows.stop - rows.start, weights.shape[1]), model.dtype)
-        hidden_fields(weights, V[rows], fields)
-        return function(rows, fields)
-
-    return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
-
-
 def log_probability(model, V, workers):
     """ln p(y | x) of complete rows, exact.
 
@@ -64,7 +35,17 @@ def log_probability(model, V, workers):
     -------
     log_probability : ndarray of float64 of shape (n_rows, n_classes)
     """
-    return by_blocks(lambda rows, fields: model.log_probability(fields), model, V, workers)
+    if is_foreign(V):
+        return model.log_probability(model.hidden_field(V))
+    V = np.ascontiguousarray(V, dtype=model.dtype)
+    weights = np.ascontiguousarray(model.weights.T)
+
+    def block(rows):
+        fields = np.empty((rows.stop - rows.start, weights.shape[1]), model.dtype)
+        hidden_fields(weights, V[rows], fields)
+        return model.log_probability(fields)
+
+    return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
 
 
 def log_probability_of_gaps(model, V, seed, workers):
@@ -88,20 +69,20 @@ def log_probability_of_gaps(model, V, seed, workers):
         Exact where what is missing has at most 2^10 states, the label counted, or the hidden
         units 2^12; else by short Markov chains.
     """
-    joint, n_visible = model.joint(), len(model.visible)
-    double = model.in_double()
+    double, rows = model.in_double(), model.layered().padded(V, np.nan)
 
-    def of_row(i):
-        found = completions(joint, model.joint_rows(V[[i]])[0], seed, N_STATES)
+    def of_row(v):
+        found = completions(model.joint, v, seed, N_STATES)
         if found.H is None:
-            of_states = double.log_probability(double.hidden_field(found.V[:, :n_visible]))
+            fields = double.hidden_field(found.V[:, : V.shape[1]])
+            of_states = double.log_probability(fields)
         else:
             of_states = log_softmax(found.H @ double.label_weights + double.label.intercept, axis=1)
         log_p = logsumexp(found.log_probability[:, np.newaxis] + of_states, axis=0)
         return log_p - logsumexp(log_p)
 
-    work = len(V) * model.joint_weights.size * ROW_CHAINS * ROW_STEPS
-    return np.array(workers.map(of_row, range(len(V)), work))
+    work = rows.size * len(model.hidden) * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(of_row, rows, work))
 
 
 def quick_log_probability(model, V, seed, workers):
@@ -113,13 +94,13 @@ def quick_log_probability(model, V, seed, workers):
     out = np.empty((len(V), model.n_classes))
     if not gaps.all():
         out[~gaps] = log_probability(model, V[~gaps], workers)
-    joint, n_visible, rows = model.joint(), len(model.visible), model.joint_rows(V[gaps])
-    missing, stream, parts = np.isnan(rows), Stream(seed), []
-    rows = start(Gaps.of(joint, rows))
+    joint, stream, parts = model.joint, Stream(seed), []
+    rows = model.layered().padded(V[gaps], np.nan)
+    missing, rows = np.isnan(rows), start(Gaps.of(joint, rows))
     for step in range(QUICK_STEPS + QUICK_DRAWS):
         H = joint.hidden.sample(joint.hidden_field(rows), stream)
         np.copyto(rows, joint.visible.sample(joint.visible_field(H), stream), where=missing)
         if step >= QUICK_STEPS:
-            parts.append(log_probability(model, rows[:, :n_visible], workers))
+            parts.append(log_probability(model, rows[:, : V.shape[1]], workers))
     out[gaps] = logsumexp(parts, axis=0) - np.log(len(parts))
     return out

@@ -8,7 +8,9 @@ from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import all_states, n_bits
+from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 
 # Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
@@ -129,7 +131,7 @@ def conditional_mixture(model, v, missing, every=None):
 # Imputation.
 
 
-def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=None):
+def impute(model, V, missing, how, n_steps, rng, marginal=None):
     """Fill missing values; exactly where that is possible.
 
     Parameters
@@ -143,18 +145,17 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
     n_steps : int
         Transitions of a chain.
     rng : Generator
-    features : UnitType, default=None
-        In a deep model, the units of the visible layer, which are the first of the visible side.
-        The others are summed out.
-    free_energy : callable, default=None
-        In a deep model, F of rows of features.
+    marginal : default=None
+        Of a model with other units beside the features on the visible side, and after them: that
+        of the features alone, with `visible` and `free_energy`.
 
     Returns
     -------
     filled : ndarray of shape (n_rows, n_visible)
         Right in the missing places.
     """
-    features = model.visible if features is None else features
+    marginal = model if marginal is None else marginal
+    features = marginal.visible
     find_mode = how == "mode" and np.isfinite(features.state_counts).any()
     filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
     some, exact = missing.any(axis=1), can_impute_exactly(model, missing)
@@ -174,7 +175,7 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
         return filled
     rows = V[by_chains], missing[by_chains]
     if find_mode:
-        filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, features, free_energy)
+        filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, marginal)
     else:
         means, samples = impute_by_chains(model, *rows, n_steps, stream)
         filled[by_chains] = samples if how == "sample" else means
@@ -190,6 +191,16 @@ def draw(model, v, missing, mixture, n_rows, rng, stream):
         return rows
     rows = model.visible.sample(mixture.fields[chosen], stream)
     rows[:, ~missing] = v[~missing]
+    return rows
+
+
+def drawn(model, V, missing, rng, stream):
+    """A draw of the missing values of each row, which are the same ones in all of them."""
+    rows = np.empty(V.shape, model.dtype)
+    known, which = np.unique(np.where(missing, 0, V), axis=0, return_inverse=True)
+    for k, v in enumerate(known):
+        mixture, mine = conditional_mixture(model, v, missing), which.ravel() == k
+        rows[mine] = draw(model, v, missing, mixture, int(mine.sum()), rng, stream)
     return rows
 
 
@@ -296,26 +307,25 @@ def impute_by_chains(model, V, missing, n_steps, stream):
     return means / n_counted, samples
 
 
-def _mode_by_chains(model, V, missing, n_steps, stream, features, free_energy):
-    """The most probable state that chains meet; in an RBM, its neighbours are tried as well."""
-    stride = 1 if free_energy is None else max(1, n_steps // FEW_COMPARED)
+def _mode_by_chains(model, V, missing, n_steps, stream, marginal):
+    """The most probable state that chains meet; its neighbours are tried as well."""
+    n_features, is_cheap = len(marginal.visible), isinstance(marginal, Model)
+    stride = 1 if is_cheap else max(1, n_steps // FEW_COMPARED)
     best, least = np.zeros(V.shape, model.dtype), np.full(len(V), np.inf)
     for step, (_, chains) in enumerate(clamped_chains(model, V, missing, n_steps, stream), start=1):
         if step % stride and step < n_steps:
             continue
-        if free_energy is None:
-            found = model.free_energy(chains)
-        else:
-            found = free_energy(chains[:, : len(features)])
+        found = marginal.free_energy(chains[:, :n_features])
         better = found < least
         best[better], least[better] = chains[better], found[better]
-    if free_energy is None:
-        best = coordinate_ascent(model, best, missing)
+    if isinstance(marginal, Model | ClassModel):
+        features = best[:, :n_features], missing[:, :n_features]
+        best[:, :n_features] = coordinate_ascent(marginal, *features)
     continuous = np.isinf(np.repeat(model.visible.state_counts, model.visible.widths))
-    if continuous[: len(features)].any():
+    if continuous[:n_features].any():
         # Means of the others given that state.
         rest = missing & continuous
-        rest[:, len(features) :] = missing[:, len(features) :]
+        rest[:, n_features:] = missing[:, n_features:]
         best = np.where(rest, impute_by_chains(model, best, rest, n_steps, stream)[0], best)
     return best
 

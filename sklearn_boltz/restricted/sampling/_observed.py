@@ -11,12 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
 
 # Bits of the missing cells or of the hidden units up to which their states are summed out: for a
 # log-probability, and where each state is looked at.
 EXACT_SUM, EXACT_MISSING, EXACT_HIDDEN = 20, 10, 12
+# Rows that a method works on at once, so that its memory does not grow with the data.
+HOST_ROWS, DEVICE_ROWS = 1000, 2**14
 # Rows, and states, that are looked at together.
 CHUNK_ROWS, BLOCK_STATES = 500, 2**11
 # Annealing of the missing cells of a row: chains and steps of the inverse temperature.
@@ -37,6 +42,29 @@ def rows_with_gaps(V):
         return None
     gaps = np.isnan(V).any(axis=1)
     return gaps if gaps.any() else None
+
+
+def by_chunks(function, X):
+    """Apply a function of dense rows, a chunk at a time."""
+    if is_foreign(X):
+        chunks = gen_batches(X.shape[0], DEVICE_ROWS)
+        return concatenated([function(X[rows, ...]) for rows in chunks])
+    chunks = gen_batches(X.shape[0], HOST_ROWS)
+    return np.concatenate([function(dense(X[rows])) for rows in chunks])
+
+
+def by_rows(of_complete, of_incomplete, X):
+    """Apply one function to complete rows and another one to rows with missing cells."""
+    gaps = rows_with_gaps(X)
+    if gaps is None:
+        return by_chunks(of_complete, X)
+    found = by_chunks(of_incomplete, X[gaps])
+    if gaps.all():
+        return found
+    complete = by_chunks(of_complete, X[~gaps])
+    out = np.empty((len(X), *found.shape[1:]), found.dtype)
+    out[gaps], out[~gaps] = found, complete
+    return out
 
 
 def missing_units(units, V):

@@ -74,7 +74,7 @@ class DeviceRows:
         return numpy_dtype(widened(self.array[:0, ...]))
 
     def places(self, numbers):
-        """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
+        """Numbers of rows, where the rows lie."""
         return like(self.array, numbers)
 
     def __getitem__(self, numbers):

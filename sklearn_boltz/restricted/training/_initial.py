@@ -98,7 +98,8 @@ def fitted_init(estimator, X=None, sample_weight=None):
 
 def _is_rbm(model):
     """Whether an estimator, fitted or not, is an RBM with visible and hidden units only."""
-    return hasattr(model, "_units") and hasattr(model, "_layout_now")
+    deep_or_labelled = hasattr(model, "hidden_layer_sizes") or hasattr(model, "predict")
+    return hasattr(model, "sample_visible") and not deep_or_labelled
 
 
 def _is_network(model):
@@ -170,7 +171,7 @@ def _other_columns(estimator):
 
 
 def _of_rbm(estimator, model, n_units):
-    visible, hidden = model._units()
+    _, (visible, hidden) = model._layered()
     name, mine, other = type(estimator).__name__, estimator._layout_now(), model._layout_now()
     if not hidden.is_binary:
         raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")

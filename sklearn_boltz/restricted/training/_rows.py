@@ -11,15 +11,15 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
-from sklearn_boltz.numerics._arrays import as_numpy
+from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
-from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.tables._batches import fresh, mini_batches, rows_of, summarise
-from sklearn_boltz.units._bernoulli import smoothed_log_odds
+from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
 # A memory map with no more rows is trained on row by row, as an array in memory is, with a list of
@@ -163,6 +163,15 @@ def check_observed(estimator, X):
         )
 
 
+def as_mini_batch(X):
+    """Rows in the form that a training learns from."""
+    if isinstance(X, LabelledRows):
+        there = isinstance(X.V, DeviceRows)
+        return X[X.V.places(np.arange(len(X)))] if there else X
+    X = X.array if isinstance(X, DeviceRows) else X
+    return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
+
+
 class ColumnSums(NamedTuple):
     """Sums of the columns of the data: what a Bernoulli model keeps of them.
 
@@ -181,8 +190,11 @@ class ColumnSums(NamedTuple):
         """Of rows, with how often each counts."""
         return cls(*observed_sums(X, weights))
 
-    def __add__(self, other):
-        return ColumnSums(self.total + other.total, self.n_rows + other.n_rows)
+    def more(self, X, weights, base):
+        """With more rows; -> the sums, and independent units as in all of them."""
+        total, n_rows = observed_sums(X, weights)
+        seen = ColumnSums(self.total + total, self.n_rows + n_rows)
+        return seen, Bernoulli(seen.log_odds(base.intercept.dtype)) if base.is_binary else base
 
     def means(self, dtype):
         """Means of the columns."""
@@ -232,8 +244,9 @@ class ChosenRows:
         if self.weights is not None:
             numbers = np.repeat(numbers, visits(self.weights, rng))
         order = numbers[rng.permutation(len(numbers))]
-        if isinstance(self.source, DeviceRows | LabelledDeviceRows):
-            order = self.source.places(order)
+        rows = self.source.V if isinstance(self.source, LabelledRows) else self.source
+        if isinstance(rows, DeviceRows):  # moved once for all mini-batches of an epoch
+            order = rows.places(order)
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.
         least = (batch_size + 1) // 2
