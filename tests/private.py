@@ -196,19 +196,16 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _conditional, _gibbs, _observed, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed, _samples
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,
     base_log_partition,
     reverse_importance_sampling,
 )
+from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._climb import ladder_estimate, ladder_to, same_parameters
-from sklearn_boltz.restricted.sampling._conditional import (
-    column_probabilities,
-    impute,
-    impute_by_chains,
-)
+from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     anneal,

@@ -30,7 +30,8 @@ from sklearn_boltz.restricted.mean_field._inference import (
 from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import stacked
-from sklearn_boltz.restricted.sampling import _conditional, _modes
+from sklearn_boltz.restricted.sampling import _modes
+from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
@@ -411,7 +412,7 @@ class BaseTAP(MiniBatchEstimator):
         if method == "auto":
             # The other even layers are always missing.
             of_side = self._layered().padded(missing, True)
-            by_tap &= ~_conditional.can_impute_exactly(model, of_side)
+            by_tap &= ~has_few_states(model, of_side)
         rng, rest = make_generator(random_state), missing & ~by_tap[:, np.newaxis]
         filled = self._conditional(X, rest, how, n_steps, rng)
         if by_tap.any():

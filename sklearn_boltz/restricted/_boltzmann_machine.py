@@ -73,6 +73,7 @@ from sklearn_boltz.restricted.sampling import (
     _samples,
 )
 from sklearn_boltz.restricted.sampling._climb import same_parameters
+from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
     checked_rows,
@@ -995,7 +996,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         model = self._model()
         free = np.arange(len(model.visible)) < self._layout_now().n_numbers
         is_exact = labels is not None and init is None
-        is_exact = is_exact and _conditional.can_impute_exactly(model, free)
+        is_exact = is_exact and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
             options["init"] = as_numpy(init) if is_foreign(init) else init
             rows = self.move_to(np)._sample(n_samples, random_state, given, labels, **options)
@@ -1032,7 +1033,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             clamped[: values.shape[1]] = ~np.isnan(values[0])
             values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
             by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
-            if not by_chains and _conditional.can_impute_exactly(model, ~clamped):
+            if not by_chains and has_few_states(model, ~clamped):
                 return _conditional.drawn(model, values, ~clamped, rng, stream)
         if init is None:
             V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
@@ -1121,7 +1122,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The same where the rows lie, by Markov chains."""
         rows, stream = self._layered().padded(V, np.nan), Stream.from_generator(rng)
         xp, free_energy = namespace_of(V), self._marginal().free_energy
-        filled = _array_chains.impute(
+        filled = _array_chains.filled_by_chains(
             self._model(), rows, xp.isnan(rows), how, n_steps, stream,
             free_energy=lambda states: free_energy(states[:, : V.shape[1]]),
         )  # fmt: skip

@@ -10,8 +10,8 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
 from sklearn_boltz.restricted.sampling._observed import (
     ROW_CHAINS,
     ROW_STEPS,
+    Completer,
     Gaps,
-    completions,
     rows_with_gaps,
     start,
 )
@@ -70,9 +70,10 @@ def log_probability_of_gaps(model, V, seed, workers):
         units 2^12; else by short Markov chains.
     """
     double, rows = model.in_double(), model.layered().padded(V, np.nan)
+    complete = Completer(model.joint)
 
     def of_row(v):
-        found = completions(model.joint, v, seed, N_STATES)
+        found = complete.drawn(v, seed, N_STATES)
         if found.H is None:
             fields = double.hidden_field(found.V[:, : V.shape[1]])
             of_states = double.log_probability(fields)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import empty, is_foreign, like
-from sklearn_boltz.restricted.sampling._array_chains import clamped_chains
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 
 
@@ -31,7 +31,7 @@ def chain_samples(model, V, n_steps, stream, workers, clamped=None):
         run_chains(model, V, H, n_steps, stream, workers)
         return V
     if is_foreign(V):
-        for _, states in clamped_chains(model, V, like(V, clamped), n_steps, stream):
+        for _, states in moves_of_chains(model, V, like(V, clamped), n_steps, stream):
             V = states
         return V
     model = model._replace(weights=np.asfortranarray(model.weights))  # copied once
