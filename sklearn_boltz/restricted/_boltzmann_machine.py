@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._estimator import (
     BaseBoltzmann,
@@ -33,6 +33,7 @@ from sklearn_boltz.numerics._arrays import (
     numpy_dtype,
     place_of,
     taken,
+    without_gradient,
     zeros,
 )
 from sklearn_boltz.numerics._memory import check_drawn
@@ -50,7 +51,6 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITER
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
-    LEARNED,
     NOT_NEGATIVE,
     ROUNDING,
     UNIT_TYPES,
@@ -76,18 +76,14 @@ from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
-    checked_rows,
 )
 from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
-    check_observed,
     evenly_spaced,
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import Codes, fresh, rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
-from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
@@ -96,7 +92,7 @@ from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 # Number of rows of batches to which visible units are fitted before training.
 FIRST_ROWS = 10_000
@@ -261,8 +257,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
         rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         rows, weights = with_information(rows, sample_weight)
-        check_observed(self, rows)
+        self._check_observed(rows)
         return rows, weights
+
+    def _check_observed(self, X):
+        """Refuse columns without an observed value: the data say nothing of them."""
+        _, counts = observed_sums(X)
+        if np.ndim(counts) and not np.all(counts):
+            empty = np.flatnonzero(np.asarray(counts)[self._layout_now().starts[:-1]] == 0)
+            it = "it" if len(empty) == 1 else "them"
+            raise ValueError(
+                f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
+                f"Leave {it} out: the data say nothing of {it}."
+            )
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
@@ -462,14 +469,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _validated_on_device(self, X, reset, allow_nan, clip):
         """Check an array of a library other than NumPy; it stays on its device."""
         self._check_library(X)
-        X = checked_rows(self, X, reset=reset, allow_nan=allow_nan)
+        xp, complete = namespace_of(X), "allow-nan" if allow_nan else True
+        X = validate_data(
+            self, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
+            ensure_all_finite=complete,
+        )  # fmt: skip
+        if not reset and (here := place_of(X)) != (there := place_of(self.components_)):
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, here))
         if reset:
             self._check_device_settings()
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
         low, high = self._layout_now().bounds
-        if namespace_of(X).any((X < low) | (X > high)):
+        if xp.any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
 
@@ -570,39 +583,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             rows = evenly_spaced(X, FIRST_ROWS)
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
-
-    def _begin_batches(self, batches, sample_weight, reset):
-        """Batches as the training reads them. With `reset`, the columns are learned."""
-        batches = encoded(self, batches, reset=reset)
-        if not reset:
-            return batches
-        self._layout = self._unseen = None
-        are_codes = isinstance(batches, Codes)
-        if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
-            return batches
-        first, rows = fresh(self, batches), batches.first(rows_of)
-        if rows is None:  # an error follows in the pass over all batches
-            return batches
-        # Invalid weights are rejected later, when all rows are known.
-        n_rows = rows.shape[0]
-        weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
-        if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
-            weights = None
-        first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
-        self._layout, self._unseen = first._layout, first._unseen
-        return batches
-
-    def _count_values(self, rows):
-        """Count the values of all batches, of which `_unseen` knows those of the first one."""
-        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
-        n_cells = np.broadcast_to(n_cells, len(totals))
-        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
-            if layout.one_hot[j]:
-                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
-            else:
-                place = layout.starts[j]
-                bits = np.array([n_cells[place] - totals[place], totals[place]])
-                self._unseen.counts[j] = bits[: len(seen)]
 
     @property
     def visible_names_(self):

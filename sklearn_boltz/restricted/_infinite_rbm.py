@@ -350,7 +350,8 @@ class InfiniteRBM(BaseRBM):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
             if self.init is not None and not going_on:
-                self.init_ = fitted_init(self, X, sample_weight)
+                name, layout = type(self).__name__, self._layout_now()
+                self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             share = held_out_share(self.early_stopping)
@@ -477,7 +478,9 @@ class InfiniteRBM(BaseRBM):
         weights = np.zeros((n_units, len(visible)), dtype)
         hidden = Bernoulli(np.zeros(n_units, dtype))
         if self.init is not None:
-            visible = start_of(self, self.init_, n_units).give(weights, visible, hidden)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, n_units)
+            visible = start.give(weights, visible, hidden)
         return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
 
     def _attributes(self, growth):

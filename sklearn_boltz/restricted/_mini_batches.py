@@ -22,6 +22,7 @@ from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.model._columns import LEARNED
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import check_normalisable
@@ -49,12 +50,15 @@ from sklearn_boltz.restricted.training._rows import (
     divided,
     has_rows,
     held_out_share,
+    merge_sums,
     relative,
+    sums_of_batch,
     visits,
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._batches import Codes, as_batches, fresh, rows_of, summarise
+from sklearn_boltz.tables._counts import encoded
 from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
@@ -163,8 +167,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
-            is_asked = stops and self.max_iter == "auto" and weights is None
-            independence = self._independence(rows) if is_asked else None
+            independence, is_array = None, isinstance(rows, np.ndarray)
+            if is_array and stops and self.max_iter == "auto" and weights is None:
+                independence = tested_independence(rows, self._layout_now().starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
@@ -277,7 +282,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _fit_init(self, X=None, sample_weight=None):
         """Find the initial model, if `init` is one."""
         if is_model(self.init):
-            self.init_ = fitted_init(self, X, sample_weight)
+            name, layout = type(self).__name__, self._layout_now()
+            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
 
     def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
@@ -290,11 +296,55 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
         indexed = batches is not X
+        rows = self._streamed(batches, sample_weight, sample_weight, reset=reset, indexed=indexed)
+        return rows, rows.weights
+
+    def _begin_batches(self, batches, sample_weight, reset):
+        """Batches as the training reads them. With `reset`, the columns are learned."""
+        batches = encoded(self, batches, reset=reset)
+        if not reset:
+            return batches
+        self._layout = self._unseen = None
+        are_codes = isinstance(batches, Codes)
+        if not are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+            return batches
+        first, rows = fresh(self, batches), batches.first(rows_of)
+        if rows is None:  # an error follows in the pass over all batches
+            return batches
+        # Invalid weights are rejected later, when all rows are known.
+        n_rows = rows.shape[0]
+        weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
+        if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
+            weights = None
+        first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
+        self._layout, self._unseen = first._layout, first._unseen
+        return batches
+
+    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
+        """Rows that come in batches, with how often each is visited: a pass over them."""
         batches = self._begin_batches(batches, sample_weight, reset)
-        rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
+        found = summarise(self, batches, sums_of_batch, merge_sums, reset=reset)
+        # Names were compared in that pass, and numbers of columns are enough from here on.
+        checker = fresh(self, batches)
+        checker.n_features_in_ = self.n_features_in_
+        check = partial(checker._validated, allow_nan=True)
+        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
+        self._check_observed(rows)
         if reset:
             self._count_values(rows)
-        return rows, rows.weights
+        return rows
+
+    def _count_values(self, rows):
+        """Count the values of all batches, of which `_unseen` knows those of the first one."""
+        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
+        n_cells = np.broadcast_to(n_cells, len(totals))
+        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
+            if layout.one_hot[j]:
+                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
+            else:
+                place = layout.starts[j]
+                bits = np.array([n_cells[place] - totals[place], totals[place]])
+                self._unseen.counts[j] = bits[: len(seen)]
 
     def _device_source(self, X, sample_weight, reset):
         """The rows with positive weights of an array on a device, and their weights."""
@@ -313,12 +363,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if self.early_stopping == "auto":
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
         return bool(self.early_stopping)
-
-    def _independence(self, rows):
-        """Whether all columns are independent; None where that cannot be tested."""
-        if not isinstance(rows, np.ndarray):
-            return None
-        return tested_independence(rows, self._layout_now().starts)
 
     def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""

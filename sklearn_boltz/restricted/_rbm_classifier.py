@@ -22,6 +22,7 @@ from sklearn_boltz.numerics._arrays import (
     numpy_dtype,
     taken,
 )
+from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import (
@@ -53,8 +54,6 @@ from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     ChosenRows,
-    StreamedRows,
-    check_observed,
     held_out_share,
     of_some,
     relative,
@@ -451,11 +450,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         if batches is None:
             rows = self._labelled(dense(V) if is_batch else V, codes, sample_weight)
         else:
-            rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
+            V = self._streamed(batches, sample_weight, reset=reset, indexed=batches is not X)
+            if len(codes) != V.shape[0]:
+                raise ValueError(
+                    f"{name}: y has {len(codes):,} labels, and the batches have {V.shape[0]:,} "
+                    "rows."
+                )
+            weights = self._weights(codes, sample_weight)
+            rows = LabelledStream(V, codes, None if weights is None else relative(weights))
         if is_batch:
             return rows, None
         if batches is None:
-            check_observed(self, rows.V)
+            self._check_observed(rows.V)
         codes = np.unique(rows.codes[rows.codes >= 0])
         if len(codes) < 2 and reset:
             found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
@@ -464,20 +470,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
                 "least."
             )
         return rows, None
-
-    def _streamed(self, batches, codes, sample_weight, reset, indexed):
-        """Rows in batches with their labels."""
-        batches = self._begin_batches(batches, sample_weight, reset)
-        V = StreamedRows(self, batches, reset=reset, indexed=indexed)
-        if reset:
-            self._count_values(V)
-        if len(codes) != V.shape[0]:
-            raise ValueError(
-                f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "
-                f"{V.shape[0]:,} rows."
-            )
-        weights = self._weights(codes, sample_weight)
-        return LabelledStream(V, codes, None if weights is None else relative(weights))
 
     def _labelled(self, V, codes, sample_weight):
         """The rows that count, with the codes of their labels."""
@@ -549,7 +541,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
         if is_model(self.init):
-            start = start_of(self, self.init_, self.n_components)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, self.n_components)
             visible = start.give(features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
@@ -867,6 +860,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             Values of the columns, in a table like that of the training.
         """
         check_is_fitted(self)
+        check_drawn(self, n_samples, itemsize=4)
         labels = None
         if y is not None:
             name, n_classes = type(self).__name__, len(self._known_classes)

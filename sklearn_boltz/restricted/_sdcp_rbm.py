@@ -417,7 +417,9 @@ class SDCPRBM(MiniBatchRBM):
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         if is_model(self.init):
-            visible = start_of(self, self.init_, n_hidden).give(matrix, visible, hidden)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, n_hidden)
+            visible = start.give(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),

@@ -18,7 +18,7 @@ from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
-from sklearn_boltz.tables._batches import fresh, mini_batches, rows_of, summarise
+from sklearn_boltz.tables._batches import mini_batches, rows_of
 from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
@@ -144,25 +144,6 @@ def evenly_spaced(X, n_most):
     return places if numbers is None else numbers[places]
 
 
-def check_observed(estimator, X):
-    """Refuse columns without an observed value: the data say nothing of them.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : {ndarray, CSR matrix} of shape (n_rows, n_numbers) or StreamedRows
-    """
-    _, counts = observed_sums(X)
-    if np.ndim(counts) and not np.all(counts):
-        of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
-        empty = np.flatnonzero(of_columns == 0)
-        it = "it" if len(empty) == 1 else "them"
-        raise ValueError(
-            f"{type(estimator).__name__}: {estimator._have(empty)} no value in any row that "
-            f"counts. Leave {it} out: the data say nothing of {it}."
-        )
-
-
 def as_mini_batch(X):
     """Rows in the form that a training learns from."""
     if isinstance(X, LabelledRows):
@@ -260,11 +241,11 @@ class StreamedRows:
 
     Parameters
     ----------
-    estimator : estimator
-        With a method `_validated`, which checks rows.
     batches : Batches
-    reset : bool
-        Whether the names of the columns are learned here.
+    found : Summary
+        Of a pass over the batches, by `sums_of_batch` and `merge_sums`.
+    check : callable
+        From rows of a batch to legal values.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts, over all batches in their order.
     indexed : bool
@@ -284,8 +265,7 @@ class StreamedRows:
         Where cells are missing.
     """
 
-    def __init__(self, estimator, batches, sample_weight=None, *, reset, indexed=False):
-        found = summarise(estimator, batches, _sums_of_batch, _merge_sums, reset=reset)
+    def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
         self.source, sums = batches, found.result
         self.dtype, self.gaps = sums.dtype, sums.gaps
         self._lengths = np.zeros(max(found.lengths) + 1, dtype=np.int64)
@@ -294,23 +274,19 @@ class StreamedRows:
         self.shape = int(self._starts[-1]), len(sums.total)
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
-        # Names were compared in the first pass, and numbers of columns are enough from here on.
-        checker = fresh(estimator, batches)
-        checker.n_features_in_ = estimator.n_features_in_
-        self._check = partial(checker._validated, allow_nan=True)
+        self._check = check
         self._cluster = find_cluster() if batches.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
             self.useless = self.gaps.rows[self.gaps.counts == self.shape[1]]
         if sample_weight is not None:
-            self._weigh(estimator, sample_weight)
+            self._weigh(sample_weight)
         self._without = self.useless
         if len(self.useless) == self.shape[0]:
             raise ValueError(EMPTY)
-        check_observed(estimator, self)
 
-    def _weigh(self, estimator, sample_weight):
+    def _weigh(self, sample_weight):
         """Take the weights of the rows into account: a pass over the batches."""
         given = as_numpy(sample_weight)
         if given.ndim and len(given) != self.shape[0]:
@@ -494,8 +470,9 @@ class BatchSums(NamedTuple):
     gaps: GapCounts | None
 
 
-def _sums_of_batch(estimator, batch):
-    X = estimator._validated(batch, reset=True, allow_nan=True)
+def sums_of_batch(checker, batch):
+    """`BatchSums` of the rows of a batch, which an estimator checks."""
+    X = checker._validated(batch, reset=True, allow_nan=True)
     (total, count), gaps = observed_sums(X), None
     if np.ndim(count):
         missing = np.isnan(X)
@@ -505,8 +482,8 @@ def _sums_of_batch(estimator, batch):
     return BatchSums(X.dtype, total, count, X.shape[0], gaps)
 
 
-def _merge_sums(one, other):
-    """One after the other."""
+def merge_sums(one, other):
+    """`BatchSums` of one after the other."""
     gaps = one.gaps
     if one.gaps is not None and other.gaps is not None:
         gaps = GapCounts(
