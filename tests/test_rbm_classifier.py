@@ -314,6 +314,38 @@ def test_samples_of_a_class(fitted, of_every):
     assert fitted.sample(4, random_state=0, init=X[:2], n_steps=2).shape == (4, 8)
 
 
+def test_both_sides_are_drawn_given_the_other(fitted, of_every):
+    """A false alarm in 1.7 million figures. The label is summed out, drawn or in the chain."""
+    machine, H = fitted._marginal(), np.tile(binary(6)[[3, 44]], (2000, 1))
+    means = fitted.mean_visible(H[:2])
+    log_p = EVERY @ machine.weights.T @ H[:2].T + machine.visible.log_weight(EVERY)[:, None]
+    assert_allclose(means, softmax(log_p, axis=0).T @ EVERY, atol=1e-6)
+    assert_array_equal(fitted.inverse_transform(H[:2]), means)
+    near = SIGMAS * np.sqrt(0.25 / 2000)
+    V = fitted.sample_visible(H, random_state=0)
+    assert (np.abs(V[::2].mean(axis=0) - means[0]) < near).all()
+    rows = np.repeat(EVERY[[77, 200]], 2000, axis=0)
+    gaps = np.where(np.arange(8) < 2, np.nan, rows)
+    for given in (rows, sp.csr_array(rows), gaps):
+        found = fitted.sample_hidden(given, random_state=0)
+        assert set(np.unique(found)) == {0, 1}
+        given = given.toarray() if sp.issparse(given) else given
+        expected = fitted.mean_hidden(given[[0, -1]])
+        for k in range(2):
+            part = found[2000 * k : 2000 * (k + 1)]
+            assert (np.abs(part.mean(axis=0) - expected[k]) < near).all()
+    p = np.exp(logsumexp(of_every, axis=1))
+    chains = fitted.gibbs(EVERY[np.arange(4000) % 256], 200, random_state=0)
+    assert (np.abs(chains.mean(axis=0) - p @ EVERY) < SIGMAS * np.sqrt(0.25 / 4000)).all()
+
+
+def test_labels_of_rows_without_a_cell_have_their_own_probability(fitted, of_every):
+    nothing = np.full((4, 8), np.nan)
+    of_labels = fitted.score_samples(nothing, [0, 1, 2, -1])
+    assert_allclose(of_labels[:3], logsumexp(of_every, axis=0), atol=1e-6)
+    assert of_labels[3] == pytest.approx(0, abs=1e-6)
+
+
 def test_the_public_attributes_are_the_truth(fitted, problem):
     X, model = problem[0], pickle.loads(pickle.dumps(fitted))
     assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))

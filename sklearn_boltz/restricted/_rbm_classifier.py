@@ -254,6 +254,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     eq. 2 of [1]_: a sum over classes and hidden units, without any sampling. Integers and booleans
     are converted to float32. The fit is the same, bit for bit, for any number of threads.
 
+    It is an RBM whose visible units are those of the columns and of the label. In the methods that
+    it shares with other RBMs, the label is summed out: `energy` is −ln Σ_y exp(−E(x, y, h)),
+    `transform` and `sample_hidden` are for P(h | x), `gibbs` starts at the most probable labels.
+
     With scikit-learn's ``array_api_dispatch``, PyTorch tensors and CuPy arrays are processed on
     their device if all units are Bernoulli units: see :doc:`/user_guide/gpu`. The labels may be on
     that device or in a NumPy array.
