@@ -74,9 +74,7 @@ from sklearn_boltz.restricted.sampling import (
 )
 from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import has_few_states
-from sklearn_boltz.restricted.training._array_rows import (
-    ELSEWHERE,
-)
+from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     evenly_spaced,
@@ -346,7 +344,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
             return X
-        legal = self._layout_now().are_legal(X)
+        legal = layout.are_legal(X)
         if not legal.all():
             if not clip:
                 self._refuse(X, legal)
@@ -357,18 +355,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
-        low, high = self._layout_now().bounds
+        layout = self._layout_now()
+        low, high = layout.bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
         if not X.nnz or (X.data.min() >= low and X.data.max() <= high):
             return X
-        legal = self._layout_now().are_legal(X.data)
+        legal = layout.are_legal(X.data)
         if not legal.all():
             place = np.argmin(legal)
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
             rows = X[[row]].toarray()
             if not clip:
-                self._refuse(rows, self._layout_now().are_legal(rows), row)
+                self._refuse(rows, layout.are_legal(rows), row)
             columns = np.unique(X.indices[~legal])
             n_values, column = (~legal).sum(), X.indices[place]
             self._warn_of_clipping(rows, 0, column, n_values, len(columns), row)
@@ -975,8 +974,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         options |= {"init": init, "n_temperatures": n_temperatures}
         model = self._model()
         free = np.arange(len(model.visible)) < self._layout_now().n_numbers
-        is_exact = labels is not None and init is None
-        is_exact = is_exact and has_few_states(model, free)
+        is_exact = labels is not None and init is None and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
             options["init"] = as_numpy(init) if is_foreign(init) else init
             rows = self.move_to(np)._sample(n_samples, random_state, given, labels, **options)
@@ -1086,9 +1084,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if is_foreign(V):
             return self._impute_array(V, how, n_steps, rng)
         missing = np.isnan(V)
-        return self._filled(X, self._conditional(V, missing, how, n_steps, rng), missing, how, rng)
+        return self._filled(X, self._imputed(V, missing, how, n_steps, rng), missing, how, rng)
 
-    def _conditional(self, V, missing, how, n_steps, rng):
+    def _imputed(self, V, missing, how, n_steps, rng):
         """What `how` says of p(missing | observed), right in the missing cells of rows."""
         some, filled, layered = missing.any(axis=1), np.zeros(V.shape), self._layered()
         # Units beside the visible ones are always missing.

@@ -25,9 +25,7 @@ from sklearn_boltz.numerics._arrays import (
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import (
-    SAMPLE_CONSTRAINTS,
-)
+from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot

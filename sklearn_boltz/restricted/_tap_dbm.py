@@ -459,11 +459,10 @@ class TAPDBM(BaseTAP):
                 if rows_with_gaps(X) is not None:
                     X = rbm._completed(X, int(training.rng.integers(2**31)))
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            visible = self._units_below(kind, learner.layers[k + 1])
-
-    def _units_below(self, kind, units):
-        """The units of a layer as `columns` of the next RBM: the type, if that is enough."""
-        return UNIT_TYPES[kind] if isinstance(kind, str) and units.width == 1 else units
+            # Of the next RBM: the type, if that is enough.
+            above = learner.layers[k + 1]
+            is_enough = isinstance(kind, str) and above.width == 1
+            visible = UNIT_TYPES[kind] if is_enough else above
 
     # What follows from rows.
 
@@ -502,8 +501,7 @@ class TAPDBM(BaseTAP):
             Means of the hidden units of `output_layer`, by TAP with the visible units clamped to
             the row.
         """
-        means = self._hidden_means(X)
-        return np.hstack(self._output(means))
+        return np.hstack(self._output(self.mean_hidden(X)))
 
     def mean_hidden(self, V):
         """Return the means of all hidden units given the visible ones.
@@ -519,10 +517,6 @@ class TAPDBM(BaseTAP):
             E[h | v] of each hidden layer, by TAP with the observed values clamped. With one hidden
             layer, as in :class:`TAPRBM`.
         """
-        return self._hidden_means(V)
-
-    def _hidden_means(self, V):
-        """Means of each hidden layer, as a list."""
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
             of_gaps = partial(self._of_gaps, _observed.mean_hidden)

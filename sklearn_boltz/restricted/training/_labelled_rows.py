@@ -69,7 +69,7 @@ class LabelledRows:
         """
         labelled = self.codes >= 0
         n_labelled = int(labelled[numbers].sum())
-        times = (len(numbers) - n_labelled) // max(n_labelled, 1) if n_labelled else 1
+        times = (len(numbers) - n_labelled) // n_labelled if n_labelled else 1
         if times <= 1:
             return self, numbers
         visited = np.repeat(numbers, np.where(labelled[numbers], times, 1))
