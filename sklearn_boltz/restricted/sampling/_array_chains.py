@@ -32,7 +32,7 @@ def move_chains(model, V, n_steps, stream, H=None):
     return V, model.mean_hidden(V)
 
 
-def moves_of_chains(model, V, clamped, n_steps, stream):
+def moves_of_chains(model, V, clamped, n_steps, stream, first_row=0):
     """Make transitions with some values clamped.
 
     Parameters
@@ -44,6 +44,8 @@ def moves_of_chains(model, V, clamped, n_steps, stream):
         Which values stay as they are.
     n_steps : int
     stream : Stream
+    first_row : int
+        What the random numbers take for the number of the first chain.
 
     Yields
     ------
@@ -54,9 +56,9 @@ def moves_of_chains(model, V, clamped, n_steps, stream):
     """
     xp, states = namespace_of(V), V
     for _ in range(n_steps):
-        H = model.hidden.sample(model.hidden_field(states), stream)
+        H = model.hidden.sample(model.hidden_field(states), stream, first_row)
         field = model.visible_field(H)
-        states = xp.where(clamped, V, model.visible.sample(field, stream))
+        states = xp.where(clamped, V, model.visible.sample(field, stream, first_row))
         yield field, states
 
 

@@ -1,11 +1,14 @@
 """Probabilities of the classes given a row, of which cells may be missing."""
 
+from itertools import islice
+
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
 from sklearn_boltz.restricted.sampling._observed import (
     ROW_CHAINS,
@@ -98,10 +101,8 @@ def quick_log_probability(model, V, seed, workers):
     joint, stream, parts = model.joint, Stream(seed), []
     rows = model.layered().padded(V[gaps], np.nan)
     missing, rows = np.isnan(rows), start(Gaps.of(joint, rows))
-    for step in range(QUICK_STEPS + QUICK_DRAWS):
-        H = joint.hidden.sample(joint.hidden_field(rows), stream)
-        np.copyto(rows, joint.visible.sample(joint.visible_field(H), stream), where=missing)
-        if step >= QUICK_STEPS:
-            parts.append(log_probability(model, rows[:, : V.shape[1]], workers))
+    moves = moves_of_chains(joint, rows, ~missing, QUICK_STEPS + QUICK_DRAWS, stream)
+    for _, states in islice(moves, QUICK_STEPS, None):
+        parts.append(log_probability(model, states[:, : V.shape[1]], workers))
     out[gaps] = logsumexp(parts, axis=0) - np.log(len(parts))
     return out

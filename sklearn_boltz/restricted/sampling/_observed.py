@@ -18,6 +18,7 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 
 # Bits of the missing cells or of the hidden units up to which their states are summed out: for a
 # log-probability, and where each state is looked at.
@@ -452,17 +453,12 @@ class Completer:
 
 def _row_chains(gaps, stream, n_states):
     """States that chains of one row reach, its observed values clamped."""
-    model, columns = gaps.model, gaps.columns()
-    V = np.repeat(gaps.V, ROW_CHAINS, axis=0)
+    model, V = gaps.model, np.repeat(gaps.V, ROW_CHAINS, axis=0)
     chains = Gaps(model, V, np.repeat(gaps.missing, ROW_CHAINS, axis=0), gaps.field)
-    rows, states = start(chains), []
+    observed = ~spread_over_columns(model.visible, gaps.missing)
+    moves = moves_of_chains(model, start(chains), observed, ROW_STEPS, stream)
     kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, n_states).astype(int)
-    for step in range(ROW_STEPS):
-        H = model.hidden.sample(model.hidden_field(rows), stream)
-        rows[:, columns] = model.visible.sample(model.visible_field(H), stream)[:, columns]
-        if step in kept:
-            states.append(rows.copy())
-    return np.concatenate(states)
+    return np.concatenate([rows for step, (_, rows) in enumerate(moves) if step in kept])
 
 
 def start(gaps):
