@@ -1,6 +1,5 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from copy import deepcopy
 from functools import cache, partial
 from numbers import Integral, Real
 
@@ -14,6 +13,7 @@ from sklearn_boltz._estimator import checked_weights, dense, unchanged_on_error,
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
+    as_type,
     concatenated,
     dispatched,
     is_foreign,
@@ -562,8 +562,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         )
 
     def _resumed(self, training):
-        learner = training.learner
-        learner.take(deepcopy(self._marginal()))  # learning changes arrays in place
+        learner, (weights, layers) = training.learner, self._layered()
+        weights = [as_type(W, learner.dtype) for W in weights]
+        layers = [units.astype(learner.dtype) for units in layers]
+        learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
         learner.objective, learner.label_share = self._objective(), training.seen.share
 
     def _divide(self, training, rows, weights, stops):

@@ -65,7 +65,7 @@ class Layered(NamedTuple):
     def read(cls, attributes, kinds):
         """Of public attributes, as `exposed` has them, and of units, of which the types count."""
         components = attributes["components_"]
-        deep = isinstance(components, list)
+        deep = isinstance(components, (list, tuple))
         weights = list(components) if deep else [components]
         if not deep:
             weights += [attributes[f"components_{name}_"].T for name in LAYERS[2 : len(kinds)]]
