@@ -85,10 +85,10 @@ def workers():
 @pytest.fixture(params=["missing", "hidden", "chains"])
 def way(request, monkeypatch):
     """What imputation sums over in rows with gaps: missing values, hidden units, or neither."""
-    from private import _conditional
+    from private import _observed
 
     if request.param != "missing":
-        monkeypatch.setattr(_conditional, "IMPUTE_MISSING", -1)
+        monkeypatch.setattr(_observed, "EXACT_MISSING", -1)
     if request.param == "chains":
-        monkeypatch.setattr(_conditional, "IMPUTE_HIDDEN", -1)
+        monkeypatch.setattr(_observed, "EXACT_HIDDEN", -1)
     return request.param

@@ -203,24 +203,21 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _conditional, _gibbs, _observed, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed, _samples
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,
     base_log_partition,
     reverse_importance_sampling,
 )
+from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._climb import (
     ladder_estimate,
     ladder_to,
     same_parameters,
     sum_over,
 )
-from sklearn_boltz.restricted.sampling._conditional import (
-    column_probabilities,
-    impute,
-    impute_by_chains,
-)
+from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     anneal,
@@ -241,13 +238,7 @@ from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_s
 from sklearn_boltz.restricted.training import _auto, _rows, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
-from sklearn_boltz.restricted.training._discriminative import (
-    Objective,
-    Scale,
-    gradient,
-    row_factors,
-    visible_arrays,
-)
+from sklearn_boltz.restricted.training._discriminative import Objective, gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,

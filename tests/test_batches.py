@@ -173,15 +173,14 @@ def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
 def test_validation_rows_are_not_trained_on():
     X = make_rows(200)
     source = Batches(X, batch_rows=60)
-    model = SDCPRBM(2, max_iter=1).fit(X)
-    rows = _streams.StreamedRows(model, source)
+    rows = SDCPRBM()._streamed(source, reset=True)
     _, valid = rows.choose(np.random.default_rng(1), 0.1)
     assert len(valid) == 20
     seen = np.vstack(list(rows.all_but(valid).mini_batches(32, np.random.default_rng(0))))
     expected = np.delete(X, valid, axis=0)
     assert_array_equal(np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8)))
     assert_array_equal(rows[valid], X[valid])
-    streamed = _streams.StreamedRows(model, Batches(lambda: pieces_of(X)))
+    streamed = SDCPRBM()._streamed(Batches(lambda: pieces_of(X)), reset=True)
     assert_array_equal(streamed[valid], X[valid])
     assert streamed[[]].shape == (0, 8)
 

@@ -18,12 +18,13 @@ from sklearn_boltz import (
     FVBMPseudoLikelihood,
     InfiniteRBM,
     MaximumEntropy,
+    RBMClassifier,
 )
 
 # Large weights.
 
 # Of two layers of binary units: those that have a pair of intercepts.
-RBMS = [estimator for estimator in MODELS if isinstance(estimator, BaseRBM)]
+RBMS = [estimator for estimator in DENSITIES if isinstance(estimator, BaseRBM)]
 
 
 def with_weights(estimator, scale, dtype, seed=0):
@@ -247,7 +248,7 @@ def test_log_partition_of_float32_is_accumulated_in_float64():
     assert estimate.value == pytest.approx(exact, rel=1e-4)
 
 
-@each([*RBMS, *(e for e in DENSITIES if isinstance(e, TAPDBM))])
+@each([*RBMS, *(e for e in MODELS if isinstance(e, (TAPDBM, RBMClassifier)))])
 @pytest.mark.parametrize("ours, theirs", [(np.float32, np.float64), (np.float64, np.float32)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:TAP converged from no start")

@@ -117,9 +117,12 @@ def test_temperature(pair, beta):
 
 def test_a_unit_is_missing_as_a_whole():
     model = law_of("C", "B").model
-    V = np.array([[np.nan, 0, 1, 1, 0.0]])
-    with pytest.raises(ValueError, match="Columns 0 to 2 are the states of one unit"):
-        impute(model, V, np.isnan(V), "mean", 1, np.random.default_rng(0))
+    part, whole = np.array([[np.nan, 0, 1, 1, 0.0], [np.nan, np.nan, np.nan, 1, 0]])[:, np.newaxis]
+    found, expected = (
+        impute(model, V, np.isnan(V), "mean", 1, np.random.default_rng(0)) for V in (part, whole)
+    )
+    assert_array_equal(found, expected)
+    assert found[0, :3].sum() == pytest.approx(1) and found[0, 0] < 1
 
 
 @pytest.mark.parametrize("pair", [("C", "B"), ("CC", "BC"), ("M", "C")], ids="-".join)

@@ -19,15 +19,13 @@ from oracles_rbm import binary
 from private import (
     ClassModel,
     LabelledRows,
+    Layered,
     Objective,
     OneThread,
-    Scale,
     Stream,
     _rbm_classifier,
     gradient,
-    row_factors,
     stratified,
-    visible_arrays,
 )
 from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
@@ -60,11 +58,16 @@ def a_model(n_hidden=4, n_classes=3, seed=0, scale=1.0):
     """Two bits, a column of three categories, and a label."""
     rng = np.random.default_rng(seed)
     visible = Stacked([Bernoulli(rng.normal(size=2)), Categorical([3], rng.normal(size=3))])
-    return ClassModel.of(
-        scale * rng.normal(size=(n_hidden, 5)), scale * rng.normal(size=(n_hidden, n_classes)),
-        visible, Bernoulli(rng.normal(size=n_hidden)),
-        Categorical([n_classes], rng.normal(size=n_classes)),
-    )  # fmt: skip
+    weights = [scale * rng.normal(size=(n_hidden, k)) for k in (5, n_classes)]
+    hidden, bias = rng.normal(size=n_hidden), rng.normal(size=n_classes)
+    layers = [visible, Bernoulli(hidden), Categorical([n_classes], bias)]
+    return ClassModel.of(Layered([weights[0], weights[1].T], layers))
+
+
+def arrays_of(model):
+    """All parameters: weights, biases of the hidden units, and of features and label."""
+    units = model.joint.visible.parameters().values()
+    return [model.joint.weights.T, model.hidden.intercept, *units]
 
 
 def every_row():
@@ -77,8 +80,8 @@ def log_joint(model, V):
     columns = []
     for label in np.eye(model.n_classes):
         rows = np.hstack([V, np.tile(label, (len(V), 1))])
-        bias = np.concatenate(visible_arrays(model.visible) + [model.label.intercept])
-        energy = -(rows @ model.joint_weights.T) @ H.T - (rows @ bias)[:, None]
+        bias = np.concatenate(arrays_of(model)[2:])
+        energy = -(rows @ model.joint.weights.T) @ H.T - (rows @ bias)[:, None]
         columns.append(logsumexp(-energy + H @ model.hidden.intercept, axis=1))
     return np.column_stack(columns)
 
@@ -105,8 +108,7 @@ def objective_of(model, V, codes, weights, generative):
 
 def finite_differences(model, function):
     found = []
-    for array in [model.joint_weights.T, model.hidden.intercept, model.label.intercept,
-                  *visible_arrays(model.visible)]:  # fmt: skip
+    for array in arrays_of(model):
         slopes = np.zeros(array.shape)
         for place in np.ndindex(array.shape):
             value, step = array[place], 1e-5
@@ -131,12 +133,12 @@ def some_rows(n=12, seed=1, gaps=False):
 def one_gradient(model, rows, generative, seed=0, n_gibbs=1, gap_seed=None):
     codes, weights = rows.codes, rows.weights
     share = weights[codes >= 0].sum() / weights.sum()
-    scale = Scale(weights.sum(), share)  # weights of any mean
+    scale = 1 / weights.sum(), 1 / share  # weights of any mean
     found = gradient(
         model, rows, Objective(generative=generative, n_gibbs=n_gibbs), scale, Stream(seed),
         gap_seed, OneThread(),
     )  # fmt: skip
-    return np.concatenate([found.weights.ravel(), found.hidden, found.label, *found.visible])
+    return np.concatenate(list(map(np.ravel, found)))
 
 
 def test_the_discriminative_gradient_against_finite_differences():
@@ -163,16 +165,22 @@ def test_the_gradient_in_the_mean(generative, gaps):
     assert np.median(error) < 0.1 * np.abs(expected).max()  # so that it could fail
 
 
-def test_repeated_rows_with_labels_change_no_mean():
-    """Visits of labelled rows three times as often, each for a third."""
-    V, codes, _ = some_rows()
-    rows = LabelledRows(V, codes)
-    factors = row_factors(rows, 0.5, Scale(len(V), (codes >= 0).mean()))
-    n_visits = np.where(codes >= 0, 3, 1)
-    scale = Scale(n_visits.sum(), (codes >= 0).mean(), repeats=3)
-    for once, often, total in zip(factors, row_factors(rows, 0.5, scale), (1, 0.5), strict=True):
-        assert_allclose(n_visits * often, once)
-        assert once.sum() == pytest.approx(total)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_repeated_rows_with_labels_change_no_mean(weighted):
+    """Of ten visits of a row with a label, each counts a tenth."""
+    V, codes, weights = some_rows(60)
+    codes[5:] = -1
+    rows = LabelledRows(V, codes, weights if weighted else None)
+    before = weights / weights.sum() if weighted else np.full(60, 1 / 60)
+    labelled = codes >= 0
+    repeated, numbers = rows.repeated(np.arange(60))
+    n_visits = np.bincount(numbers)
+    assert_array_equal(n_visits[labelled], (60 - labelled.sum()) // labelled.sum())
+    assert (n_visits[~labelled] == 1).all()
+    after = n_visits * repeated.weights
+    assert_allclose(after / after.sum(), before)
+    assert repeated.weights[numbers].mean() == pytest.approx(rows.weights.mean() if weighted else 1)
+    assert rows.repeated(np.arange(5))[0] is rows
 
 
 def test_a_row_of_weight_two_is_two_rows():
@@ -197,7 +205,7 @@ EVERY = binary(8)
 @pytest.fixture(scope="module")
 def of_every(fitted):
     """ln of p(x, y), of all states and classes."""
-    logs = log_joint(fitted._class_model(), EVERY)
+    logs = log_joint(fitted._marginal(), EVERY)
     return logs - logsumexp(logs)
 
 
@@ -218,9 +226,9 @@ def test_predictions_agree(fitted, of_every, problem):
     assert_allclose(fitted.predict_proba(EVERY).sum(axis=1), 1, atol=1e-12)
     assert_array_equal(fitted.predict(EVERY), log_p.argmax(axis=1))
     assert_array_equal(fitted.decision_function(EVERY), log_p)
-    machine, means = fitted._class_model(), 0.0
+    machine, means = fitted._marginal(), 0.0
     for k in range(3):
-        hidden = machine.joint().mean_hidden(machine.joint_rows(EVERY, np.full(256, k)))
+        hidden = machine.joint.mean_hidden(np.hstack([EVERY, np.tile(np.eye(3)[k], (256, 1))]))
         means = means + np.exp(log_p[:, [k]]) * hidden
     assert_allclose(fitted.transform(EVERY), means, atol=1e-6)
     two = small().fit(problem[0], problem[1] > 0)
@@ -250,7 +258,7 @@ def test_missing_cells_by_chains_are_near_and_depend_on_the_row_alone(problem):
     model = small(n_components=30, max_iter=10).fit(np.hstack([X, X]), y)
     rows = np.hstack([X, X])[:6].copy()
     rows[:, 3:15] = np.nan
-    found, machine = model.predict_proba(rows), model._class_model()
+    found, machine = model.predict_proba(rows), model._marginal()
     for k, x in enumerate(rows):
         assert_allclose(model.predict_proba(rows[[k]])[0], found[k], rtol=1e-6)
         filled = np.tile(x, (2**12, 1))
@@ -281,9 +289,9 @@ def test_log_pseudo_likelihood_and_columns(fitted):
 
 def test_energy_and_log_partition(fitted, problem):
     """Estimates within 5 standard errors of the exact value, or 0.05."""
-    X, machine = problem[0][:5], fitted._class_model()
+    X, machine = problem[0][:5], fitted._marginal()
     H = np.random.default_rng(0).integers(2, size=(5, 6)).astype(float)
-    joint = [machine.joint().energy(machine.joint_rows(X, np.full(5, k)), H) for k in range(3)]
+    joint = [machine.joint.energy(np.hstack([X, np.tile(label, (5, 1))]), H) for label in np.eye(3)]
     assert_allclose(fitted.energy(X, H), -logsumexp(-np.array(joint), axis=0), atol=1e-6)
     exact = fitted.log_partition()
     assert exact.method == "exact" and exact.value == fitted.log_partition_
@@ -304,6 +312,38 @@ def test_samples_of_a_class(fitted, of_every):
     assert (given[:, 4] == 1).all()
     assert fitted.sample(4, random_state=0).shape == (4, 8)
     assert fitted.sample(4, random_state=0, init=X[:2], n_steps=2).shape == (4, 8)
+
+
+def test_both_sides_are_drawn_given_the_other(fitted, of_every):
+    """A false alarm in 1.7 million figures. The label is summed out, drawn or in the chain."""
+    machine, H = fitted._marginal(), np.tile(binary(6)[[3, 44]], (2000, 1))
+    means = fitted.mean_visible(H[:2])
+    log_p = EVERY @ machine.weights.T @ H[:2].T + machine.visible.log_weight(EVERY)[:, None]
+    assert_allclose(means, softmax(log_p, axis=0).T @ EVERY, atol=1e-6)
+    assert_array_equal(fitted.inverse_transform(H[:2]), means)
+    near = SIGMAS * np.sqrt(0.25 / 2000)
+    V = fitted.sample_visible(H, random_state=0)
+    assert (np.abs(V[::2].mean(axis=0) - means[0]) < near).all()
+    rows = np.repeat(EVERY[[77, 200]], 2000, axis=0)
+    gaps = np.where(np.arange(8) < 2, np.nan, rows)
+    for given in (rows, sp.csr_array(rows), gaps):
+        found = fitted.sample_hidden(given, random_state=0)
+        assert set(np.unique(found)) == {0, 1}
+        given = given.toarray() if sp.issparse(given) else given
+        expected = fitted.mean_hidden(given[[0, -1]])
+        for k in range(2):
+            part = found[2000 * k : 2000 * (k + 1)]
+            assert (np.abs(part.mean(axis=0) - expected[k]) < near).all()
+    p = np.exp(logsumexp(of_every, axis=1))
+    chains = fitted.gibbs(EVERY[np.arange(4000) % 256], 200, random_state=0)
+    assert (np.abs(chains.mean(axis=0) - p @ EVERY) < SIGMAS * np.sqrt(0.25 / 4000)).all()
+
+
+def test_labels_of_rows_without_a_cell_have_their_own_probability(fitted, of_every):
+    nothing = np.full((4, 8), np.nan)
+    of_labels = fitted.score_samples(nothing, [0, 1, 2, -1])
+    assert_allclose(of_labels[:3], logsumexp(of_every, axis=0), atol=1e-6)
+    assert of_labels[3] == pytest.approx(0, abs=1e-6)
 
 
 def test_the_public_attributes_are_the_truth(fitted, problem):
@@ -455,7 +495,7 @@ def test_gaussian_units_learn_their_precisions():
     y = rng.integers(2, size=300)
     X = np.column_stack([2.0 * y + rng.normal(size=300), rng.normal(size=300)])
     model = small(columns="gaussian", generative=1.0).fit(X, y)
-    assert isinstance(model._class_model().visible, Gaussian)
+    assert isinstance(model._marginal().visible, Gaussian)
     assert (model.precision_visible_ > 0).all()
     assert model.precision_visible_[0] != 1
     assert np.isfinite(model.score_samples(X)).all()

@@ -116,7 +116,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
         monkeypatch.setattr(_observed, "EXACT_MISSING", -1)
     if route != "as it is":
         n_bits = 0.0 if route == "hidden" else np.inf
-        monkeypatch.setattr(_observed, "hidden_bits", lambda model: n_bits)
+        monkeypatch.setattr(_observed, "n_bits", lambda units: n_bits)
     found = _observed.free_energy(model, model.visible.base(), V, 0, workers)
     means = _observed.mean_hidden(model, V, 0, workers)
     pseudo = _observed.log_pseudo_likelihood(model, V, 0, workers)
@@ -128,7 +128,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
         assert_allclose(mean, p @ hidden[agree], atol=1e-10)
         expected = logsumexp(of_visible[agree]) - logsumexp(of_visible)
         assert log_p == pytest.approx(expected, abs=1e-10)
-        for unit in np.flatnonzero(~_observed.missing_units(model.visible, v[np.newaxis])[0]):
+        for unit in np.flatnonzero(~_observed.missing_units(model.visible, np.isnan(v))):
             other = v.copy()
             other[model.visible.columns_of(unit)] = np.nan
             value -= total - machine.completions(other)[1]

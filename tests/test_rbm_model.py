@@ -20,8 +20,8 @@ from private import (
     base_log_partition,
     enumerated,
     exact_log_partition,
+    filled_by_chains,
     impute,
-    impute_by_chains,
     log_pseudo_likelihood,
     n_enumerated,
     reverse_importance_sampling,
@@ -394,7 +394,11 @@ def test_impute_bits(size, exact):
         samples = impute(model, V, missing, "sample", 1, rng)
         samples[:, 0] = 1
     else:
-        found, samples = impute_by_chains(model, V, np.isnan(V), 40, Stream(0))
+        missing = np.isnan(V)
+        found, samples = (
+            filled_by_chains(model, V, np.isnan(V), how, 40, Stream(0))
+            for how in ("mean", "sample")
+        )
         assert_allclose(found.mean(axis=0)[1:], means, atol=0.02)
         assert (samples[:, 0] == 1).all()
     assert_drawn(samples, rbm.V, law)
@@ -417,7 +421,7 @@ def test_impute(law, way):
     if way == "chains":
         filled = impute(model, V, missing, "mean", 40, rng).mean(axis=0)
         assert (np.abs(filled - mean) < near)[~observed].all()
-        chained = impute_by_chains(model, V, missing, 40, Stream(0))[1]
+        chained = filled_by_chains(model, V, missing, "sample", 40, Stream(0))
         assert (chained[:, observed] == known[observed]).all()
         assert (np.abs(chained.mean(axis=0) - mean) < near).all()
     else:
@@ -448,7 +452,7 @@ def test_impute_enumerates_few_hidden_units_beside_many_visible():
     V = np.full((500, 80), np.nan)
     V[:, :5] = 0.5
     mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
-    chained, _ = impute_by_chains(model, V, np.isnan(V), 60, Stream(0))
+    chained = filled_by_chains(model, V, np.isnan(V), "mean", 60, Stream(0))
     assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)
     model = Model(
         rng.normal(0, 0.3, (40, 80)), small_layer("B", rng, 80), small_layer("T", rng, 40)

@@ -35,7 +35,7 @@ def short(monkeypatch):
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER", 3)
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER_BATCHES", 1)
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
-    monkeypatch.setattr("sklearn_boltz.restricted._sdcp_rbm.MOST_LAST", 30)
+    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_LAST", 30)
 
 
 # What "auto" stands for.

@@ -16,7 +16,6 @@ from private import (
     ChosenRows,
     ColumnSums,
     Sample,
-    StreamedRows,
     TAPMonitor,
     divided,
     linearised_objective,
@@ -92,11 +91,11 @@ def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
     X, weights = np.arange(60.0).reshape(-1, 1) / 100, rng.integers(4, size=60).astype(float)
     model = SDCPRBM(1, max_iter=1).fit(X)
     if source == "Batches":
-        rows = StreamedRows(model, Batches([X[:25], X[25:]]), weights)
+        rows = model._streamed(Batches([X[:25], X[25:]]), weights, weights, reset=True)
     else:
         np.save(tmp_path / "X.npy", X)
         mapped = Batches(np.load(tmp_path / "X.npy", mmap_mode="r"))
-        streamed = StreamedRows(model, mapped, weights, indexed=True)
+        streamed = model._streamed(mapped, weights, weights, reset=True, indexed=True)
         rows = ChosenRows(streamed, streamed.usable(), streamed.weights)
     for _ in range(3):
         visited = np.concatenate([V.ravel() for V in rows.mini_batches(7, rng)])
@@ -250,7 +249,7 @@ def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     np.testing.assert_array_equal(parameters(equal), parameters(plain))
     found = clone(model).fit(source, sample_weight=weights)
     assert np.isfinite(found.score(X))
-    sums = StreamedRows(equal, source, weights).observed_sums
+    sums = clone(model)._streamed(source, weights, weights, reset=True).observed_sums
     expected = ColumnSums.of(X[weights > 0], weights[weights > 0] / weights[weights > 0].mean())
     np.testing.assert_allclose(sums[0], expected.total)
     assert sums[1] == pytest.approx(expected.n_rows)

@@ -1,6 +1,6 @@
 """BaseTAP: what TAPRBM and TAPDBM share."""
 
-from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -10,18 +10,17 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
-    validate_parameter_constraints,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import dense, validate_arguments
-from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, is_foreign, like
+from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, like
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
-from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
+from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel
 from sklearn_boltz.restricted.mean_field._inference import (
     INFERENCES,
     MOST_ITERATIONS,
@@ -29,29 +28,20 @@ from sklearn_boltz.restricted.mean_field._inference import (
     check_units,
 )
 from sklearn_boltz.restricted.mean_field._tap import TAP, Evidence
+from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import stacked
-from sklearn_boltz.restricted.sampling import _conditional, _modes
-from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.sampling import _modes
+from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced, relative
-from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor, TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.tables._cells import having
-from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 
-TRUNCATED = (TruncatedGaussian, TruncatedGaussBernoulli)
-TAP_CONSTRAINTS = {
-    "order": [Interval(Integral, 1, 2, closed="both")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "damping": [Interval(Real, 0, 1, closed="left")],
-    "n_gibbs": [Interval(Integral, 0, None, closed="left")],
-    "adaptive": ["boolean"],
-    "tol": [Interval(Real, 0, None, closed="left")],
-}
 # Number of training rows that are kept as starts of TAP.
 N_STARTS = 100
 # Maximum number of training rows for which the log-likelihood of a deep model is measured.
@@ -71,15 +61,16 @@ class Seen(NamedTuple):
     rows: np.ndarray
     weights: np.ndarray  # of these rows
 
+    def more(self, X, weights, base):
+        """With starts from more rows, evenly spaced, until there are enough; -> that, the base."""
+        chosen = evenly_spaced(X, N_STARTS - len(self.rows))
+        counts = np.ones(len(chosen)) if weights is None else weights[chosen]
+        rows = np.vstack([self.rows, as_numpy(dense(X[chosen])).astype(self.rows.dtype)])
+        return Seen(self.base, rows, np.append(self.weights, counts)), base
+
 
 class BaseTAP(MiniBatchEstimator):
-    """A model of one or more hidden layers, trained and used by mean field.
-
-    A subclass defines `_layered()`, which returns its public parameters as `Layered`;
-    `_begin(X, rng, weights, n_rows)`, which returns the initial weights and units;
-    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`; and
-    `_monitor_class`.
-    """
+    """A model of one or more hidden layers, trained and used by mean field."""
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
@@ -92,85 +83,40 @@ class BaseTAP(MiniBatchEstimator):
     }
 
     # Solutions are looked for after each epoch: of small data that costs more than the epoch.
-    _auto_batches, _most_epochs = 800, 200
-    _monitor_class = TAPMonitor
+    _auto_batches = 800
 
-    # The units.
-
-    def _model(self):
-        return self._layered().sides()
-
-    def _parameters(self):
+    def _marginal(self):
         layered = self._layered()
-        units = [value for layer in layered.layers for value in layer.parameters().values()]
-        return [*layered.weights, *units]
-
-    def _base(self):
-        # Annealing begins with the visible units as frequent as in the data, because most weights
-        # belong to them, and with uniform units in the other even layers.
-        layered = self._layered()
-        base = stacked([self._base_units, *(layer.base() for layer in layered.layers[2::2])])
-        return self._near(base, layered.weights[0])
-
-    def _side(self, V):
-        with Workers(self.n_jobs) as workers:
-            return visible_side(self._layered(), V, self._iteration(), workers)
-
-    def _remedy(self, X, columns):
-        kinds = self._layout_now().kinds
-        truncated = np.array([kind in TRUNCATED for kind in kinds])
-        if not truncated[columns[0]]:
-            return super()._remedy(X, columns)
-        low, high = np.nanmin(X[:, truncated]), np.nanmax(X[:, truncated])
-        if TruncatedGaussBernoulli in kinds:  # its interval has to contain 0
-            low, high = min(low, 0), max(high, 0)
-        return (
-            "Scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True), or give units "
-            f"with the range of the data, such as columns=TruncatedGaussian.from_data(X, {low:.6g},"
-            f" {high:.6g})."
-        )
+        if len(layered.weights) == 1:
+            return layered.sides()
+        return MeanFieldModel(layered, self._iteration(), self.n_jobs)
 
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, X, weights, n_rows):
-        rng = make_generator(self.random_state)
-        matrices, layers = self._begin(X, rng, weights, n_rows)
+        rng, pairs = make_generator(self.random_state), self._hidden_units(n_rows, X.shape[1])
+        hidden = [initial_hidden(kind, n_units, X.dtype) for kind, n_units in pairs]
+        layers = [self._initial_visible(X, weights), *hidden]
+        numbers = [X.shape[1], *map(len, hidden)]
+        matrices = [
+            self._initial_weights(rng, above, below, X.dtype) for below, above in pairwise(numbers)
+        ]
         scheme = self._scheme(n_rows, X.shape[1])
         check_units(scheme.tap, layers)
-        base = layers[0].astype(X.dtype)
+        visible = layers[0].astype(X.dtype)
         learner = Learner(matrices, layers, scheme, SGD(MOMENTUM), Stream.from_generator(rng))
-        none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
-        training = Training(learner, rng, self._with_more(none, X, weights))
-        training.base, training.n_rows, training.pretrain_history = base, n_rows, []
-        return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
+        others = [layer.base() for layer in layers[2::2]]
+        base = stacked([visible, *others]) if others else visible
+        seen = Seen(visible, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
+        training = Training(learner, rng, seen, base)
+        training.see(X, weights)
+        return training
 
-    def _with_more(self, seen, X, weights=None):
-        # Starts of TAP, evenly spaced, until there are enough.
-        chosen = evenly_spaced(X, N_STARTS - len(seen.rows))
-        counts = np.ones(len(chosen)) if weights is None else weights[chosen]
-        rows = np.vstack([seen.rows, as_numpy(dense(X[chosen])).astype(seen.rows.dtype)])
-        return Seen(seen.base, rows, np.append(seen.weights, counts))
-
-    def _resumed(self, n_rows=None):
-        self._check_same_size()
-        training, layered = self._training.copy(), self._layered()
-        training.n_rows = n_rows or training.n_rows
-        # The public attributes count, also if a user has changed them.
-        learner = training.learner
+    def _resumed(self, training):
+        layered, learner = self._layered(), training.learner
         learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
         learner.scheme = self._scheme(training.n_rows, self.n_features_in_)
-        return training
-
-    def _given_tap(self):
-        """The settings of mean field that `inference` stands for, checked."""
-        tap = INFERENCES.get(self.inference, self.inference)
-        validate_parameter_constraints(TAP_CONSTRAINTS, tap._asdict(), "TAP")
-        return tap
-
-    def _iteration(self, **changes):
-        """How solutions are found outside training."""
-        return self._given_tap()._replace(**{"max_iter": MOST_ITERATIONS, **changes})
 
     def _scheme(self, n_rows, n_numbers):
         alpha = self.alpha
@@ -184,33 +130,16 @@ class BaseTAP(MiniBatchEstimator):
             self.penalty, alpha,
         )  # fmt: skip
 
-    def _side_base(self, training):
-        others = training.learner.layers[2::2]
-        base = stacked([training.seen.base, *(layer.base() for layer in others)])
-        return self._near(base, training.learner.weights[0])
-
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
         log_scale = self._layout_now().log_scale
         # In a deep model, inference for a row takes iterations.
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
-        return self._monitor_class(
+        kind = DeepTAPMonitor if self._is_deep else TAPMonitor
+        return kind(
             rows, X.shape[0], likelihoods, base, self._iteration(), relative(counts), log_scale
         )
-
-    def _attributes(self, training):
-        layered = training.learner.model()
-        return {
-            **self._exposed(layered),
-            "_unit_types": layered.layers,
-            "_base_units": training.seen.base,
-            "_rows": like(layered.weights[0], training.seen.rows),
-            **self._state(training),
-        }
-
-    def _chosen(self, learner):
-        return {"alpha": learner.scheme.alpha}
 
     def _trouble(self, status, comparison):
         names = {"share_converged_clamped"}
@@ -227,18 +156,6 @@ class BaseTAP(MiniBatchEstimator):
         )
 
     # Solutions and likelihood.
-
-    def _tap_starts(self, model, n_starts, stream, workers):
-        return self._side(self._stored_rows(model))
-
-    def _stored_rows(self, model):
-        """The kept training rows, in the dtype of the model."""
-        if is_foreign(model.weights):
-            return self._rows
-        return self._rows.astype(model.dtype, copy=False)
-
-    def _solutions(self, model, V, workers, **changes):
-        return by_tap(model, V, self._iteration(**changes), workers)
 
     @validate_arguments(
         {
@@ -285,10 +202,10 @@ class BaseTAP(MiniBatchEstimator):
         """
         check_is_fitted(self)
         model = self._model()
-        V = self._side(self._stored_rows(model) if X0 is None else dense(self._checked(X0)))
+        V = self._side(self._kept_rows() if X0 is None else dense(self._checked(X0)))
         with Workers(self.n_jobs) as workers:
             changes = {"max_iter": max_iter} if tol is None else {"max_iter": max_iter, "tol": tol}
-            solutions = self._solutions(model, V, workers, **changes)
+            solutions = by_tap(model, V, self._iteration(**changes), workers)
         kept, assignment = np.arange(V.shape[0]), np.arange(V.shape[0])
         if unique:
             kept, assignment = _tap.distinct(model, solutions)
@@ -297,11 +214,12 @@ class BaseTAP(MiniBatchEstimator):
             for name, value in solutions.items()
             if name not in ("change", "first_hidden")
         }
-        return Bunch(**self._by_layer(chosen), assignment=assignment)
-
-    def _by_layer(self, solutions):
-        """The fields of solutions as users see them."""
-        return solutions
+        if self._is_deep:
+            for what in ("mean", "variance"):
+                names = f"visible_{what}", f"hidden_{what}"
+                layers = self._layered().split(*(chosen[name] for name in names))
+                chosen[names[0]], *chosen[names[1]] = layers
+        return Bunch(**chosen, assignment=assignment)
 
     def tap_log_likelihood(self, X):
         """Return the log-probability of each row, with the normalising constant by TAP.
@@ -379,7 +297,7 @@ class BaseTAP(MiniBatchEstimator):
             Y = self._validate(Y, dtype=model.dtype, reset=False)
             Y, noise_variance = self._noisy(Y, noise_variance)
             field, precision = Y / noise_variance, 1 / noise_variance
-        mean, variance = self._base_units.moments(field, precision)
+        mean, variance = self._training.seen.base.moments(field, precision)
         pad = self._layered().padded
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
@@ -389,12 +307,13 @@ class BaseTAP(MiniBatchEstimator):
     def _flipped(self, Y, flip_probability):
         """The field of observations through a symmetric channel."""
         p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        fields, parts, layout = [], self._base_units.parts(), self._layout_now()
+        base, layout = self._training.seen.base, self._layout_now()
+        fields, parts = [], base.parts()
         numbers = [
             (int(np.searchsorted(layout.starts, k, side="right")) - 1, type(units).__name__)
             for units, columns in parts
             if not (units.is_binary or units.one_hot.all())
-            for k in range(len(self._base_units))[columns]
+            for k in range(len(base))[columns]
         ]
         if numbers:
             remedy = (
@@ -436,7 +355,7 @@ class BaseTAP(MiniBatchEstimator):
         mean, variance = self._side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
-        return solutions.visible_mean[:, : self._n_numbers()]
+        return solutions.visible_mean[:, : self._layout_now().n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
@@ -486,34 +405,21 @@ class BaseTAP(MiniBatchEstimator):
             here = self.move_to(np)
             filled = here.impute(as_numpy(X), how=how, method=method, random_state=random_state)
             return like(X, filled)
-        table, (X, missing, model) = X, self._to_impute(X)
-        layered, some = self._layered(), missing.any(axis=1)
-        # The other even layers are always missing.
-        of_side = layered.padded(missing, True)
+        table, X, model = X, self._to_fill(X), self._model()
+        missing = np.isnan(X)
+        some = missing.any(axis=1)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
-            by_tap &= ~_conditional.can_impute_exactly(model, of_side)
-        filled, rng = np.zeros(X.shape), make_generator(random_state)
-        rows = some & ~by_tap
-        by_gibbs = _conditional.impute(
-            model, layered.padded(X[rows]), of_side[rows], how, n_steps, rng,
-            features=layered.layers[0],
-            free_energy=None if len(layered.weights) == 1 else self._quiet_free_energy,
-        )  # fmt: skip
-        filled[rows] = by_gibbs[:, : X.shape[1]]
+            # The other even layers are always missing.
+            of_side = self._layered().padded(missing, True)
+            by_tap &= ~has_few_states(model, of_side)
+        rng, rest = make_generator(random_state), missing & ~by_tap[:, np.newaxis]
+        filled = self._imputed(X, rest, how, n_steps, rng)
         if by_tap.any():
             rows = X[by_tap], missing[by_tap]
             found = self._imputed_by_tap(model, *rows)
             filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
         return self._filled(table, filled, missing, how, rng)
-
-    def _quiet_free_energy(self, V):
-        """F of rows by TAP, without a warning if it does not converge."""
-        with Workers(self.n_jobs) as workers:
-            V = np.ascontiguousarray(V)
-            return clamp(self._layered(), V, self._iteration(), workers).free_energy(
-                self._given_tap().order
-            )
 
     def _ascended(self, model, X, missing, means):
         """Raise the probability of missing values, from the states nearest to the means."""
@@ -526,15 +432,15 @@ class BaseTAP(MiniBatchEstimator):
         if len(layered.weights) == 1:
             return _modes.coordinate_ascent(model, V, missing)
 
+        marginal = self._marginal()
+
         def mean_field(rows):
-            with Workers(self.n_jobs) as workers:
-                hidden = clamp(layered, rows, self._iteration(), workers).means()[1]
-            return hidden @ layered.weights[0]
+            return marginal.clamped(rows).means()[1] @ layered.weights[0]
 
         return _modes.expectation_maximisation(visible, mean_field, V, missing)
 
     def _imputed_by_tap(self, model, X, missing):
-        mean, variance = self._base_units.moments(np.zeros(X.shape, model.dtype))
+        mean, variance = self._training.seen.base.moments(np.zeros(X.shape, model.dtype))
         start = np.where(missing, mean, X).astype(model.dtype)
         variance = np.where(missing, variance, 0).astype(model.dtype)
         known = self._layered().padded(~missing, False)

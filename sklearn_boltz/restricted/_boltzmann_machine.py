@@ -8,9 +8,13 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch, gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._estimator import (
     BaseBoltzmann,
@@ -29,6 +33,7 @@ from sklearn_boltz.numerics._arrays import (
     numpy_dtype,
     place_of,
     taken,
+    without_gradient,
     zeros,
 )
 from sklearn_boltz.numerics._memory import check_drawn
@@ -41,17 +46,13 @@ from sklearn_boltz.partition._estimates import (
     contradiction,
     temperature_ladder,
 )
-from sklearn_boltz.restricted.mean_field._inference import MOST_ITERATIONS, by_tap
-from sklearn_boltz.restricted.mean_field._tap import (
-    TAP,
-    distinct,
-    select,
-    total_log_partition,
-)
+from sklearn_boltz.restricted.mean_field._clamped import visible_side
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, by_tap
+from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
-    LEARNED,
     NOT_NEGATIVE,
+    ROUNDING,
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
@@ -62,26 +63,23 @@ from sklearn_boltz.restricted.model._columns import (
     units_of,
     units_of_all,
 )
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling import (
     _annealing,
+    _array_chains,
     _climb,
     _conditional,
     _observed,
     _samples,
 )
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
-from sklearn_boltz.restricted.training._array_rows import (
-    ELSEWHERE,
-    checked_rows,
-)
+from sklearn_boltz.restricted.sampling._observed import has_few_states
+from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
-    check_observed,
     evenly_spaced,
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._batches import rows_of
 from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
 from sklearn_boltz.tables._frames import is_frame
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
@@ -90,12 +88,9 @@ from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
-# Number of rows that a method processes at once, so that its memory does not grow with the data.
-CHUNK_ROWS, DEVICE_ROWS = 1000, 2**14
-# Fraction of the bounds by which a value may be out of range, because of rounding in float32.
-ROUNDING = 1e-6
 # Number of rows of batches to which visible units are fitted before training.
 FIRST_ROWS = 10_000
 # Number of transitions from independent visible units to the starts of TAP, if there are no rows.
@@ -107,6 +102,15 @@ GAPS_ON_DEVICE = (
     "them by `impute`, or sum them out on the processor: move_to(numpy) returns an estimator that "
     "takes NumPy arrays."
 )
+TRUNCATED = (TruncatedGaussian, TruncatedGaussBernoulli)
+TAP_CONSTRAINTS = {
+    "order": [Interval(Integral, 1, 2, closed="both")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "damping": [Interval(Real, 0, 1, closed="left")],
+    "n_gibbs": [Interval(Integral, 0, None, closed="left")],
+    "adaptive": ["boolean"],
+    "tol": [Interval(Real, 0, None, closed="left")],
+}
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
@@ -166,22 +170,16 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     In an RBM, the sides are the visible and the hidden layer. In a deep Boltzmann machine, they
     are the even and the odd layers, counted from 0, the visible one: a row of the visible side
-    begins with the visible units. A subclass has the parameters of `_parameter_constraints` below,
-    `free_energy(X)` and
+    begins with the visible units. A subclass has the parameters of `_parameter_constraints` below
+    and `free_energy(X)`.
 
-    - `_model()`, a `Model`; `_layered()`, the same as `Layered`; and `_parameters()`, all arrays
-      that the model depends on;
-    - `_base()`, independent units of the visible side fitted to the data, for the start of
-      annealing;
-    - `_side(V)`, rows of the visible side for rows of visible units, if the side has other units,
-      too.
-
-    `fit` sets `components_` and `_evaluation_seed`, the seed of estimates that must be the same in
-    each call. `_layout` converts rows of a table to rows of the visible units; `_validated` learns
-    it with ``reset=True``.
+    `fit` sets what `_attributes` returns. `_layout` converts rows of a table to rows of the visible
+    units; `_validated` learns it with ``reset=True``.
     """
 
     _need = Need(bins=True)
+    # Whether the public attributes hold lists with an entry for each hidden layer.
+    _is_deep = False
     _parameter_constraints = {
         "tol": [Interval(Real, 0, None, closed="left")],
         "columns": COLUMNS,
@@ -198,6 +196,41 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
+    # The model.
+
+    def _attributes(self, training):
+        """All attributes that follow from a training."""
+        layered = Layered.of(training.learner.model())
+        return {
+            **layered.exposed(self._is_deep),
+            "_unit_types": layered.layers,  # of which the types count
+            "_base_units": training.base,  # of the visible side, independent
+            "history_": {name: np.array(values) for name, values in training.history.items()},
+            "_training": training,
+            "_evaluation_seed": training.evaluation_seed,
+        }
+
+    def _layered(self):
+        return Layered.read(vars(self), self._unit_types)
+
+    def _marginal(self):
+        """The model of the visible units, of which a classifier has the label besides."""
+        return self._layered().sides()
+
+    def _model(self):
+        """The two sides of the model."""
+        return self._marginal().sides()
+
+    def _parameters(self):
+        return self._layered().parameters()
+
+    def _base(self):
+        """Independent units of the visible side, where annealing begins."""
+        units, weights = self._base_units, self._layered().weights[0]
+        if is_foreign(weights):
+            units = units.moved(partial(like, weights))
+        return units.astype(numpy_dtype(weights))
+
     # Data.
 
     def _validated(self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None):
@@ -212,18 +245,28 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
-        if issparse(X) and not self._takes_sparse():
-            X = X.toarray()
-        if not issparse(X):
-            return self._layout_now().expand(self._bounded(X, clip))
-        return self._bounded_sparse(X, clip)
+        layout = self._layout_now()
+        if issparse(X) and layout.takes_sparse:
+            return self._bounded_sparse(X, clip)
+        return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
 
     def _rows_of_fit(self, X, sample_weight, reset):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
         rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         rows, weights = with_information(rows, sample_weight)
-        check_observed(self, rows)
+        self._check_observed(rows)
         return rows, weights
+
+    def _check_observed(self, X):
+        """Refuse columns without an observed value: the data say nothing of them."""
+        _, counts = observed_sums(X)
+        if np.ndim(counts) and not np.all(counts):
+            empty = np.flatnonzero(np.asarray(counts)[self._layout_now().starts[:-1]] == 0)
+            it = "it" if len(empty) == 1 else "them"
+            raise ValueError(
+                f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
+                f"Leave {it} out: the data say nothing of {it}."
+            )
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
@@ -291,11 +334,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     f"column{'s'[: n_columns > 1]} as {meaning}"
                 )
 
-    def _takes_sparse(self):
-        """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
-        layout = self._layout_now()
-        return layout.is_plain and np.ndim(layout.bounds[0]) == 0
-
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
         layout = self._layout_now()
@@ -303,7 +341,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
             return X
-        legal = self._are_legal(X)
+        legal = layout.are_legal(X)
         if not legal.all():
             if not clip:
                 self._refuse(X, legal)
@@ -314,18 +352,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
-        low, high = self._layout_now().bounds
+        layout = self._layout_now()
+        low, high = layout.bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
         if not X.nnz or (X.data.min() >= low and X.data.max() <= high):
             return X
-        legal = self._are_legal(X.data)
+        legal = layout.are_legal(X.data)
         if not legal.all():
             place = np.argmin(legal)
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
             rows = X[[row]].toarray()
             if not clip:
-                self._refuse(rows, self._are_legal(rows), row)
+                self._refuse(rows, layout.are_legal(rows), row)
             columns = np.unique(X.indices[~legal])
             n_values, column = (~legal).sum(), X.indices[place]
             self._warn_of_clipping(rows, 0, column, n_values, len(columns), row)
@@ -333,35 +372,24 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X.data = X.data.clip(low, high)
         return X
 
-    def _are_legal(self, values):
-        """Where values are within the bounds, to rounding errors, or NaN."""
-        layout = self._layout_now()
-        low, high = layout.bounds
-        ends = np.abs([low, high]).astype(np.float64)
-        size = np.where(np.isfinite(ends), ends, 0).max(axis=0)
-        rounding = ROUNDING * np.where(size > 0, size, 1.0)
-        legal = ~((values < low - rounding) | (values > high + rounding))
-        if layout.has_codes:  # only the codes themselves are legal
-            legal &= ~(layout.one_hot & (np.abs(values - np.rint(values)) > ROUNDING))
-        return legal
-
-    def _domain(self, column=None):
-        layout = self._layout_now()
-        ends = layout.bounds if column is None else layout.bounds_of(column)
-        if column is not None and layout.one_hot[column]:
-            return f"whole numbers from 0 to {ends[1]:g}"
-        if np.isinf(ends).all():
-            return "any real number"
-        return "values from {:g} to {:g}".format(*ends)
-
     def _refuse(self, X, legal, first_row=0):
         remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
-        self._check_domain(X, legal, self._domain, remedy, first_row, declare=declare)
+        self._check_domain(X, legal, self._layout_now().domain, remedy, first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
         layout, column = self._layout_now(), columns[0]
         low, high = layout.bounds_of(column)
+        truncated = np.array([kind in TRUNCATED for kind in layout.kinds])
+        if truncated[column]:
+            low, high = np.nanmin(X[:, truncated]), np.nanmax(X[:, truncated])
+            if TruncatedGaussBernoulli in layout.kinds:  # its interval has to contain 0
+                low, high = min(low, 0), max(high, 0)
+            return (
+                "Scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True), or give "
+                "units with the range of the data, such as "
+                f"columns=TruncatedGaussian.from_data(X, {low:.6g}, {high:.6g})."
+            )
         if layout.one_hot[column]:
             return f"Give these codes, or {self._declaring(columns, 'nominal')} for other values."
         if layout.kinds[column] is not Bernoulli:
@@ -387,7 +415,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return repr(int(column) if names is None else names[column])
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
-        one, is_code = n_values == 1, self._layout_now().one_hot[column]
+        one, layout = n_values == 1, self._layout_now()
+        is_code = layout.one_hot[column]
         place = "nearest of these" if is_code else "nearer end"
         remedy = "Correct it, or write it as NaN where missing cells are allowed."
         if not is_code:
@@ -397,8 +426,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         warnings.warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside the "
-            f"{self._domain(column)} and {'was' if one else 'were'} set to the {place}; the "
-            f"first is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
+            f"{layout.domain(column)} and {'was' if one else 'were'} set to the {place}; the first "
+            f"is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
             f"{remedy}",
             UserWarning,
             stacklevel=find_stack_level(),
@@ -408,42 +437,48 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         X = self._validated(X, allow_nan=allow_nan, clip=True)
         if not is_foreign(X):
-            return self._in_type(X)
+            return X.astype(numpy_dtype(self._layered().weights[0]), copy=False)
         xp = namespace_of(X)
         if allow_nan and xp.any(xp.isnan(X)):
             raise ValueError(GAPS_ON_DEVICE.format(type(self).__name__))
         return as_type(X, numpy_dtype(self.components_))
 
-    def _to_fill(self, X):
-        """Rows of an array that lies elsewhere, in which cells may be missing."""
-        check_is_fitted(self)
-        X = self._validated(X, allow_nan=True, clip=True)
-        return as_type(X, numpy_dtype(self.components_))
-
-    def _in_type(self, X):
-        return X.astype(self._model().dtype, copy=False)
-
     def _check_device_settings(self):
         """Reject parameters that work only with NumPy arrays."""
-        specs = self._specs()
+        name, specs, params = type(self).__name__, self._specs(), self.get_params(deep=False)
         binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
-        if not binary or getattr(self, "hidden", Bernoulli) not in ("bernoulli", Bernoulli):
+        if not binary or params.get("hidden", Bernoulli) not in ("bernoulli", Bernoulli):
             raise ValueError(
-                f"{type(self).__name__}: on a device, only Bernoulli units are supported. For "
-                "other units, pass NumPy arrays."
+                f"{name}: on a device, only Bernoulli units are supported. For other units, pass "
+                "NumPy arrays."
+            )
+        if params.get("tempered"):
+            raise ValueError(
+                f"{name}: tempered is there for NumPy arrays only. On a device, use tempered=0."
+            )
+        if self._given_tap().adaptive:
+            raise ValueError(
+                f"{name}: inference={self.inference!r} works only with NumPy arrays. Use "
+                "inference='tap' on a device."
             )
 
     def _validated_on_device(self, X, reset, allow_nan, clip):
         """Check an array of a library other than NumPy; it stays on its device."""
         self._check_library(X)
-        X = checked_rows(self, X, reset=reset, allow_nan=allow_nan)
+        xp, complete = namespace_of(X), "allow-nan" if allow_nan else True
+        X = validate_data(
+            self, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
+            ensure_all_finite=complete,
+        )  # fmt: skip
+        if not reset and (here := place_of(X)) != (there := place_of(self.components_)):
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, here))
         if reset:
             self._check_device_settings()
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
         low, high = self._layout_now().bounds
-        if namespace_of(X).any((X < low) | (X > high)):
+        if xp.any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
 
@@ -494,14 +529,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"{type(self).__name__} computes with NumPy arrays only, and stays with them."
             )
         other = clone(self)
-        vars(other).update({**vars(self), **self._moved_attributes(convert)})
+        moved = {k: convert(v) for k, v in self._layered().exposed(self._is_deep).items()}
+        moved["_unit_types"] = [units.moved(convert) for units in self._unit_types]
+        moved["_training"] = self._training.moved(convert)
+        vars(other).update({**vars(self), **moved})
         return other
-
-    def _moved_attributes(self, convert):
-        """The attributes that hold arrays, with these elsewhere."""
-        names = [name for name in self._attributes_of_arrays() if name in vars(self)]
-        moved = {name: convert(getattr(self, name)) for name in names}
-        return {**moved, "_training": self._training.moved(convert)}
 
     # Columns of the table and numbers of the visible units.
 
@@ -548,42 +580,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
 
-    def _begin_batches(self, batches, sample_weight, reset):
-        """Batches as the training reads them. With `reset`, the columns are learned."""
-        batches = self._encoded(batches, reset=reset)
-        if not reset:
-            return batches
-        self._unseen = None
-        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
-            return batches
-        rows = batches.first(rows_of)
-        if rows is None:  # an error follows in the pass over all batches
-            return batches
-        # Invalid weights are rejected later, when all rows are known.
-        n_rows = rows.shape[0]
-        weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
-        if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
-            weights = None
-        reader = self._reader(batches)
-        vars(reader).pop("feature_names_in_", None)
-        X = reader._coded(rows, allow_nan=True)
-        self._layout = self._learned_layout(X, weights)
-        if batches.are_codes:
-            self._unseen = self._learned_unseen(X, weights)
-        return batches
-
-    def _count_values(self, rows):
-        """Count the values of all batches, of which `_unseen` knows those of the first one."""
-        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
-        n_cells = np.broadcast_to(n_cells, len(totals))
-        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
-            if layout.one_hot[j]:
-                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
-            else:
-                place = layout.starts[j]
-                bits = np.array([n_cells[place] - totals[place], totals[place]])
-                self._unseen.counts[j] = bits[: len(seen)]
-
     @property
     def visible_names_(self):
         """Names of the columns of `components_`.
@@ -602,58 +598,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         The generator draws numbers from their bins, but those that are `given`.
         """
         if is_foreign(V):
-            return V[:, : self._n_numbers()]
-        codes = self._layout_now().collapse(V[:, : self._n_numbers()])
+            return V[:, : self._layout_now().n_numbers]
+        codes = self._layout_now().collapse(V[:, : self._layout_now().n_numbers])
         return self._table.decode(codes, generator, self._given_numbers(given))
 
-    def _near(self, units, weights):
-        """Units on the device of the weights, in their dtype."""
-        if is_foreign(weights):
-            units = units.moved(partial(like, weights))
-        return units.astype(numpy_dtype(weights))
-
-    def _n_numbers(self):
-        """How many numbers a row of the visible units has."""
-        return self._layout_now().n_numbers
-
-    def _side(self, V):
-        """Rows of the visible side of the model, for rows of visible units."""
-        return V
-
-    def _by_chunks(self, function, X):
-        """Apply a function of dense rows, a chunk at a time."""
-        if is_foreign(X):
-            chunks = gen_batches(X.shape[0], DEVICE_ROWS)
-            return namespace_of(X).concat([function(X[rows, ...]) for rows in chunks])
-        return np.concatenate([
-            function(dense(X[rows]))
-            for rows in gen_batches(X.shape[0], CHUNK_ROWS)
-        ])  # fmt: skip
-
-    def _by_rows(self, of_complete, of_incomplete, X):
-        """Apply one function to complete rows and another one to rows with missing cells."""
-        gaps = rows_with_gaps(X)
-        if gaps is None:
-            return self._by_chunks(of_complete, X)
-        found = self._by_chunks(of_incomplete, X[gaps])
-        if gaps.all():
-            return found
-        complete = self._by_chunks(of_complete, X[~gaps])
-        out = np.empty((len(X), *found.shape[1:]), found.dtype)
-        out[gaps], out[~gaps] = found, complete
-        return out
-
-    def _of_gaps(self, function, V, model=None):
-        """Apply a function of the model, or of another one, to rows with missing cells."""
-        model = self._model() if model is None else model
+    def _of_gaps(self, function, V):
+        """Apply a function of the model to rows with missing cells."""
+        rows = self._layered().padded(V, np.nan)
         with Workers(self.n_jobs) as workers:
-            return function(model, V, self._evaluation_seed, workers)
+            return function(self._model(), rows, self._evaluation_seed, workers)
 
     def _free_energy_of_gaps(self, V):
-        seed, base = self._evaluation_seed, self._base()
-        with Workers(self.n_jobs) as workers:
-            found = _observed.free_energy(self._model(), base, V, seed, workers)
-        return self._with_missing(V, found)
+        def of_rows(model, rows, seed, workers):
+            return _observed.free_energy(model, self._base(), rows, seed, workers)
+
+        return self._with_missing(V, self._of_gaps(of_rows, V))
 
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
@@ -854,16 +813,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
+        if (
+            method == "raise"
+            and X is not None
+            and len(model.visible) > self._layout_now().n_numbers
+        ):
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former = self._former_ladder()
+        former, on_scale = self._former_ladder(), self._layout_now().on_scale
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
-            return self._on_scale(_enumeration.exact_estimate(model))
+            return on_scale(_enumeration.exact_estimate(model))
         X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
@@ -874,14 +837,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
-                return self._on_scale(estimate)
+                return on_scale(estimate)
             if climbs:
                 ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream, workers)
-                estimate = other = self._on_scale(
+                estimate = other = on_scale(
                     _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 )
             if method != "ladder":
-                estimate = forward = self._on_scale(
+                estimate = forward = on_scale(
                     _annealing.annealed_within(
                         tol, model, self._base(), betas, n_chains, stream, workers
                     )
@@ -893,7 +856,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     starts = _annealing.resampled(forward, rng)
                 else:
                     starts = dense(taken(X, np.arange(n_chains) % n_rows))
-                estimate = other = self._on_scale(
+                estimate = other = on_scale(
                     _annealing.reverse_importance_sampling(
                         model, self._base(), betas, starts, stream, workers, n_rows
                     )
@@ -908,28 +871,40 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _former_ladder(self):
         """The ladder of saved models of the training, or None."""
-        training = vars(self).get("_training", vars(self).get("_growth"))
-        tracker = getattr(training, "tracker", None)
+        tracker = self._training.tracker
         return None if tracker is None else tracker.ladder
 
-    def _on_scale(self, estimate):
-        """An estimate of ln Z for densities on the original scale of the columns."""
-        layout = self._layout_now()
-        if layout.scale is not None:
-            sign = -1 if estimate.method == "raise" else 1
-            for name in ("value", "low", "high", "log_partitions"):
-                if name in estimate:
-                    estimate[name] = estimate[name] + layout.log_volume
-            if estimate.log_weights is not None:
-                estimate.log_weights = estimate.log_weights + sign * layout.log_volume
-        return estimate
+    # Mean field.
+
+    def _given_tap(self):
+        """The settings of mean field that `inference` stands for, checked."""
+        tap = getattr(self, "inference", "tap")
+        tap = INFERENCES.get(tap, tap)
+        validate_parameter_constraints(TAP_CONSTRAINTS, tap._asdict(), "TAP")
+        return tap
+
+    def _iteration(self, **changes):
+        """How solutions are found outside training."""
+        return self._given_tap()._replace(**{"max_iter": MOST_ITERATIONS, **changes})
+
+    def _side(self, V):
+        """Rows of the visible side for rows of visible units: other units are at their means."""
+        with Workers(self.n_jobs) as workers:
+            return visible_side(self._layered(), V, self._iteration(), workers)
+
+    def _kept_rows(self):
+        """Training rows that the estimator has kept as starts of TAP, or None."""
+        rows, weights = getattr(self._training.seen, "rows", None), self._layered().weights[0]
+        return None if rows is None else like(weights, rows.astype(numpy_dtype(weights)))
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
-        if X is None:
-            starts = self._tap_starts(model, n_starts, stream, workers)
+        rows = self._kept_rows() if X is None else dense(X)
+        if rows is None:  # the end states of short Markov chains
+            V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
+            starts = _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
         else:
-            starts = self._side(dense(X))
-        solutions = self._solutions(model, starts, workers)
+            starts = self._side(rows)
+        solutions = by_tap(model, starts, self._iteration(), workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         if not chosen.converged.any():
@@ -948,15 +923,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             "expansion for small weights, whose error has an unknown size and sign. score_samples "
             "does not use it. method='ais' gives a lower bound.",
         )  # fmt: skip
-
-    def _tap_starts(self, model, n_starts, stream, workers):
-        """Starts of TAP: the end states of short Markov chains."""
-        V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
-        return _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
-
-    def _solutions(self, model, V, workers):
-        """TAP solutions from rows, with their free energies."""
-        return by_tap(model, V, TAP(max_iter=MOST_ITERATIONS), workers)
 
     # New rows, and missing values.
 
@@ -1010,20 +976,32 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             Values of the columns, in a table like the training data: of the same container type,
             with the same names, dtypes and categories.
         """
+        return self._sample(
+            n_samples, random_state, given, None, temperature=temperature, n_steps=n_steps,
+            init=init, n_temperatures=n_temperatures,
+        )  # fmt: skip
+
+    def _sample(self, n_samples, random_state, given, labels, *, init, n_temperatures, **options):
+        """`sample`; of a classifier, given a label for each row, one-hot, or None."""
         check_is_fitted(self)
         check_drawn(self, n_samples, itemsize=4)
-        if is_foreign(self.components_) and (given or n_temperatures > 1):
-            rows = self.move_to(np).sample(
-                n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
-                init=as_numpy(init) if is_foreign(init) else init,
-                n_temperatures=n_temperatures,
-            )  # fmt: skip
+        options |= {"init": init, "n_temperatures": n_temperatures}
+        model = self._model()
+        free = np.arange(len(model.visible)) < self._layout_now().n_numbers
+        is_exact = labels is not None and init is None and has_few_states(model, free)
+        if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
+            options["init"] = as_numpy(init) if is_foreign(init) else init
+            rows = self.move_to(np)._sample(n_samples, random_state, given, labels, **options)
             return like(self.components_, rows)
-        values, rng = self._given_values(given) if given else None, make_generator(random_state)
-        states = self._drawn(n_samples, rng, values, temperature, n_steps, init, n_temperatures)
+        rng, values = make_generator(random_state), None
+        if given or labels is not None:
+            row = self._given_values(given) if given else np.full(free.sum(), np.nan)
+            values = np.tile(row, (n_samples, 1))
+            values = values if labels is None else np.hstack([values, labels])
+        states = self._drawn(n_samples, rng, values, **options)
         return self._as_table(states, rng, given)
 
-    def _drawn(self, n_samples, rng, values, temperature, n_steps, init, n_temperatures):
+    def _drawn(self, n_samples, rng, values, *, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""
         model = self._model()
         stream = Stream.from_generator(rng)
@@ -1044,52 +1022,74 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             model = model.tempered(1 / temperature)
         clamped = np.zeros(len(model.visible), dtype=bool)
         if values is not None:
-            clamped[: len(values)] = ~np.isnan(values)
-            free = ~clamped
-            if init is None and n_temperatures == 1:
-                if not free.any():
-                    return np.tile(values.astype(model.dtype), (n_samples, 1))
-                if _conditional.can_impute_exactly(model, free):
-                    v = np.append(values, np.zeros(len(free) - len(values)))
-                    mixture = _conditional.conditional_mixture(model, v, free)
-                    return _conditional.draw(model, v, free, mixture, n_samples, rng, stream)
+            clamped[: values.shape[1]] = ~np.isnan(values[0])
+            values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
+            by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
+            if not by_chains and has_few_states(model, ~clamped):
+                return _conditional.drawn(model, values, ~clamped, rng, stream)
         if init is None:
-            shape = n_samples, len(model.visible)
-            V = self._base().sample(zeros(model.weights, shape), stream)
+            V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
         else:
             V = self._checked(init)
             V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
-            V = _samples.with_values(V, clamped, values[clamped[: len(values)]])
+            values = like(V, values.astype(numpy_dtype(V)))
+            V = namespace_of(V).where(like(V, clamped), values, V)
         with Workers(self.n_jobs) as workers:
             if n_temperatures == 1:
-                states = _samples.chain_samples(model, V, n_steps, stream, workers, clamped)
-            else:
-                states = _samples.tempered_samples(
-                    model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
-                )
-        return states
+                return _samples.chain_samples(model, V, n_steps, stream, workers, clamped)
+            return _samples.tempered_samples(
+                model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
+            )
 
     def _given_values(self, given):
         """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
         row = np.full((1, self.n_features_in_), np.nan)
         columns, codes = self._given(given)
         row[0, columns] = codes
-        legal = self._are_legal(row)
+        legal = self._layout_now().are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
                 f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
-                f"{type(self).__name__} needs {self._domain(j)}."
+                f"{type(self).__name__} needs {self._layout_now().domain(j)}."
             )
         layout = self._layout_now()
         return layout.expand(row.clip(*layout.bounds))[0]
 
-    def _to_impute(self, X):
-        """-> rows of the model, a mask of missing values, and the model."""
+    def _to_fill(self, X):
+        """Rows in which cells may be missing."""
         check_is_fitted(self)
-        V = np.array(self._validated(X, allow_nan=True, clip=True))
-        return V, np.isnan(V), self._model()
+        V = self._validated(X, allow_nan=True, clip=True)
+        return as_type(V, numpy_dtype(self.components_)) if is_foreign(V) else np.array(V)
+
+    def _impute(self, X, how, n_steps, rng):
+        """Fill the missing cells of a table from p(missing | observed)."""
+        V = self._to_fill(X)
+        if is_foreign(V):
+            return self._impute_array(V, how, n_steps, rng)
+        missing = np.isnan(V)
+        return self._filled(X, self._imputed(V, missing, how, n_steps, rng), missing, how, rng)
+
+    def _imputed(self, V, missing, how, n_steps, rng):
+        """What `how` says of p(missing | observed), right in the missing cells of rows."""
+        some, filled, layered = missing.any(axis=1), np.zeros(V.shape), self._layered()
+        # Units beside the visible ones are always missing.
+        rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
+        filled[some] = _conditional.impute(
+            self._model(), rows, gaps, how, n_steps, rng, self._marginal()
+        )[:, : V.shape[1]]
+        return filled
+
+    def _impute_array(self, V, how, n_steps, rng):
+        """The same where the rows lie, by Markov chains."""
+        rows, stream = self._layered().padded(V, np.nan), Stream.from_generator(rng)
+        xp, free_energy = namespace_of(V), self._marginal().free_energy
+        filled = _array_chains.filled_by_chains(
+            self._model(), rows, xp.isnan(rows), how, n_steps, stream,
+            free_energy=lambda states: free_energy(states[:, : V.shape[1]]),
+        )  # fmt: skip
+        return xp.where(xp.isnan(V), filled[:, : V.shape[1]], V)
 
     def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
@@ -1141,8 +1141,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):
+            domain = self._layout_now().domain(j)
             raise ValueError(
-                f"{self._column(j)} takes {self._domain(j)}: a continuous column has no "
+                f"{self._column(j)} takes {domain}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
         X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))

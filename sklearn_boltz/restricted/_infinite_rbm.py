@@ -18,9 +18,8 @@ from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
-from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
 from sklearn_boltz.restricted.training._initial import fitted_init, n_units_of, start_of
@@ -351,7 +350,8 @@ class InfiniteRBM(BaseRBM):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
             if self.init is not None and not going_on:
-                self.init_ = fitted_init(self, X, sample_weight)
+                name, layout = type(self).__name__, self._layout_now()
+                self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             share = held_out_share(self.early_stopping)
@@ -361,7 +361,7 @@ class InfiniteRBM(BaseRBM):
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
             self._tell_columns()
-            data, plan = self._sample(rows, np.sort(train), weights), self._plan()
+            data, plan = self._data(rows, np.sort(train), weights), self._plan()
             n_before = growth.n_iter
             with iterations(self, X, y, name="unit", max_iter=self.max_components) as end_unit:
 
@@ -417,12 +417,12 @@ class InfiniteRBM(BaseRBM):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             refined.fit(X)
-        for name, value in self._exposed(self._layered()).items():
+        for name, value in self._layered().exposed(False).items():
             setattr(refined, name, value.copy())
         learner, model = refined._training.learner, self._model()
-        learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
+        learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
         if learner.scheme.persistent:
-            sample = self._growth.sample
+            sample = self._training.sample
             starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
@@ -435,7 +435,7 @@ class InfiniteRBM(BaseRBM):
         given = GrowthPlan._fields & self.get_params().keys()
         return GrowthPlan(**{name: getattr(self, name) for name in given})
 
-    def _sample(self, rows, train, weights):
+    def _data(self, rows, train, weights):
         """The rows to train on, with their probabilities."""
         rows, weights = rows[train], of_some(weights, train)
         probability = None if weights is None else weights / weights.sum()
@@ -448,19 +448,17 @@ class InfiniteRBM(BaseRBM):
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         learner = self._initial_learner(visible, seen, Stream.from_generator(rng))
-        growth = Growth(learner, rng, seen, evaluation_seed)
-        growth.base = base
-        return growth
+        return Growth(learner, rng, seen, base, evaluation_seed)
 
     def _resumed(self):
-        growth = self._growth.copy()
+        growth = self._training.copy()
         # The public attributes count, also if a user has changed them.
         learner = growth.learner
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
             growth.learner = GrowingLearner(
                 self.components_.astype(learner.dtype),
-                *(units.astype(learner.dtype) for units in self._units()),
+                *(units.astype(learner.dtype) for units in self._layered().layers),
                 learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
             growth.sample = None
@@ -480,23 +478,15 @@ class InfiniteRBM(BaseRBM):
         weights = np.zeros((n_units, len(visible)), dtype)
         hidden = Bernoulli(np.zeros(n_units, dtype))
         if self.init is not None:
-            visible = start_of(self, self.init_, n_units).give(weights, visible, hidden)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, n_units)
+            visible = start.give(weights, visible, hidden)
         return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
 
     def _attributes(self, growth):
         """All attributes of a fitted model, from the state of its training."""
-        weights, *units = growth.learner.model()
-        history = {name: np.array(values) for name, values in growth.history.items()}
-        return {
-            **self._exposed(Layered([weights], units)),
-            "_unit_types": units,
-            "_base_units": growth.base,
-            "n_components_": len(weights),
-            "n_iter_": growth.n_iter,
-            "history_": history,
-            "_evaluation_seed": growth.evaluation_seed,
-            "_growth": growth,
-        }
+        found = super()._attributes(growth)
+        return {**found, "n_components_": len(found["components_"]), "n_iter_": growth.n_iter}
 
     def _conclude(self, growth, status, monitor, kept):
         """Warn if the fit failed; `kept` is the index of the model in the history."""

@@ -17,12 +17,14 @@ from sklearn_boltz._estimator import (
     unchanged_on_error,
 )
 from sklearn_boltz.callbacks import iterations, with_callbacks
-from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign
+from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.model._columns import LEARNED
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
@@ -35,29 +37,33 @@ from sklearn_boltz.restricted.training._auto import (
     tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
-from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
+from sklearn_boltz.restricted.training._gaps import KeptValues
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, fitted_init, is_model
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._progress import Fall, Stages
+from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     ChosenRows,
     StreamedRows,
+    as_mini_batch,
     divided,
     has_rows,
     held_out_share,
+    merge_sums,
     relative,
+    sums_of_batch,
     visits,
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
-# With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
-# epochs and of mini-batches.
-LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
+# With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
+# maximum number of epochs and of mini-batches.
+LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
 # Number of stages of a training, each with FALL times the learning rate of the one before.
 N_STAGES = 4
 # Number of epochs and of mini-batches without improvement that end a stage.
@@ -65,6 +71,11 @@ FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
+# The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
+# as such; its number of mini-batches, and the least and largest number of epochs. With 30 epochs in
+# place of 100, Pumsb-star loses a nat. They cost a quarter of those before.
+LAST_PART, LAST_RATE = 0.12, 0.006
+LAST_BATCHES, LEAST_LAST, MOST_LAST = 15_000, 30, 100
 # Standard deviation of the weights of units beyond those of an initial model.
 SMALL_WEIGHTS = 0.01
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
@@ -78,19 +89,14 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
       chosen by n_rows;
-    - `_resumed(n_rows)`, a copy of that of the last fit, which continues from the public
-      attributes;
-    - `_with_more(seen, X, weights)`, what is kept of the data, updated with more rows;
-    - `_monitor(training, X, train, valid, weights)`, which measures the progress of training;
-    - `_chosen(learner)`, a dict of the parameters that may be ``"auto"``, as they are used;
-    - `_side_base(training)`, independent units of the visible side of the model;
-    - `_attributes(training)`, a dict of all attributes of the fitted estimator.
+    - `_resumed(training)`, which has it continue from the public attributes;
+    - `_monitor(training, X, train, valid, weights)`, which measures the progress of training.
 
     Rows have NaN in missing cells. Weights have mean 1, or are None for equal weights.
     """
 
-    # With max_iter="auto": the number of mini-batches to aim at, and the maximum number of epochs.
-    _auto_batches, _most_epochs = 1500, 200
+    # With max_iter="auto": the number of mini-batches to aim at.
+    _auto_batches = 1500
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -99,8 +105,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "init": INITIAL_SCALE,
         "early_stopping": [*SHARE, StrOptions({"auto"}), "array-like", "sparse matrix"],
     }
-    # Whether the training uses the chains of a ladder of saved models.
-    _is_tempered = False
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -155,14 +159,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if not going_on:
                 self._fit_init(X, sample_weight)
             n_rows, stops = rows.shape[0], self._stops_early(rows)
-            training = self._resumed(n_rows) if going_on else self._begun(rows, weights, n_rows)
+            training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            if self._is_tempered and not stops:
+            # Whether it uses the chains of a ladder of saved models.
+            if getattr(self, "tempered", 0) and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
-            is_asked = stops and self.max_iter == "auto" and weights is None
-            independence = self._independence(rows) if is_asked else None
+            independence, is_array = None, isinstance(rows, np.ndarray)
+            if is_array and stops and self.max_iter == "auto" and weights is None:
+                independence = tested_independence(rows, self._layout_now().starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
@@ -179,8 +185,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                     self._tell(training.n_epochs, training.figures(training.n_epochs))
                     return end_epoch(partial(self._attributes, training))
 
-                training, status = self._train(training, rows, monitor, plan, workers, tell)
-                if status == "interrupted" and not self._is_worth_keeping(training, n_before):
+                training, status = train(training, rows, monitor, plan, workers, tell)
+                nothing_new = training.n_epochs == n_before and not training.before
+                if status == "interrupted" and nothing_new:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
                 if independence is not None and independence.is_likely and status == "max_iter":
@@ -221,21 +228,21 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _partial_fit(self, X, y, sample_weight):
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
+            X, weights = self._source(X, y, sample_weight, reset=first, is_batch=True)
             if first:
                 self._fit_init()
-            training = self._begun(X, weights, STREAMED_ROWS) if first else self._resumed()
+            training = self._new(X, weights, STREAMED_ROWS) if first else self._taken_up()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
             if first:
                 vars(self).update(self._attributes(training.copy()))
             else:
-                training.seen = self._with_more(training.seen, X, weights)
+                training.see(X, weights)
             if weights is not None:
                 X = X[np.repeat(np.arange(len(X)), visits(weights, training.rng))]
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
-                training.learn(self._mini_batch(X), self._first_rate(), workers)
+                training.learn(as_mini_batch(X), self._first_rate(), workers)
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
@@ -246,36 +253,100 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     # Before the training.
 
-    def _rows_of_batch(self, X, y, sample_weight, reset):
-        """The rows of a mini-batch with positive weights, and their weights."""
-        if dispatched(X):
-            return self._device_source(X, sample_weight, reset)
-        X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-        return with_information(X, sample_weight)
+    def _new(self, X, weights, n_rows):
+        """A new training, where the rows lie."""
+        training = self._begun(X, weights, n_rows)
+        training.n_rows, rows = n_rows, X.V if isinstance(X, LabelledRows) else X
+        there = isinstance(rows, DeviceRows)
+        return training.moved(partial(like, rows.array)) if there else training
+
+    def _taken_up(self, n_rows=None):
+        """A copy of the last training, which goes on from the public attributes."""
+        found = [units.n_units for units in self._layered().layers[1:]]
+        name, shown = "hidden_layer_sizes", f"layers of {found} units"
+        if not self._is_deep:
+            name, found = "n_components", found[0]
+            shown = f"{found} components"
+        given = getattr(self, name)
+        if not (isinstance(given, str) or np.array_equal(np.ravel(given), np.ravel(found))):
+            raise ValueError(
+                f"{type(self).__name__}: {name} is {given}, but the model to continue from has "
+                f"{shown}. Set {name}={found}, or fit with warm_start=False."
+            )
+        training = self._training.copy()
+        training.n_rows = n_rows or training.n_rows
+        self._resumed(training)
+        return training
 
     def _fit_init(self, X=None, sample_weight=None):
         """Find the initial model, if `init` is one."""
         if is_model(self.init):
-            self.init_ = fitted_init(self, X, sample_weight)
+            name, layout = type(self).__name__, self._layout_now()
+            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
 
-    def _mini_batch(self, X):
-        """Rows in the form that a training learns from."""
-        X = X.array if isinstance(X, DeviceRows) else X
-        return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
-
-    def _source(self, X, y, sample_weight, reset):
+    def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
+        if is_batch:
+            X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+            return with_information(X, sample_weight)
         batches = as_batches(X)
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
         indexed = batches is not X
+        rows = self._streamed(batches, sample_weight, sample_weight, reset=reset, indexed=indexed)
+        return rows, rows.weights
+
+    def _begin_batches(self, batches, sample_weight, reset):
+        """Batches as the training reads them. With `reset`, the columns are learned."""
+        batches = self._encoded(batches, reset=reset)
+        if not reset:
+            return batches
+        self._unseen = None
+        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+            return batches
+        rows = batches.first(rows_of)
+        if rows is None:  # an error follows in the pass over all batches
+            return batches
+        # Invalid weights are rejected later, when all rows are known.
+        n_rows = rows.shape[0]
+        weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
+        if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
+            weights = None
+        reader = self._reader(batches)
+        vars(reader).pop("feature_names_in_", None)
+        X = reader._coded(rows, allow_nan=True)
+        self._layout = self._learned_layout(X, weights)
+        if batches.are_codes:
+            self._unseen = self._learned_unseen(X, weights)
+        return batches
+
+    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
+        """Rows that come in batches, with how often each is visited: a pass over them."""
         batches = self._begin_batches(batches, sample_weight, reset)
-        rows = StreamedRows(self, batches, sample_weight, indexed=indexed)
+        reader = self._reader(batches)
+        found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
+        # Names were compared in that pass, and numbers of columns are enough from here on.
+        vars(reader).pop("feature_names_in_", None)
+        check = partial(reader._validated, allow_nan=True)
+        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
+        self._check_observed(rows)
         if reset:
             self._count_values(rows)
-        return rows, rows.weights
+        return rows
+
+    def _count_values(self, rows):
+        """Count the values of all batches, of which `_unseen` knows those of the first one."""
+        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
+        n_cells = np.broadcast_to(n_cells, len(totals))
+        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
+            if layout.one_hot[j]:
+                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
+            else:
+                place = layout.starts[j]
+                bits = np.array([n_cells[place] - totals[place], totals[place]])
+                self._unseen.counts[j] = bits[: len(seen)]
 
     def _device_source(self, X, sample_weight, reset):
         """The rows with positive weights of an array on a device, and their weights."""
@@ -294,12 +365,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if self.early_stopping == "auto":
             return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
         return bool(self.early_stopping)
-
-    def _independence(self, rows):
-        """Whether all columns are independent; None where that cannot be tested."""
-        if not isinstance(rows, np.ndarray):
-            return None
-        return tested_independence(rows, self._layout_now().starts)
 
     def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
@@ -354,18 +419,22 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         size = self._n_batch(n_rows)
         n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
         if n_epochs == "auto":
-            most, of_batches = self._most_epochs, self._auto_batches
+            most, of_batches = MOST_EPOCHS, self._auto_batches
             if stops:
                 most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
             n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
-        rate = self._first_rate(training if stops and not self._is_tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self._is_tempered)
+        is_tempered = getattr(self, "tempered", 0) > 0
+        rate = self._first_rate(training if stops and not is_tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=is_tempered)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if self._is_tempered:  # it keeps its best epoch, of whatever rate
+        if is_tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=(N_STAGES - 1) * patience, fall=Fall(patience, FALL))
-        last = self._last_stage(rate, n_batches)
+        last = None
+        if getattr(self, "persistent", False) == "auto":
+            n_last = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
+            last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         n_stages = N_STAGES - (last is not None)
         return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau))
@@ -376,23 +445,19 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return float(self.learning_rate)
         return STEADY_RATE if staged is None else chosen_rate(staged.base)
 
-    def _last_stage(self, rate, n_batches):
-        """What comes after the stages, of which the first has this learning rate.
-
-        `n_batches` is the number of mini-batches of an epoch.
-        """
-        return None
-
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
-        model = training.learner.model().sides()
-        needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
-        if needs_none and not self._is_tempered:
+        if not hasattr(self, "track_likelihood"):
             return None
-        base, seed = self._side_base(training), training.evaluation_seed
-        size = self._n_batch(training.n_rows)
-        share = self.track_likelihood
-        return Tracker.begun(training.tracker, base, share, seed, self._is_tempered, size)
+        model, is_tempered = training.learner.model().sides(), getattr(self, "tempered", 0) > 0
+        needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
+        if needs_none and not is_tempered:
+            return None
+        base, seed = training.base.astype(training.dtype), training.evaluation_seed
+        if is_foreign(model.weights):
+            base = base.moved(partial(like, model.weights))
+        size, share = self._n_batch(training.n_rows), self.track_likelihood
+        return Tracker.begun(training.tracker, base, share, seed, is_tempered, size)
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
@@ -427,27 +492,28 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             )
             print(f"[{type(self).__name__}] trains with {chosen}")
 
-    def _train(self, training, rows, monitor, plan, workers, tell):
-        return train(training, rows, monitor, plan, workers, tell)
+    def _chosen(self, learner):
+        """The parameters that may be ``"auto"``, as they are used."""
+        if "scheme" not in vars(learner):
+            return {}
+        sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
+        size = {"hidden_layer_sizes": sizes} if self._is_deep else {"n_components": sizes[0]}
+        return {**size, "alpha": learner.scheme.alpha}
 
-    def _is_worth_keeping(self, training, n_before):
-        """Whether an interrupted fit has completed an epoch."""
-        return training.n_epochs > n_before
-
-    def _state(self, training):
-        """The attributes that all estimators have."""
+    def _attributes(self, training):
         chosen = self._chosen(training.learner)
         return {
+            **super()._attributes(training),
             **{f"{name}_": value for name, value in chosen.items()},
-            "history_": {name: np.array(values) for name, values in training.history.items()},
+            **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
             "n_iter_": training.n_epochs,
-            "_training": training,
-            "_evaluation_seed": training.evaluation_seed,
         }
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
+        kept_best = status == "converged" or (
+            status == "max_iter" and getattr(self, "tempered", 0) > 0
+        )
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":
@@ -496,21 +562,14 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     # 6 instead of 2, the likelihood of the digits is better by .2 to .4 nats.
     _units_per_root = 6
 
-    def _n_hidden(self, n_rows, n_numbers):
-        """Number of hidden units of a training that begins."""
-        if self.n_components != "auto":
-            return self.n_components
-        if isinstance(self.hidden, UnitType):
-            return self.hidden.n_units
-        return chosen_components(n_rows, n_numbers, self._units_per_root)
-
-    def _check_same_size(self):
-        n_units = self._units()[1].n_units
-        if self.n_components not in ("auto", n_units):
-            raise ValueError(
-                f"n_components is {self.n_components}, but the model to continue from has "
-                f"{n_units} components. Set n_components={n_units}, or fit with warm_start=False."
-            )
+    def _hidden_units(self, n_rows, n_numbers):
+        """The type and the number of the hidden units of a training that begins, by layers."""
+        n_units = self.n_components
+        if n_units == "auto" and isinstance(self.hidden, UnitType):
+            n_units = self.hidden.n_units
+        elif n_units == "auto":
+            n_units = chosen_components(n_rows, n_numbers, self._units_per_root)
+        return [(self.hidden, n_units)]
 
 
 def enough(n_epochs, n_mini_batches, n_batches):

@@ -3,17 +3,15 @@
 from functools import partial
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import validate_arguments
+from sklearn_boltz._estimator import dense, validate_arguments
 from sklearn_boltz.numerics._arrays import (
+    as_numpy,
     as_type,
     copied,
-    dispatched,
     is_foreign,
     like,
-    namespace_of,
     numpy_dtype,
 )
 from sklearn_boltz.numerics._random import Stream, make_generator
@@ -24,59 +22,17 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
-from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.model._model import CONTINUUM, log_pseudo_likelihood
+from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
 
 # Number of transitions of a chain that draws missing values.
 N_STEPS = 1000
-# Smallest and largest inverse temperature of features: beyond, float32 would overflow.
-BETAS = 1e-6, 1e6
 
 
 class BaseRBM(BaseBoltzmannMachine):
-    """A restricted Boltzmann machine of any units.
-
-    `fit` sets what `BaseBoltzmannMachine` needs and what `_exposed` returns. It also sets
-    `_unit_types`, the visible and the hidden units, of which only the types are used, and
-    `_base_units`, independent visible units fitted to the data.
-    """
-
-    def _model(self):
-        return Model(self.components_, *self._units())
-
-    def _layered(self):
-        return Layered([self.components_], self._units())
-
-    def _units(self):
-        """The visible and the hidden units, with the public attributes as their parameters."""
-        units, dtype = [], numpy_dtype(self.components_)
-        for layer, kind in zip(("visible", "hidden"), self._unit_types, strict=True):
-            names = parameter_names(kind)
-            values = {name: getattr(self, f"{name}_{layer}_") for name in names}
-            units.append(with_published(kind, values, dtype))
-        return units
-
-    def _exposed(self, layered):
-        """The public attributes that hold the parameters."""
-        (weights,), layers = layered
-        exposed = {"components_": weights}
-        for layer, units in zip(("visible", "hidden"), layers, strict=True):
-            for name, value in published(units).items():
-                exposed[f"{name}_{layer}_"] = value
-        return exposed
-
-    def _base(self):
-        """Independent visible units fitted to the training data."""
-        return self._near(self._base_units, self.components_)
-
-    def _parameters(self):
-        model = self._model()
-        units = [*model.visible.parameters().values(), *model.hidden.parameters().values()]
-        return [model.weights, *units]
+    """A restricted Boltzmann machine of any units."""
 
     @property
     def _n_features_out(self):
@@ -93,17 +49,6 @@ class BaseRBM(BaseBoltzmannMachine):
                 f"H must have shape (n_samples, {self.components_.shape[0]}), got {H.shape}."
             )
         return H
-
-    # Where the arrays lie.
-
-    def _moved_attributes(self, convert):
-        return {
-            **super()._moved_attributes(convert),
-            "_unit_types": [units.moved(convert) for units in self._unit_types],
-        }
-
-    def _attributes_of_arrays(self):
-        return [*self._exposed(self._layered()), "_rows"]
 
     # Conditionals.
 
@@ -138,17 +83,10 @@ class BaseRBM(BaseBoltzmannMachine):
         H : ndarray of shape (n_samples, n_components)
             E[h | v]. For units with the values 0 and 1, this is P(h = 1 | v).
         """
-        return self._mean_hidden(V)
-
-    def _mean_hidden(self, V, temperature=1.0):
-        """E[h | v] under p(v, h)^(1 / temperature)."""
-        V, model = self._checked(V, allow_nan=True), self._model()
-        if temperature != 1:
-            model = model.tempered(float(np.clip(1 / temperature, *BETAS)))
+        V, model = self._checked(V, allow_nan=True), self._marginal()
         if rows_with_gaps(V) is None:
             return model.mean_hidden(V)
-        of_gaps = partial(self._of_gaps, _observed.mean_hidden, model=model)
-        return self._by_rows(model.mean_hidden, of_gaps, V)
+        return by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
 
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.
@@ -165,7 +103,7 @@ class BaseRBM(BaseBoltzmannMachine):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
-        return self._layout_now().unscaled(self._model().mean_visible(H))
+        return self._layout_now().unscaled(self._marginal().mean_visible(H))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -199,11 +137,15 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         V, model = self._checked(V, allow_nan=True), self._model()
         rng = make_generator(random_state)
-        if rows_with_gaps(V) is not None:
-            missing = np.isnan(V)
-            drawn = _conditional.impute(model, V, missing, "sample", N_STEPS, rng)
-            V = np.where(missing, drawn, V).astype(model.dtype)
-        return model.hidden.sample(model.hidden_field(V), Stream.from_generator(rng))
+        rows = self._layered().padded(V if is_foreign(V) else dense(V), np.nan)
+        if is_foreign(V) and rows is not V:
+            here = self.move_to(np)
+            return like(V, here.sample_hidden(as_numpy(V), rng))
+        if rows_with_gaps(rows) is not None:
+            missing = np.isnan(rows)
+            drawn = _conditional.impute(model, rows, missing, "sample", N_STEPS, rng)
+            rows = np.where(missing, drawn, rows).astype(model.dtype)
+        return model.hidden.sample(model.hidden_field(rows), Stream.from_generator(rng))
 
     def _completed(self, X, seed):
         """Rows with their missing cells drawn by short chains."""
@@ -226,7 +168,7 @@ class BaseRBM(BaseBoltzmannMachine):
             Values of the columns, in a table like the training data.
         """
         H = self._checked_hidden(H)
-        rng, model = make_generator(random_state), self._model()
+        rng, model = make_generator(random_state), self._marginal()
         stream = Stream.from_generator(rng)
         return self._as_table(model.visible.sample(model.visible_field(H), stream), rng)
 
@@ -251,8 +193,7 @@ class BaseRBM(BaseBoltzmannMachine):
         V : ndarray or data frame of shape (n_samples, n_features)
             The end of the chains, in a table like the training data.
         """
-        V = self._checked(V)
-        V = V.toarray() if issparse(V) else copied(V)
+        V = copied(self._side(dense(self._checked(V))))
         rng = make_generator(random_state)
         stream = Stream.from_generator(rng)
         with Workers(self.n_jobs) as workers:
@@ -283,7 +224,7 @@ class BaseRBM(BaseBoltzmannMachine):
                 f"V has {V.shape[0]} rows, but H has {H.shape[0]}. Both need one row for each "
                 "joint state."
             )
-        return self._model().energy(V, H)
+        return self._marginal().energy(V, H)
 
     def free_energy(self, V):
         """Return the free energy of each row: −ln p(v) up to a constant.
@@ -302,7 +243,7 @@ class BaseRBM(BaseBoltzmannMachine):
             random numbers are the same in each call.
         """
         V = self._checked(V, allow_nan=True)
-        return self._by_rows(self._model().free_energy, self._free_energy_of_gaps, V)
+        return by_rows(self._marginal().free_energy, self._free_energy_of_gaps, V)
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -325,12 +266,11 @@ class BaseRBM(BaseBoltzmannMachine):
         ValueError
             If visible units have continuous values.
         """
-        X = self._checked(X, allow_nan=True)
-        model = self._model()
+        X, model = self._checked(X, allow_nan=True), self._marginal()
         if not model.visible.is_enumerable:
             raise ValueError(CONTINUUM)
         of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
-        return self._by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
+        return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
 
     # Missing values.
 
@@ -368,12 +308,4 @@ class BaseRBM(BaseBoltzmannMachine):
         X : ndarray or data frame of shape (n_samples, n_features)
             A copy of `X`, of the same type, with the missing values filled.
         """
-        rng = make_generator(random_state)
-        if dispatched(X):
-            V = self._to_fill(X)
-            missing, stream = namespace_of(V).isnan(V), Stream.from_generator(rng)
-            filled = _array_chains.impute(self._model(), V, missing, how, n_steps, stream)
-            return namespace_of(V).where(missing, filled, V)
-        V, missing, model = self._to_impute(X)
-        V = _conditional.impute(model, V, missing, how, n_steps, rng)
-        return self._filled(X, V, missing, how, rng)
+        return self._impute(X, how, n_steps, make_generator(random_state))

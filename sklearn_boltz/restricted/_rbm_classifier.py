@@ -1,13 +1,11 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from copy import deepcopy
 from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.metrics import accuracy_score
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -20,7 +18,6 @@ from sklearn_boltz.numerics._arrays import (
     dispatched,
     is_foreign,
     like,
-    logsumexp,
     namespace_of,
     numpy_dtype,
     taken,
@@ -28,23 +25,16 @@ from sklearn_boltz.numerics._arrays import (
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import (
-    DEVICE_ROWS,
-    IMPUTE_CONSTRAINTS,
-    SAMPLE_CONSTRAINTS,
-    by_processor,
-)
+from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
-from sklearn_boltz.restricted.model._classes import ClassModel, joint_units
-from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
-from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
-from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
+from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.sampling._class_probabilities import (
-    by_blocks,
     log_probability,
     log_probability_of_gaps,
 )
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import by_chunks, by_rows
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
@@ -52,7 +42,6 @@ from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
-    LabelledDeviceRows,
     LabelledRows,
     LabelledStream,
     stratified,
@@ -63,8 +52,6 @@ from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     ChosenRows,
-    StreamedRows,
-    check_observed,
     held_out_share,
     of_some,
     relative,
@@ -92,7 +79,7 @@ ENOUGH_LABELS = 200
 LEAST_SHARE = 1e-3
 
 
-class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
+class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     """Classify rows with a restricted Boltzmann machine of features and label.
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
@@ -265,6 +252,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     eq. 2 of [1]_: a sum over classes and hidden units, without any sampling. Integers and booleans
     are converted to float32. The fit is the same, bit for bit, for any number of threads.
 
+    It is an RBM whose visible units are those of the columns and of the label. In the methods that
+    it shares with other RBMs, the label is summed out: `energy` is −ln Σ_y exp(−E(x, y, h)),
+    `transform` and `sample_hidden` are for P(h | x), `gibbs` starts at the most probable labels.
+
     With scikit-learn's ``array_api_dispatch``, PyTorch tensors and CuPy arrays are processed on
     their device if all units are Bernoulli units: see :doc:`/user_guide/gpu`. The labels may be on
     that device or in a NumPy array.
@@ -436,24 +427,43 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Rows and labels.
 
-    def _source(self, X, y, sample_weight, reset):
+    def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, with their labels."""
         name, given = type(self).__name__, y
-        batches = None if dispatched(X) else as_batches(X)
+        batches = None if is_batch or dispatched(X) else as_batches(X)
         if batches is None:
-            V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
+            if y is None:
+                split_labels(y, name)
+            # On a device, rows to learn from are complete.
+            V = self._validated(
+                X, reset=reset, allow_nan=not dispatched(X), sample_weight=sample_weight
+            )
+            y, present = split_labels(y, name)
+            check_consistent_length(V, y)
         else:
             batches, y = with_labels(batches, y)
             y, present = split_labels(y, name)
-        if reset:
-            self._learn_classes(y, present, given)
-        remedy = "Fit anew, with warm_start=False."
+        remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
+        if not is_batch:
+            remedy = "Fit anew, with warm_start=False."
+            if reset:
+                self._learn_classes(y, present, given)
         codes = encode_labels(y, present, self._known_classes, name, remedy)
         if batches is None:
-            rows = self._labelled(V, codes, sample_weight)
-            check_observed(self, rows.V)
+            rows = self._labelled(dense(V) if is_batch else V, codes, sample_weight)
         else:
-            rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
+            V = self._streamed(batches, sample_weight, reset=reset, indexed=batches is not X)
+            if len(codes) != V.shape[0]:
+                raise ValueError(
+                    f"{name}: y has {len(codes):,} labels, and the batches have {V.shape[0]:,} "
+                    "rows."
+                )
+            weights = self._weights(codes, sample_weight)
+            rows = LabelledStream(V, codes, None if weights is None else relative(weights))
+        if is_batch:
+            return rows, None
+        if batches is None:
+            self._check_observed(rows.V)
         codes = np.unique(rows.codes[rows.codes >= 0])
         if len(codes) < 2 and reset:
             found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
@@ -463,75 +473,24 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             )
         return rows, None
 
-    def _streamed(self, batches, codes, sample_weight, reset, indexed):
-        """Rows in batches with their labels."""
-        batches = self._begin_batches(batches, sample_weight, reset)
-        V = StreamedRows(self, batches, indexed=indexed)
-        if reset:
-            self._count_values(V)
-        if len(codes) != V.shape[0]:
-            raise ValueError(
-                f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "
-                f"{V.shape[0]:,} rows."
-            )
-        weights = self._weights(codes, sample_weight, np.empty((V.shape[0], 0)))
-        return LabelledStream(V, codes, None if weights is None else relative(weights))
-
-    def _rows_of_batch(self, X, y, sample_weight, reset):
-        """The rows of a mini-batch that count, with their labels."""
-        V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
-        remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
-        codes = encode_labels(y, present, self._known_classes, type(self).__name__, remedy)
-        return self._labelled(dense(V), codes, sample_weight), None
-
-    def _mini_batch(self, rows):
-        if isinstance(rows, LabelledDeviceRows):
-            return rows[rows.places(np.arange(len(rows)))]
-        return rows
-
     def _labelled(self, V, codes, sample_weight):
         """The rows that count, with the codes of their labels."""
-        V, codes, weights = self._counted(V, codes, sample_weight)
-        if is_foreign(V):
-            return LabelledDeviceRows(DeviceRows(V, weights), codes, weights)
-        return LabelledRows(V, codes, weights)
-
-    def _validated_with_labels(self, X, y, sample_weight, reset):
-        """-> rows of the visible units, labels, and which rows have one."""
-        name = type(self).__name__
-        if y is None:
-            split_labels(y, name)
-        # On a device, rows to learn from are complete.
-        allow_nan = not dispatched(X)
-        V = self._validated(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
-        y, present = split_labels(y, name)
-        check_consistent_length(V, y)
-        return V, y, present
-
-    def _counted(self, V, codes, sample_weight):
-        """The rows that count, codes of their labels, and their weights."""
-        weights = self._weights(codes, sample_weight, V)
+        weights = self._weights(codes, sample_weight)
         counts = that_count(V, weights)
         if not counts.all():
-            rows = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
-            V, codes, weights = rows, codes[counts], of_some(weights, counts)
-        return V, codes, None if weights is None else relative(weights)
+            V = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
+            codes, weights = codes[counts], of_some(weights, counts)
+        weights = None if weights is None else relative(weights)
+        return LabelledRows(DeviceRows(V, weights) if is_foreign(V) else V, codes, weights)
 
-    def _weights(self, codes, sample_weight, V):
-        """How often rows count, with the weights of their classes."""
-        weights = None
+    def _weights(self, codes, sample_weight):
+        """How often rows count, with the weights of their classes, but for rows without a label."""
+        weights, (labelled, classes) = None, (codes >= 0, self._known_classes)
         if sample_weight is not None:
-            if is_foreign(sample_weight):
-                sample_weight = as_numpy(sample_weight)
-            of_rows = np.empty((V.shape[0], 0)) if is_foreign(V) else V
-            weights = checked_weights(sample_weight, of_rows)
-        return weights if self.class_weight is None else self._times_class_weights(codes, weights)
-
-    def _times_class_weights(self, codes, weights):
-        """The weights of rows times those of their classes; rows without a label keep theirs."""
-        labelled, classes = codes >= 0, self._known_classes
-        n_classes = len(classes)
-        weights = np.ones(len(codes)) if weights is None else weights
+            weights = checked_weights(sample_weight, np.empty((len(codes), 0)))
+        if self.class_weight is None:
+            return weights
+        weights = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
         if isinstance(self.class_weight, dict):
             unknown = [label for label in self.class_weight if label not in classes]
             if unknown:
@@ -539,12 +498,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     f"{type(self).__name__}: class_weight has the class {unknown[0]!r}, but the "
                     f"classes are {classes.tolist()}."
                 )
-            factors = [self.class_weight.get(label, 1.0) for label in classes.tolist()]
-            factors = np.array(factors, dtype=np.float64)
+            factors = np.array([self.class_weight.get(k, 1.0) for k in classes.tolist()], float)
         else:
-            totals = np.bincount(codes[labelled], weights[labelled], n_classes)
-            factors = totals.sum() / (n_classes * np.where(totals > 0, totals, 1))
-        weights = weights.astype(np.float64)
+            totals = np.bincount(codes[labelled], weights[labelled], len(classes))
+            factors = totals.sum() / (len(classes) * np.where(totals > 0, totals, 1))
         weights[labelled] *= factors[codes[labelled]]
         return weights
 
@@ -575,26 +532,25 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, rows, weights, n_rows):
-        rng, (V, codes, weights) = make_generator(self.random_state), rows.parts
+        rng, V, codes, weights = make_generator(self.random_state), rows.V, rows.codes, rows.weights
         n_classes, dtype = len(self._known_classes), V.dtype
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
+        features, of_label = np.split(matrix, [V.shape[1]], axis=1)
         counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
         shares = counts / max(counts.sum(), 1) + LEAST_SHARE
         label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
         visible = self._initial_visible(V, weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
-        base = visible.astype(dtype), label.astype(dtype)
-        matrix = np.asfortranarray(matrix)
+        base = stacked([visible.astype(dtype), label.astype(dtype)])
         if is_model(self.init):
-            visible = start_of(self, self.init_, self.n_components).give(
-                matrix[:, : V.shape[1]], visible, hidden
-            )
-        model = ClassModel(matrix, visible, hidden, label)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, self.n_components)
+            visible = start.give(features, visible, hidden)
+        model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
-        training = Training(learner, rng, LabelCounts.of(rows))
-        learner.label_share = training.seen.share
-        training.base = base
-        return training.moved(partial(like, V.array)) if isinstance(V, DeviceRows) else training
+        seen, base = LabelCounts().more(rows, weights, base)
+        learner.label_share = seen.share
+        return Training(learner, rng, seen, base)
 
     def _objective(self):
         return Objective(
@@ -605,27 +561,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             binarized=self.dynamic_binarization,
         )
 
-    def _resumed(self, n_rows=None):
-        n_units = self.components_.shape[0]
-        if n_units != self.n_components:
-            raise ValueError(
-                f"RBMClassifier: n_components is {self.n_components}, but the model to continue "
-                f"from has {n_units} components. Set n_components={n_units}, or fit with "
-                "warm_start=False."
-            )
-        training = self._training.copy()
-        # The public attributes are the truth, also where a user has set them. Learning changes
-        # arrays in place.
-        training.learner.take(deepcopy(self._class_model()))
-        training.learner.objective = self._objective()
-        training.learner.label_share, training.learner.repeats = training.seen.share, 1
-        return training
-
-    def _with_more(self, seen, rows, weights=None):
-        return seen + LabelCounts.of(rows)
-
-    def _tracker(self, training, stops=False):
-        return None
+    def _resumed(self, training):
+        learner, (weights, layers) = training.learner, self._layered()
+        weights = [as_type(W, learner.dtype) for W in weights]
+        layers = [units.astype(learner.dtype) for units in layers]
+        learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
+        learner.objective, learner.label_share = self._objective(), training.seen.share
 
     def _divide(self, training, rows, weights, stops):
         self.do_early_stopping_ = stops
@@ -634,18 +575,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         train, valid = stratified(rows.codes, share, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
             train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
-        monitor = partial(self._monitor, training, rows, train, valid)
+        monitor = cache(partial(self._monitor, training, rows, train, valid))
         if isinstance(rows, LabelledStream) and not rows.V.indexed:
-            return rows.all_but(valid), cache(monitor)
-        # Where labels are few, their rows come more often, with as much less weight, so that each
-        # mini-batch has some.
-        labelled = rows.codes[train] >= 0
-        n_labelled = int(labelled.sum())
-        if self.generative and n_labelled:
-            repeats = max(1, (len(train) - n_labelled) // n_labelled)
-            training.learner.repeats = repeats
-            train = np.repeat(train, np.where(labelled, repeats, 1))
-        return ChosenRows(rows, train), cache(monitor)
+            return rows.all_but(valid), monitor
+        if self.generative:
+            rows, train = rows.repeated(train)
+        return ChosenRows(rows, train), monitor
 
     def _stops_early(self, rows):
         if self.early_stopping == "auto":
@@ -672,26 +607,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
         return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
 
-    def _chosen(self, learner):
-        return {}
-
-    def _attributes(self, training):
-        model = training.learner.model()
-        exposed = {
-            "components_": model.weights,
-            "components_classes_": model.label_weights,
-            "intercept_classes_": model.label.intercept,
-            "intercept_hidden_": model.hidden.intercept,
-        }
-        for name, value in published(model.visible).items():
-            exposed[f"{name}_visible_"] = value
-        return {
-            **exposed,
-            "_visible_types": model.visible,
-            "_base_units": training.base,
-            **self._state(training),
-        }
-
     def _trouble(self, status, comparison):
         if comparison is not None and not comparison.exceeds(BETTER):
             return (
@@ -710,52 +625,22 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # The model.
 
-    def _class_model(self):
-        kinds, dtype = self._visible_types, numpy_dtype(self.components_)
-        values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
-        return ClassModel.of(
-            self.components_, as_type(self.components_classes_, dtype),
-            with_published(kinds, values, dtype),
-            Bernoulli(self.intercept_hidden_).astype(dtype),
-            Categorical([len(self._known_classes)], self.intercept_classes_).astype(dtype),
-        )  # fmt: skip
-
-    def _model(self):
-        return self._class_model().joint()
-
-    def _layered(self):
-        return self._class_model().layered()
-
-    def _base(self):
-        return self._near(joint_units(*self._base_units), self.components_)
-
-    def _parameters(self):
-        model = self._class_model()
-        units = [model.hidden, model.label, model.visible]
-        return [model.joint_weights, *(a for u in units for a in u.parameters().values())]
+    def _marginal(self):
+        return ClassModel.of(self._layered())
 
     def _side(self, V):
         """Rows of features with the most probable label."""
-        model = self._class_model()
+        model = self._marginal()
         log_p = model.log_probability(model.hidden_field(V))
-        codes = namespace_of(log_p).argmax(log_p, axis=1)
-        return model.joint_rows(V, codes)
+        codes = as_numpy(namespace_of(log_p).argmax(log_p, axis=1))
+        labels = one_hot(codes, model.n_classes, numpy_dtype(self.components_))
+        return concatenated([V, like(V, labels)], axis=1)
 
-    def _moved_attributes(self, convert):
-        moved = super()._moved_attributes(convert)
-        moved["_visible_types"] = self._visible_types.moved(convert)
+    def __sklearn_array_api_convert__(self, convert):
+        other = super().__sklearn_array_api_convert__(convert)
         if self._known_classes.dtype.kind in "biuf":
-            moved["classes_"] = convert(self.classes_)
-        return moved
-
-    def _attributes_of_arrays(self):
-        of_visible = [f"{name}_visible_" for name in parameter_names(self._visible_types)]
-        return ["components_", "components_classes_", "intercept_classes_", "intercept_hidden_",
-                *of_visible]  # fmt: skip
-
-    @property
-    def _n_features_out(self):
-        return self.components_.shape[0]
+            other.classes_ = convert(self.classes_)
+        return other
 
     # Labels.
 
@@ -773,9 +658,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             The numbers ln p(y | x), in the order of `classes_`.
         """
         check_is_fitted(self)
-        V, model = self._checked(X, allow_nan=True), self._class_model()
+        V, model = self._checked(X, allow_nan=True), self._marginal()
         with Workers(self.n_jobs) as workers:
-            return self._by_rows(
+            return by_rows(
                 lambda rows: log_probability(model, rows, workers),
                 lambda rows: log_probability_of_gaps(model, rows, self._evaluation_seed, workers),
                 V,
@@ -881,73 +766,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Hidden units, and the density of rows.
 
-    def transform(self, X):
-        """Return the means of the hidden units, features for another model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value, as in `mean_hidden`.
-
-        Returns
-        -------
-        H : ndarray of shape (n_samples, n_components)
-            P(h = 1 | x), the label summed out.
-        """
-        return self.mean_hidden(X)
-
-    def mean_hidden(self, V):
-        """Return the means of the hidden units given the features, the label summed out.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value, which is summed out as in
-            `predict_proba`.
-
-        Returns
-        -------
-        H : ndarray of shape (n_samples, n_components)
-            P(h = 1 | x).
-        """
-        V, model = self._checked(V, allow_nan=True), self._class_model()
-
-        def of_gaps(rows):
-            with_label = model.joint_rows(rows)
-            return self._of_gaps(_observed.mean_hidden, with_label)
-
-        with Workers(self.n_jobs) as workers:
-            of_complete = partial(by_blocks, lambda _, fields: model.mean_hidden(fields), model)
-            return self._by_rows(lambda rows: of_complete(rows, workers), of_gaps, V)
-
-    def energy(self, V, H):
-        """Return the energy of states of the features and the hidden units, the label summed out.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
-        H : array-like of shape (n_samples, n_components)
-            Values of the hidden units.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            −ln Σ_y exp(−E(x, y, h)), in nats.
-        """
-        V, model = self._checked(V), self._class_model()
-        if is_foreign(V):
-            H = as_type(like(V, H), numpy_dtype(V))
-        else:
-            H = np.ascontiguousarray(H, dtype=model.dtype)
-        if H.shape != (V.shape[0], len(model.hidden)):
-            raise ValueError(
-                f"H must have shape ({V.shape[0]}, {len(model.hidden)}), got {H.shape}."
-            )
-        of_label = model.label.log_partition_sum(H @ model.label_weights)
-        features = Model(model.weights, model.visible, model.hidden)
-        return features.energy(V, H) - of_label
-
     def free_energy(self, V, y=None):
         """Return the free energy of rows, minus the log-probability but for a constant.
 
@@ -966,56 +784,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
             chains for the row, the same each time.
         """
-        V, model = self._checked(V, allow_nan=True), self._class_model()
-        if y is not None:
-            return self._joint_free_energy(V, y, model)
-
-        def of_complete(rows):
-            return model.free_energy(rows, model.hidden_field(rows))
-
-        return self._by_rows(of_complete, lambda rows: self._of_gaps_and_labels(rows, None), V)
-
-    def _joint_free_energy(self, V, y, model):
-        """F of rows with their labels, of which some may have none."""
+        if y is None:
+            return super().free_energy(V)
+        V, model, name = self._checked(V, allow_nan=True), self._model(), type(self).__name__
         check_consistent_length(V, y)
-        name = type(self).__name__
         codes = encode_labels(*split_labels(y, name), self._known_classes, name)
-        if is_foreign(V):
-            return self._joint_free_energy_of_arrays(V, codes, model)
-        found = np.empty(V.shape[0])
-        gaps = rows_with_gaps(V)
-        gaps = np.zeros(len(found), dtype=bool) if gaps is None else gaps
-        for rows in np.array_split(np.arange(len(found)), max(1, len(found) // 1000)):
-            part, labels = dense(V[rows]), codes[rows]
-            log_weights = model.class_log_weights(model.hidden_field(np.nan_to_num(part)))
-            of_label = log_weights[np.arange(len(rows)), labels]
-            total = np.where(labels < 0, logsumexp(log_weights), of_label)
-            found[rows] = -model.visible.log_weight(np.nan_to_num(part)) - total
-        if gaps.any():
-            found[gaps] = self._of_gaps_and_labels(V[gaps], codes[gaps])
-        return found
-
-    def _joint_free_energy_of_arrays(self, V, codes, model):
-        """`_joint_free_energy` where the rows lie."""
-        xp, parts, codes = namespace_of(V), [], like(V, codes)
-        classes = like(V, np.arange(model.n_classes))
-        for rows in gen_batches(V.shape[0], DEVICE_ROWS):
-            part, labels = V[rows, :], codes[rows][:, None]
-            log_weights = model.class_log_weights(model.hidden_field(part))
-            # What is summed is all classes, or the one of the label.
-            counts = xp.logical_or(labels < 0, labels == classes)
-            log_weights = xp.where(counts, log_weights, log_weights * 0 - np.inf)
-            parts.append(-model.visible.log_weight(part) - logsumexp(log_weights))
-        return concatenated(parts)
-
-    def _of_gaps_and_labels(self, V, codes):
-        """F of rows with missing values, and of their labels, if these are given."""
-        rows = self._class_model().joint_rows(V, codes)
-        with Workers(self.n_jobs) as workers:
-            found = _observed.free_energy(
-                self._model(), self._base(), rows, self._evaluation_seed, workers
-            )
-        return self._with_missing(V, found)
+        labels = one_hot(codes, len(self._known_classes), numpy_dtype(self.components_))
+        if not is_foreign(V):
+            rows = np.hstack([dense(V), labels])
+            return by_rows(model.free_energy, self._free_energy_of_gaps, rows)
+        of_rows = by_chunks(model.free_energy, concatenated([V, like(V, labels)], axis=1))
+        without = by_chunks(self._marginal().free_energy, V)
+        return namespace_of(V).where(like(V, codes < 0), without, of_rows)
 
     def score_samples(self, X, y=None):
         """Return the log-probability of each row.
@@ -1039,41 +819,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         labels given rows and nothing of the rows.
         """
         return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
-
-    @by_processor
-    def log_pseudo_likelihood(self, X):
-        """Return the log pseudo-likelihood of each row, the label summed out.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1. NaN is a missing value.
-
-        Returns
-        -------
-        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(x_i | all other features), in nats. In a row with
-            missing values, the sum is over the observed ones, each given the other observed ones;
-            the missing ones are summed out as in `predict_proba`.
-
-        Raises
-        ------
-        ValueError
-            If the visible units have a continuum of values.
-        """
-        X, model = self._checked(X, allow_nan=True), self._class_model()
-        if not model.visible.is_enumerable:
-            raise ValueError(CONTINUUM)
-
-        def free_energy(rows):
-            return model.free_energy(rows, model.hidden_field(rows))
-
-        def of_gaps(rows):
-            return self._of_gaps(_observed.log_pseudo_likelihood, model.joint_rows(rows))
-
-        of_complete = partial(log_pseudo_likelihood_by, free_energy, model.visible)
-        return self._by_rows(of_complete, of_gaps, X)
 
     # Rows that the machine makes.
 
@@ -1119,91 +864,20 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             Values of the columns, in a table like that of the training.
         """
         check_is_fitted(self)
-        if y is None:
-            return super().sample(
-                n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
-                init=init, n_temperatures=n_temperatures,
-            )  # fmt: skip
         check_drawn(self, n_samples, itemsize=4)
-        y = as_numpy(y) if is_foreign(y) else y
-        if is_foreign(self.components_) and (
-            given or n_temperatures > 1 or self._draws_exactly(init)
-        ):
-            rows = self.move_to(np).sample(
-                n_samples, random_state, given=given, temperature=temperature, y=y,
-                n_steps=n_steps, init=as_numpy(init) if is_foreign(init) else init,
-                n_temperatures=n_temperatures,
-            )  # fmt: skip
-            return like(self.components_, rows)
-        labels, labelled = split_labels(np.atleast_1d(y), type(self).__name__)
-        if len(labels) not in (1, n_samples) or not labelled.all():
-            raise ValueError(
-                f"{type(self).__name__}.sample: y must be one class or one for each of the "
-                f"{n_samples} samples, got {y!r}."
-            )
-        codes = encode_labels(labels, labelled, self._known_classes, type(self).__name__)
-        codes, rng = np.broadcast_to(codes, n_samples), make_generator(random_state)
-        numbers = self._given_values(given) if given else np.full(self._n_numbers(), np.nan)
-        drawn = []
-        for code, n_rows in zip(*np.unique(codes, return_counts=True), strict=True):
-            values = np.append(numbers, np.eye(len(self._known_classes))[code])
-            drawn.append(
-                self._drawn(int(n_rows), rng, values, temperature, n_steps, init, n_temperatures)
-            )
-        places = np.argsort(np.argsort(codes, kind="stable"))
-        states = taken(concatenated(drawn), places)
-        return self._as_table(as_type(states, numpy_dtype(self.components_)), rng, given)
-
-    def _draws_exactly(self, init):
-        """Whether rows of a class are drawn without Markov chains."""
-        model = self._model()
-        free = np.arange(len(model.visible)) < self._n_numbers()
-        return init is None and _conditional.can_impute_exactly(model, free)
-
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing value.
-        how : {"mean", "mode", "sample"}, default="mean"
-            As in :class:`~sklearn_boltz.SDCPRBM`, the label summed out.
-        n_steps : int, default=1000
-            Number of transitions of each Markov chain; means are over the second half.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_samples, n_features)
-            A copy with the missing values filled, of the type of `X`.
-        """
-        if dispatched(X):
-            return self._impute_array(X, how, n_steps, make_generator(random_state))
-        V, missing, model = self._to_impute(X)
-        machine, some = self._class_model(), missing.any(axis=1)
-        filled, rng = np.zeros(V.shape), make_generator(random_state)
-        rows = machine.joint_rows(V[some])
-        filled[some] = _conditional.impute(
-            model, rows, np.isnan(rows), how, n_steps, rng,
-            features=machine.visible,
-            free_energy=lambda rows: machine.free_energy(rows, machine.hidden_field(rows)),
-        )[:, : V.shape[1]]  # fmt: skip
-        return self._filled(X, filled, missing, how, rng)
-
-    def _impute_array(self, X, how, n_steps, rng):
-        """`impute` where the rows lie, by Markov chains."""
-        machine, V = self._class_model(), self._to_fill(X)
-        rows, n_visible = machine.joint_rows(V), V.shape[1]
-        isnan, stream = namespace_of(V).isnan, Stream.from_generator(rng)
-
-        def free_energy(rows):
-            return machine.free_energy(rows, machine.hidden_field(rows))
-
-        filled = _array_chains.impute(
-            machine.joint(), rows, isnan(rows), how, n_steps, stream,
-            free_energy=lambda states: free_energy(states[:, :n_visible]),
+        labels = None
+        if y is not None:
+            name, n_classes = type(self).__name__, len(self._known_classes)
+            y = as_numpy(y) if is_foreign(y) else y
+            found, present = split_labels(np.atleast_1d(y), name)
+            if len(found) not in (1, n_samples) or not present.all():
+                raise ValueError(
+                    f"{name}.sample: y must be one class or one for each of the {n_samples} "
+                    f"samples, got {y!r}."
+                )
+            codes = encode_labels(found, present, self._known_classes, name)
+            labels = one_hot(np.broadcast_to(codes, n_samples), n_classes)
+        return self._sample(
+            n_samples, random_state, given, labels, temperature=temperature, n_steps=n_steps,
+            init=init, n_temperatures=n_temperatures,
         )  # fmt: skip
-        return namespace_of(V).where(isnan(V), filled[:, :n_visible], V)

@@ -1,19 +1,16 @@
 """SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
 
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from sklearn_boltz.numerics._arrays import as_type, like
+from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import (
@@ -24,18 +21,11 @@ from sklearn_boltz.restricted.training._initial import (
 )
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._progress import LastStage
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
-from sklearn_boltz.units import Bernoulli
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
-# The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
-# as such; its number of mini-batches, and the least and largest number of epochs. With 30 epochs in
-# place of 100, Pumsb-star loses a nat. They cost a quarter of those before.
-LAST_PART, LAST_RATE = 0.12, 0.006
-LAST_BATCHES, LEAST_LAST, MOST_LAST = 15_000, 30, 100
 
 
 class SDCPRBM(MiniBatchRBM):
@@ -418,7 +408,7 @@ class SDCPRBM(MiniBatchRBM):
 
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        n_hidden = self._n_hidden(n_rows, X.shape[1])
+        ((_, n_hidden),) = self._hidden_units(n_rows, X.shape[1])
         if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
@@ -427,7 +417,9 @@ class SDCPRBM(MiniBatchRBM):
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         if is_model(self.init):
-            visible = start_of(self, self.init_, n_hidden).give(matrix, visible, hidden)
+            name, layout = type(self).__name__, self._layout_now()
+            start = start_of(self.init_, name, self._table, layout, n_hidden)
+            visible = start.give(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),
@@ -435,86 +427,34 @@ class SDCPRBM(MiniBatchRBM):
         )  # fmt: skip
         if is_model(self.init):
             learner.center_hidden()
-        training = Training(learner, rng, seen)
-        training.base, training.n_rows = base, n_rows
-        return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
+        return Training(learner, rng, seen, base)
 
-    def _resumed(self, n_rows=None):
-        self._check_same_size()
-        training = self._training.copy()
-        training.n_rows = n_rows or training.n_rows
-        # The public attributes are the truth, also where a user has set them.
-        learner = training.learner
+    def _resumed(self, training):
+        learner, (_, units) = training.learner, self._layered()
         learner.weights = weights_of(as_type(self.components_, learner.dtype))
-        learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
+        learner.visible, learner.hidden = (layer.astype(learner.dtype) for layer in units)
         learner.scheme = self._scheme(training.n_rows, learner.weights.shape[1])
-        return training
-
-    def _with_more(self, seen, X, weights=None):
-        return seen + ColumnSums.of(X, weights)
-
-    def _check_device_settings(self):
-        super()._check_device_settings()
-        if self._is_tempered:
-            raise ValueError(
-                "SDCPRBM: tempered is there for NumPy arrays only. On a device, use tempered=0."
-            )
 
     def _scheme(self, n_rows, n_numbers):
         alpha = self.alpha
         if alpha == "auto":
             alpha = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
+        is_persistent = self.persistent != "auto" and bool(self.persistent)  # from the beginning
         # The chains of a ladder take the place of persistent ones.
-        share = 1.0 if self._is_tempered and self._is_persistent else float(self.tempered)
+        share = 1.0 if self.tempered and is_persistent else float(self.tempered)
         return Scheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
-            persistent=self._is_persistent,
+            persistent=is_persistent,
             n_chains=self._n_batch(n_rows),
             alpha=alpha,
             tempered=share,
         )
 
-    @property
-    def _is_tempered(self):
-        return self.tempered > 0
-
-    @property
-    def _is_persistent(self):
-        """Whether chains are persistent from the beginning."""
-        return self.persistent != "auto" and bool(self.persistent)
-
-    def _last_stage(self, rate, n_batches):
-        if self.persistent != "auto":
-            return None
-        n_epochs = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
-        return LastStage(min(LAST_PART, LAST_RATE / rate), n_epochs)
-
-    def _first_units(self, training, dtype):
-        """Independent visible units fitted to the data: of binary ones, to all that were seen."""
-        base = training.base
-        return Bernoulli(training.seen.log_odds(dtype)) if base.is_binary else base
-
-    def _side_base(self, training):
-        return self._near(self._first_units(training, training.dtype), training.learner.weights)
-
     def _monitor(self, training, X, train, valid, weights=None):
-        base = self._first_units(training, X.dtype)
-        seed, log_scale = training.evaluation_seed, self._layout_now().log_scale
-        return Monitor(X, train, valid, base, seed, weights, log_scale)
-
-    def _attributes(self, training):
-        weights, *units = training.learner.model()
-        return {
-            **self._exposed(Layered([weights], units)),
-            "_unit_types": units,
-            "_base_units": self._first_units(training, training.dtype),
-            **self._state(training),
-        }
-
-    def _chosen(self, learner):
-        return {"n_components": learner.hidden.n_units, "alpha": learner.scheme.alpha}
+        base, seed = training.base.astype(X.dtype), training.evaluation_seed
+        return Monitor(X, train, valid, base, seed, weights, self._layout_now().log_scale)
 
 
 def check_kinds(visible, hidden, centered):

@@ -15,28 +15,21 @@ from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     Layout,
-    initial_hidden,
-    parameter_names,
-    published,
     units_of,
-    with_published,
 )
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
-from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
     log_pseudo_likelihood,
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
-from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._rows import StreamedRows
-from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.units._bernoulli import Bernoulli
 
@@ -326,7 +319,7 @@ class TAPDBM(BaseTAP):
         "output_layer": [Integral, StrOptions({"all"})],
     }
 
-    _monitor_class = DeepTAPMonitor
+    _is_deep = True
 
     def __init__(
         self,
@@ -389,16 +382,6 @@ class TAPDBM(BaseTAP):
             )
         return sizes.tolist()
 
-    def _hidden_kinds(self, n_layers):
-        """The unit type that `hidden` asks for, for each hidden layer."""
-        kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
-        if len(kinds) != n_layers:
-            raise ValueError(
-                f"hidden has {len(kinds)} unit types, but there are {n_layers} hidden layers. Give "
-                "one type for each layer, or a single type for all."
-            )
-        return kinds
-
     def _output(self, layers):
         """The list of hidden layers that `transform` returns, from a list of all."""
         if self.output_layer == "all":
@@ -414,91 +397,39 @@ class TAPDBM(BaseTAP):
     def _n_features_out(self):
         return sum(len(W) for W in self._output(self.components_))
 
-    # What `BaseTAP` asks for.
+    def _hidden_kinds(self, n_layers):
+        """The unit type that `hidden` asks for, for each hidden layer."""
+        kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
+        if len(kinds) != n_layers:
+            raise ValueError(
+                f"hidden has {len(kinds)} unit types, but there are {n_layers} hidden layers. Give "
+                "one type for each layer, or a single type for all."
+            )
+        return kinds
 
-    def _begin(self, X, rng, weights, n_rows):
+    def _hidden_units(self, n_rows, n_numbers):
         sizes = self._given_sizes()
         if sizes is None:
-            n_units = chosen_components(n_rows, X.shape[1], TAPRBM._units_per_root)
-            sizes = [n_units] * N_LAYERS
+            sizes = [chosen_components(n_rows, n_numbers, TAPRBM._units_per_root)] * N_LAYERS
         self._output(sizes)
-        kinds = self._hidden_kinds(len(sizes))
-        hidden = [
-            initial_hidden(kind, n_units, X.dtype)
-            for kind, n_units in zip(kinds, sizes, strict=True)
-        ]
-        visible = self._initial_visible(X, weights)
-        above = [len(units) for units in hidden]
-        below = [X.shape[1], *above[:-1]]
-        matrices = [
-            self._initial_weights(rng, *pair, X.dtype) for pair in zip(above, below, strict=True)
-        ]
-        return matrices, [visible, *hidden]
-
-    def _layered(self):
-        visible, *hidden = self._unit_types
-        dtype = self.components_[0].dtype
-        weights = [W.astype(dtype, copy=False) for W in self.components_]
-        values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(visible)}
-        layers = [with_published(visible, values, dtype)]
-        for k, units in enumerate(hidden):
-            values = {name: getattr(self, f"{name}_hidden_")[k] for name in units.parameters()}
-            layers.append(with_published(units, values, dtype))
-        return Layered(weights, layers)
-
-    def _exposed(self, layered):
-        weights, (visible, *hidden) = layered
-        exposed = {"components_": list(weights)}
-        for name, value in published(visible).items():
-            exposed[f"{name}_visible_"] = value
-        parameters = [units.parameters() for units in hidden]
-        for name in {name for of_layer in parameters for name in of_layer}:
-            exposed[f"{name}_hidden_"] = [of_layer.get(name) for of_layer in parameters]
-        return exposed
-
-    def _chosen(self, learner):
-        sizes = [units.n_units for units in learner.layers[1:]]
-        return {"hidden_layer_sizes": sizes, **super()._chosen(learner)}
-
-    def _attributes(self, training):
-        history = list(training.pretrain_history)
-        return {**super()._attributes(training), "pretrain_history_": history}
-
-    def _check_same_size(self):
-        sizes = [units.n_units for units in self._layered().layers[1:]]
-        if self._given_sizes() not in (None, sizes):
-            raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the model to continue from "
-                f"has layers of {sizes} units. Set hidden_layer_sizes={sizes}, or fit with "
-                "warm_start=False."
-            )
-
-    def _by_layer(self, solutions):
-        split, by_layer = self._layered().split, dict(solutions)
-        for what in ("mean", "variance"):
-            names = f"visible_{what}", f"hidden_{what}"
-            by_layer[names[0]], *by_layer[names[1]] = split(*(solutions[name] for name in names))
-        return by_layer
+        return list(zip(self._hidden_kinds(len(sizes)), sizes, strict=True))
 
     # Training.
 
-    def _train(self, training, rows, monitor, plan, workers, tell):
-        if self.pretrain_max_iter and not training.n_passes and not training.pretrain_history:
-            if isinstance(rows, StreamedRows):
-                raise ValueError(
-                    "TAPDBM: pre-training needs all rows in memory, but X comes in batches. Set "
-                    "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
-                    "with warm_start=True."
-                )
-            self._pretrain(training, rows.in_memory(), rows.weights, workers)
-        return super()._train(training, rows, monitor, plan, workers, tell)
+    def _plan(self, training, n_rows, stops):
+        prepare = self._pretrain if self.pretrain_max_iter else None
+        return super()._plan(training, n_rows, stops)._replace(prepare=prepare)
 
-    def _is_worth_keeping(self, training, n_before):
-        return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
-
-    def _pretrain(self, training, X, weights, workers):
+    def _pretrain(self, training, rows, workers):
         """Train each layer as an RBM on the values of the layer below (Algorithm 4)."""
-        learner, visible, histories = training.learner, self.columns, []
+        if isinstance(rows, StreamedRows):
+            raise ValueError(
+                "TAPDBM: pre-training needs all rows in memory, but X comes in batches. Set "
+                "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
+                "with warm_start=True."
+            )
+        X, weights = rows.in_memory(), rows.weights
+        learner, visible = training.learner, self.columns
         named = isinstance(visible, str) and self._layout_now().is_plain
         if not named:  # X holds numbers of the units, not columns of a table
             visible = learner.layers[0]
@@ -523,33 +454,29 @@ class TAPDBM(BaseTAP):
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
             if k == 0:
                 learner.layers[0] = below
-            histories.append(rbm.history_)
+            training.before.append(rbm.history_)
             if k + 1 < len(learner.weights):
                 if rows_with_gaps(X) is not None:
                     X = rbm._completed(X, int(training.rng.integers(2**31)))
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            visible = self._units_below(kind, learner.layers[k + 1])
-        training.pretrain_history = histories
-
-    def _units_below(self, kind, units):
-        """The units of a layer as `columns` of the next RBM: the type, if that is enough."""
-        return UNIT_TYPES[kind] if isinstance(kind, str) and units.width == 1 else units
+            # Of the next RBM: the type, if that is enough.
+            above = learner.layers[k + 1]
+            is_enough = isinstance(kind, str) and above.width == 1
+            visible = UNIT_TYPES[kind] if is_enough else above
 
     # What follows from rows.
 
     def _clamped(self, function, X):
         """Apply a function of `Clamped` to checked rows, a chunk at a time; NaN is missing."""
-        layered, n_converged = self._layered(), 0
-        with Workers(self.n_jobs) as workers:
+        model, n_converged = self._marginal(), 0
 
-            def of_chunk(V):
-                nonlocal n_converged
-                V = np.ascontiguousarray(V)
-                clamped = clamp(layered, V, self._iteration(), workers)
-                n_converged += np.count_nonzero(clamped.converged)
-                return function(clamped)
+        def of_chunk(V):
+            nonlocal n_converged
+            clamped = model.clamped(V)
+            n_converged += np.count_nonzero(clamped.converged)
+            return function(clamped)
 
-            found = self._by_rows(of_chunk, of_chunk, X)
+        found = by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
                 f"With the row clamped, TAP converges for only {n_converged / X.shape[0]:.0%} of "
@@ -574,8 +501,7 @@ class TAPDBM(BaseTAP):
             Means of the hidden units of `output_layer`, by TAP with the visible units clamped to
             the row.
         """
-        means = self._hidden_means(X)
-        return np.hstack(self._output(means))
+        return np.hstack(self._output(self.mean_hidden(X)))
 
     def mean_hidden(self, V):
         """Return the means of all hidden units given the visible ones.
@@ -591,14 +517,10 @@ class TAPDBM(BaseTAP):
             E[h | v] of each hidden layer, by TAP with the observed values clamped. With one hidden
             layer, as in :class:`TAPRBM`.
         """
-        return self._hidden_means(V)
-
-    def _hidden_means(self, V):
-        """Means of each hidden layer, as a list."""
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
             of_gaps = partial(self._of_gaps, _observed.mean_hidden)
-            return [self._by_rows(layered.sides().mean_hidden, of_gaps, V)]
+            return [by_rows(layered.sides().mean_hidden, of_gaps, V)]
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
 
@@ -801,7 +723,7 @@ class TAPDBM(BaseTAP):
         """
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
-            return self._by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
+            return by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
 
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
@@ -838,15 +760,11 @@ class TAPDBM(BaseTAP):
         visible = layered.layers[0]
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
+        model = self._marginal()
         if len(layered.weights) == 1:
-            whole = partial(log_pseudo_likelihood, layered.sides())
-            return self._by_rows(whole, self._log_pseudo_likelihood_of_gaps, X)
+            of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
+            return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
         exact = hidden_bits(layered) <= EXACT_HIDDEN
-        of_complete = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
-
-        of_gaps = partial(log_pseudo_likelihood_by, self._quiet_free_energy, visible)
-        whole = partial(log_pseudo_likelihood_by, of_complete, visible)
-        return self._by_rows(whole, of_gaps, X)
-
-    def _log_pseudo_likelihood_of_gaps(self, V):
-        return self._of_gaps(_observed.log_pseudo_likelihood, V)
+        of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
+        of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)
+        return by_rows(partial(log_pseudo_likelihood_by, of_complete, visible), of_gaps, X)

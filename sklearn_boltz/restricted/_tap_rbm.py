@@ -3,7 +3,6 @@
 from sklearn_boltz.restricted._base_tap import BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
-from sklearn_boltz.restricted.model._columns import initial_hidden
 
 
 class TAPRBM(BaseTAP, MiniBatchRBM):
@@ -285,22 +284,3 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    def _check_device_settings(self):
-        super()._check_device_settings()
-        if self._given_tap().adaptive:
-            raise ValueError(
-                f"TAPRBM: inference={self.inference!r} works only with NumPy arrays. Use "
-                "inference='tap' on a device."
-            )
-
-    # What `BaseTAP` asks for.
-
-    def _begin(self, X, rng, weights, n_rows):
-        hidden = initial_hidden(self.hidden, self._n_hidden(n_rows, X.shape[1]), X.dtype)
-        visible = self._initial_visible(X, weights)
-        matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
-        return [matrix], [visible, hidden]
-
-    def _chosen(self, learner):
-        return {"n_components": learner.layers[1].n_units, **super()._chosen(learner)}

@@ -96,7 +96,7 @@ def short(monkeypatch):
     here = "sklearn_boltz.restricted"
     monkeypatch.setattr(f"{here}._mini_batches.MOST_BEFORE_STOP", 2)
     monkeypatch.setattr(f"{here}._mini_batches.LEAST_EPOCHS", 1)
-    monkeypatch.setattr(f"{here}._sdcp_rbm.MOST_LAST", 1)
+    monkeypatch.setattr(f"{here}._mini_batches.MOST_LAST", 1)
     monkeypatch.setattr(f"{here}._mini_batches.MiniBatchEstimator._auto_batches", 2)
     monkeypatch.setattr(f"{here}._base_tap.BaseTAP._auto_batches", 2)
     monkeypatch.setattr(f"{here}._rbm_classifier.AUTO_BATCHES", 2)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._observed import solve_observed
 from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve
 from sklearn_boltz.restricted.model._layered import Layered
@@ -108,6 +109,39 @@ def clamp(layered, V, iteration, workers):
     start, evidence = np.hstack(means[::2]), Evidence(hidden.padded(field))
     solutions = solve(hidden.sides(), start, iteration, workers, evidence=evidence)
     return Clamped(layered, V, field, solutions)
+
+
+class MeanFieldModel(NamedTuple):
+    """p(v) of a deep machine, its hidden layers summed out by mean field.
+
+    Attributes
+    ----------
+    layered : Layered
+    iteration : TAP
+    n_jobs : int or None
+    """
+
+    layered: Layered
+    iteration: NamedTuple
+    n_jobs: int | None
+
+    @property
+    def visible(self):
+        """The units of the visible layer."""
+        return self.layered.layers[0]
+
+    def sides(self):
+        """The same distribution with the hidden layers, as a `Model`."""
+        return self.layered.sides()
+
+    def clamped(self, V):
+        """What is believed given rows."""
+        with Workers(self.n_jobs) as workers:
+            return clamp(self.layered, np.ascontiguousarray(V), self.iteration, workers)
+
+    def free_energy(self, V):
+        """F(v) of rows, in float64."""
+        return self.clamped(V).free_energy(self.iteration.order)
 
 
 def visible_side(layered, V, iteration, workers):

@@ -67,7 +67,7 @@ class Observed(NamedTuple):
     def visible_gradients(self, order):
         """Mean derivatives of ln w(x) at observed cells, and of ln Z(B, A) at missing ones."""
         units, tilt = self.layered.layers[0], self._all_fields(order)[0]
-        missing = spread_over_columns(units, missing_units(units, self.V))
+        missing = spread_over_columns(units, missing_units(units, np.isnan(self.V)))
         B, A = (np.where(missing, values, 0).astype(self.V.dtype) for values in tilt)
         parts = units.parts()
         found = [
@@ -118,7 +118,8 @@ def solve_observed(layered, V, iteration, workers):
     observed : Observed
     """
     visible, first = layered.layers[:2]
-    missing = spread_over_columns(visible, missing_units(visible, V))
+    of_units = missing_units(visible, np.isnan(V))
+    missing = spread_over_columns(visible, of_units)
     rows = np.where(missing, visible.mean(np.zeros((1, len(visible)), V.dtype)), V)
     hidden = [first.mean(rows @ layered.weights[0].T)]
     rows = np.where(missing, visible.mean(hidden[0] @ layered.weights[0]), V).astype(V.dtype)
@@ -131,5 +132,5 @@ def solve_observed(layered, V, iteration, workers):
     # What is known of each unit, whatever else there is on its side.
     evidence = Evidence(known=known)
     solutions = solve(layered.sides(), start, iteration, workers, variance, evidence)
-    weight = observed_log_weight(visible, np.where(missing, 0, V), missing_units(visible, V))
+    weight = observed_log_weight(visible, np.where(missing, 0, V), of_units)
     return Observed(layered, V, solutions, evidence._replace(log_weight=weight))

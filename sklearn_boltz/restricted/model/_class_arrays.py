@@ -108,14 +108,3 @@ def _softplus_sums(fields, label_fields, bias, xp):
 def _sums_of_means(fields, label_fields, factors, xp):
     parts = factors[:, :, None] * expit(fields[:, None, :] + label_fields, xp)
     return xp.sum(parts, axis=1), xp.sum(parts, axis=0)
-
-
-def joint_rows(V, codes, n_classes):
-    """Rows of the features and the label, one-hot: NaN where the code is -1, or `codes` None."""
-    xp, device = namespace_of(V), device_of(V)
-    labels = xp.full((V.shape[0], n_classes), float("nan"), dtype=V.dtype, device=device)
-    if codes is not None:
-        classes = xp.arange(n_classes, dtype=codes.dtype, device=device)
-        states = converted(codes[:, None] == classes, V.dtype, xp)
-        labels = xp.where(codes[:, None] < 0, labels, states)
-    return concatenated([V, labels], axis=1)

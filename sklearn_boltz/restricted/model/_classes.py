@@ -8,54 +8,58 @@ exactly, as there are few classes and the hidden units are independent given bot
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
-from sklearn_boltz.numerics._arrays import (
-    concatenated,
-    is_foreign,
-    logsumexp,
-)
+from sklearn_boltz.numerics._arrays import concatenated, is_foreign, logsumexp
 from sklearn_boltz.restricted.model import _class_arrays
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
-from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._stacked import Stacked
-from sklearn_boltz.units._unit import UnitType
 
 
 class ClassModel(NamedTuple):
-    """p(x, y, h) ∝ exp(h·Wx + h·U_y + d_y) w(x) w(h), with binary hidden units.
+    """p(x, h) of the features and binary hidden units, the label summed out, and p(y | x).
+
+    It has what `Model` has, as far as a row follows from its features.
 
     Attributes
     ----------
-    joint_weights : ndarray of shape (n_hidden, n_visible + n_classes)
-        The weights W of the features, and then those of the label, Uᵀ.
-    visible : UnitType
-    hidden : Bernoulli
-    label : Categorical
-        One unit with a state for each class.
+    joint : Model
+        Of features, label and hidden units. The visible units are `Stacked`, the label last: one
+        unit with a state for each class.
     """
 
-    joint_weights: np.ndarray
-    visible: UnitType
-    hidden: Bernoulli
-    label: Categorical
+    joint: Model
 
     @classmethod
-    def of(cls, weights, label_weights, visible, hidden, label):
-        """From the weights of the features and of the label."""
-        if is_foreign(weights):
-            return cls(concatenated([weights.T, label_weights.T]).T, visible, hidden, label)
-        joint = np.empty((weights.shape[1] + label_weights.shape[1], len(weights)), weights.dtype)
-        joint[: weights.shape[1]], joint[weights.shape[1] :] = weights.T, label_weights.T
-        return cls(joint.T, visible, hidden, label)
+    def of(cls, layered):
+        """Of the features, the hidden units and, above them, the label."""
+        (weights, of_label), (visible, hidden, label) = layered
+        joint = concatenated([weights.T, of_label])
+        if not is_foreign(joint):  # the numbers of a visible unit are next to each other
+            joint = np.ascontiguousarray(joint)
+        return cls(Model(joint.T, stacked([visible, label]), hidden))
 
     @property
     def dtype(self):
         """Type that the model computes in."""
-        return self.joint_weights.dtype
+        return self.joint.dtype
+
+    @property
+    def visible(self):
+        """The units of the features."""
+        parts = self.joint.visible.layers[:-1]
+        return parts[0] if len(parts) == 1 else Stacked(parts)
+
+    @property
+    def hidden(self):
+        """The hidden units."""
+        return self.joint.hidden
+
+    @property
+    def label(self):
+        """The unit of the label."""
+        return self.joint.visible.layers[-1]
 
     @property
     def n_classes(self):
@@ -65,55 +69,33 @@ class ClassModel(NamedTuple):
     @property
     def weights(self):
         """W, of shape (n_hidden, n_visible), not copied."""
-        return self.joint_weights[:, : len(self.visible)]
+        return self.joint.weights[:, : -self.n_classes]
 
     @property
     def label_weights(self):
         """Weights of the label, of shape (n_hidden, n_classes), not copied."""
-        return self.joint_weights[:, len(self.visible) :]
+        return self.joint.weights[:, -self.n_classes :]
 
-    def moved(self, convert):
-        """The model with its arrays elsewhere: `convert` is for each of them."""
-        # The numbers of a visible unit stay next to each other.
-        return ClassModel(
-            convert(self.joint_weights.T).T, *(units.moved(convert) for units in self[1:])
-        )
+    weights_by_visible, free_energy = Model.weights_by_visible, Model.free_energy
+    hidden_field, visible_field = Model.hidden_field, Model.visible_field
+    mean_visible = Model.mean_visible
 
-    def in_double(self):
-        """The model in float64, for exact sums."""
-        visible, hidden, label = (units.astype(np.float64) for units in self[1:])
-        return ClassModel(self.joint_weights.astype(np.float64, order="F"), visible, hidden, label)
-
-    def hidden_field(self, V):
-        """What the features add to the fields of the hidden units."""
-        if is_foreign(V):
-            return V @ self.weights.T
-        return safe_sparse_dot(V, self.weights.T, dense_output=True)
-
-    def joint(self):
-        """The same distribution as a `Model`, whose visible rows are `joint_rows`."""
-        return Model(self.joint_weights, joint_units(self.visible, self.label), self.hidden)
+    def sides(self):
+        """The same distribution with the label, as a `Model`."""
+        return self.joint
 
     def layered(self):
         """The same as layers: the features, the hidden units, and above them the label."""
         layers = [self.visible, self.hidden, self.label]
         return Layered([self.weights, self.label_weights.T], layers)
 
-    def joint_rows(self, V, codes=None):
-        """Rows of the features and the label: one-hot, and NaN where there is none.
+    def moved(self, convert):
+        """The model with its arrays elsewhere: `convert` is for each of them."""
+        return ClassModel.of(self.layered().moved(convert))
 
-        Parameters
-        ----------
-        V : ndarray of shape (n_rows, n_visible)
-        codes : ndarray of int of shape (n_rows,), default=None
-            Numbers of classes, -1 for none; None for rows without labels.
-        """
-        if is_foreign(V):
-            return _class_arrays.joint_rows(V, codes, self.n_classes)
-        rows = np.empty((len(V), len(self.visible) + self.n_classes), self.dtype)
-        rows[:, : len(self.visible)] = V
-        rows[:, len(self.visible) :] = np.nan if codes is None else one_hot(codes, self.n_classes)
-        return rows
+    def in_double(self):
+        """The model in float64, for exact sums."""
+        return ClassModel(self.joint.in_double())
 
     def label_fields(self):
         """What each class adds to the fields of the hidden units, with their biases."""
@@ -133,13 +115,11 @@ class ClassModel(NamedTuple):
         log_weights : ndarray of float64 of shape (n_rows, n_classes)
             d_y + Σ_j softplus(c_j + U_yj + W_j·x).
         """
+        label_fields, bias = self.label_fields(), self.label.intercept
         if is_foreign(fields):
-            return _class_arrays.class_log_weights(
-                fields, self.label_fields(), self.label.intercept
-            )
+            return _class_arrays.class_log_weights(fields, label_fields, bias)
         out = np.empty((len(fields), self.n_classes))
-        fields = np.ascontiguousarray(fields, dtype=self.dtype)
-        class_log_weights(fields, self.label_fields(), self.label.intercept, out)
+        class_log_weights(np.ascontiguousarray(fields, self.dtype), label_fields, bias, out)
         return out
 
     def log_probability(self, fields):
@@ -147,8 +127,13 @@ class ClassModel(NamedTuple):
         log_weights = self.class_log_weights(fields)
         return log_weights - logsumexp(log_weights)[:, None]
 
-    def mean_hidden(self, fields):
-        """E[h | x], the label summed out, from the fields of the hidden units."""
+    def log_sum(self, fields):
+        """ln Σ_yh p(x, y, h), but for w(x) and a constant, from the fields of the hidden units."""
+        return logsumexp(self.class_log_weights(fields))
+
+    def mean_hidden(self, V):
+        """E[h | x] of rows."""
+        fields = self.hidden_field(V)
         if is_foreign(fields):
             shares = _class_arrays.probabilities(self.class_log_weights(fields))
             return _class_arrays.weighted_means(fields, self.label_fields(), shares)[0]
@@ -156,9 +141,10 @@ class ClassModel(NamedTuple):
         gradient_sums(self, means, np.full(n, -1), np.zeros(n), np.ones(n))
         return means
 
-    def free_energy(self, V, fields):
-        """−ln Σ_yh p(x, y, h), but for ln Z, of rows and their fields."""
-        return -self.visible.log_weight(V) - logsumexp(self.class_log_weights(fields))
+    def energy(self, V, H):
+        """−ln Σ_y exp(−E(x, y, h)) of pairs of rows, in float64."""
+        of_label = self.label.log_partition_sum(H @ self.label_weights)
+        return Model(self.weights, self.visible, self.hidden).energy(V, H) - of_label
 
 
 class ClassSums(NamedTuple):
@@ -220,13 +206,8 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
     return sums
 
 
-def joint_units(visible, label):
-    """The units of the features and that of the label as one layer."""
-    return Stacked([*(part for part, _ in visible.parts()), label])
-
-
-def one_hot(codes, n_classes):
+def one_hot(codes, n_classes, dtype=np.float32):
     """Codes of classes as numbers 0 and 1; NaN where there is none."""
-    rows = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float32)
+    rows = (codes[:, np.newaxis] == np.arange(n_classes)).astype(dtype)
     rows[codes < 0] = np.nan
     return rows

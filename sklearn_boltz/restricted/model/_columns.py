@@ -45,6 +45,8 @@ NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "cou
 LEARNED = ("gaussian", "nominal", "ordinal", *OF_NUMBERS)
 # A column of so many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
+# Fraction of the bounds by which a value may be out of range, because of rounding in float32.
+ROUNDING = 1e-6
 # The least standard deviation by which a column is divided, relative to its mean.
 LEAST_DEVIATION = 1e-6
 
@@ -199,10 +201,46 @@ class Layout:
         """The logarithm of the volume of the columns that is 1 in the model's numbers."""
         return 0.0 if self.scale is None else float(np.log(self.scale).sum())
 
+    def on_scale(self, estimate):
+        """An estimate of ln Z for densities on the original scale of the columns, in place."""
+        if self.scale is not None:
+            for name in ("value", "low", "high", "log_partitions"):
+                if name in estimate:
+                    estimate[name] = estimate[name] + self.log_volume
+            if estimate.log_weights is not None:
+                sign = -1 if estimate.method == "raise" else 1
+                estimate.log_weights = estimate.log_weights + sign * self.log_volume
+        return estimate
+
     @property
     def log_scale(self):
         """Logarithms of what the numbers were divided by; None if that is 1 for all."""
         return None if self.scale is None else self.spread(np.log(self.scale))
+
+    @property
+    def takes_sparse(self):
+        """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
+        return self.is_plain and np.ndim(self.bounds[0]) == 0
+
+    def are_legal(self, values):
+        """Where values are within the bounds, to rounding errors, or NaN."""
+        low, high = self.bounds
+        ends = np.abs([low, high]).astype(np.float64)
+        size = np.where(np.isfinite(ends), ends, 0).max(axis=0)
+        rounding = ROUNDING * np.where(size > 0, size, 1.0)
+        legal = ~((values < low - rounding) | (values > high + rounding))
+        if self.has_codes:  # only the codes themselves are legal
+            legal &= ~(self.one_hot & (np.abs(values - np.rint(values)) > ROUNDING))
+        return legal
+
+    def domain(self, column=None):
+        """The legal values of a column, or of all, in words."""
+        ends = self.bounds if column is None else self.bounds_of(column)
+        if column is not None and self.one_hot[column]:
+            return f"whole numbers from 0 to {ends[1]:g}"
+        if np.isinf(ends).all():
+            return "any real number"
+        return "values from {:g} to {:g}".format(*ends)
 
     def bounds_of(self, column):
         """The least and the greatest value of the cells of a column."""

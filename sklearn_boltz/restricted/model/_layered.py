@@ -12,9 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from sklearn_boltz.numerics._arrays import as_type, concatenated, numpy_dtype, zeros
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._stacked import Stacked
+
+# What public attributes call the layers of an RBM, of which a classifier has the third one, too.
+LAYERS = "visible", "hidden", "classes"
 
 
 class Layered(NamedTuple):
@@ -49,6 +54,53 @@ class Layered(NamedTuple):
             ends[k % 2] += len(units)
         return columns
 
+    @classmethod
+    def of(cls, model):
+        """Of what a learner trains: a `Model`, a `ClassModel` or layers."""
+        if isinstance(model, Model):
+            return cls([model.weights], [*model[1:]])
+        return model if isinstance(model, cls) else model.layered()
+
+    @classmethod
+    def read(cls, attributes, kinds):
+        """Of public attributes, as `exposed` has them, and of units, of which the types count."""
+        components = attributes["components_"]
+        deep = isinstance(components, (list, tuple))
+        weights = list(components) if deep else [components]
+        if not deep:
+            weights += [attributes[f"components_{name}_"].T for name in LAYERS[2 : len(kinds)]]
+        dtype, layers = numpy_dtype(weights[0]), []
+        for k, kind in enumerate(kinds):
+            layer = LAYERS[min(k, 1) if deep else k]
+            values = {name: attributes[f"{name}_{layer}_"] for name in parameter_names(kind)}
+            if deep and k:
+                values = {name: of_layers[k - 1] for name, of_layers in values.items()}
+            layers.append(with_published(kind, values, dtype))
+        return cls([as_type(W, dtype) for W in weights], layers)
+
+    def exposed(self, deep):
+        """The public attributes that hold the parameters; of a deep machine, in lists."""
+        (visible, *hidden), further = self.layers, zip(LAYERS[2:], self.weights[1:], strict=False)
+        found = {f"{name}_visible_": value for name, value in published(visible).items()}
+        if not deep:
+            for layer, units in zip(LAYERS[1:], hidden, strict=False):
+                found |= {f"{name}_{layer}_": value for name, value in published(units).items()}
+            found |= {f"components_{layer}_": W.T for layer, W in further}
+            return {"components_": self.weights[0], **found}
+        parameters = [units.parameters() for units in hidden]
+        for name in {name for of_layer in parameters for name in of_layer}:
+            found[f"{name}_hidden_"] = [of_layer.get(name) for of_layer in parameters]
+        return {"components_": list(self.weights), **found}
+
+    def moved(self, convert):
+        """The layers with their arrays elsewhere: `convert` is for each of them."""
+        return Layered(list(map(convert, self.weights)), [u.moved(convert) for u in self.layers])
+
+    def parameters(self):
+        """All arrays that the distribution depends on, not copied."""
+        units = [value for layer in self.layers for value in layer.parameters().values()]
+        return [*self.weights, *units]
+
     def sides(self):
         """The same distribution as a `Model`: the even layers are its visible units."""
         if len(self.weights) == 1:
@@ -79,11 +131,10 @@ class Layered(NamedTuple):
 
     def padded(self, rows, rest=0):
         """Rows of the visible layer as rows of its side; `rest` fills the other even layers."""
-        n_rest = sum(len(units) for units in self.layers[2::2])
+        n_rest = sum(map(len, self.layers[::2])) - rows.shape[1]
         if n_rest == 0:
             return rows
-        rest = np.broadcast_to(np.asarray(rest, rows.dtype), (len(rows), n_rest))
-        return np.hstack([rows, rest])
+        return concatenated([rows, zeros(rows, (rows.shape[0], n_rest)) + rest], axis=1)
 
 
 class BlockWeights(NDArrayOperatorsMixin):
@@ -162,4 +213,4 @@ def stacked(layers):
         return layers[0]
     if all(units.is_binary for units in layers):
         return Bernoulli(np.concatenate([units.intercept for units in layers]))
-    return Stacked(layers)
+    return Stacked([part for units in layers for part, _ in units.parts()])

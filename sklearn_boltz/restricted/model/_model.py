@@ -126,9 +126,13 @@ class Model(NamedTuple):
             interaction = np.einsum("ij,ij->i", self.hidden_field(V), H, dtype=np.float64)
         return -interaction - self.visible.log_weight(V) - self.hidden.log_weight(H)
 
+    def log_sum(self, field):
+        """ln Σ_h exp(h · field) w(h) of each row, in float64."""
+        return self.hidden.log_partition_sum(field)
+
     def free_energy(self, V):
         """F(v) = −ln Σ_h exp(−E(v, h)) of rows, in float64."""
-        return -self.visible.log_weight(V) - self.hidden.log_partition_sum(self.hidden_field(V))
+        return -self.visible.log_weight(V) - self.log_sum(self.hidden_field(V))
 
 
 def check_normalisable(model):
@@ -227,14 +231,14 @@ def _of_binary_units(model, V, chosen):
     """The sum over the chosen features, by log-odds."""
     n_rows, columns, field = len(V), model.weights_by_visible, model.hidden_field(V)
     binary = ((V == 0) | (V == 1)).all()
-    here = model.hidden.log_partition_sum(field)
+    here = model.log_sum(field)
     total = np.zeros(n_rows)
     for i in chosen:
         value = V[np.arange(n_rows), i]
 
         def with_value(new, i=i, value=value):
             change = (new - value).astype(model.dtype)
-            return model.hidden.log_partition_sum(field + change[:, np.newaxis] * columns[i])
+            return model.log_sum(field + change[:, np.newaxis] * columns[i])
 
         if binary:
             other = with_value(1 - value)
@@ -256,8 +260,8 @@ def _of_arrays(model, V, chosen):
         value = xp.take(flat, like(V, firsts + i))
         weights = xp.take(columns, numbers, axis=0)
         rest = field - value[:, None] * weights
-        log_odds = model.hidden.log_partition_sum(rest + weights)
-        log_odds = log_odds - model.hidden.log_partition_sum(rest) + xp.take(biases, numbers)
+        log_odds = model.log_sum(rest + weights)
+        log_odds = log_odds - model.log_sum(rest) + xp.take(biases, numbers)
         softplus = log_partition_sum(log_odds[:, None], zeros(log_odds, (1,)))
         total = total + widened(value) * log_odds - softplus
     return total
@@ -274,7 +278,7 @@ def _of_any_units(model, V, chosen):
             columns, (states, log_weights) = model.visible.columns_of(i), each[i]
             weights, values = by_visible[columns], V[rows, columns]
             logs = log_weights + np.column_stack([
-                model.hidden.log_partition_sum(
+                model.log_sum(
                     field[rows] + (state - values).astype(model.dtype) @ weights
                 )
                 for state in states

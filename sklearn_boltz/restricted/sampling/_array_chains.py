@@ -1,6 +1,6 @@
-"""Markov chains of which the states are arrays of other libraries than NumPy."""
+"""Markov chains step by step, of which the states are arrays of any library."""
 
-from sklearn_boltz.numerics._arrays import namespace_of, zeros
+from sklearn_boltz.numerics._arrays import as_type, namespace_of, numpy_dtype, widened, zeros
 
 
 def move_chains(model, V, n_steps, stream, H=None):
@@ -32,7 +32,7 @@ def move_chains(model, V, n_steps, stream, H=None):
     return V, model.mean_hidden(V)
 
 
-def clamped_chains(model, V, clamped, n_steps, stream):
+def moves_of_chains(model, V, clamped, n_steps, stream, first_row=0):
     """Make transitions with some values clamped.
 
     Parameters
@@ -44,6 +44,8 @@ def clamped_chains(model, V, clamped, n_steps, stream):
         Which values stay as they are.
     n_steps : int
     stream : Stream
+    first_row : int
+        What the random numbers take for the number of the first chain.
 
     Yields
     ------
@@ -54,13 +56,13 @@ def clamped_chains(model, V, clamped, n_steps, stream):
     """
     xp, states = namespace_of(V), V
     for _ in range(n_steps):
-        H = model.hidden.sample(model.hidden_field(states), stream)
+        H = model.hidden.sample(model.hidden_field(states), stream, first_row)
         field = model.visible_field(H)
-        states = xp.where(clamped, V, model.visible.sample(field, stream))
+        states = xp.where(clamped, V, model.visible.sample(field, stream, first_row))
         yield field, states
 
 
-def impute(model, V, missing, how, n_steps, stream, free_energy=None):
+def filled_by_chains(model, V, missing, how, n_steps, stream, free_energy=None):
     """Fill missing values of rows by chains with the others clamped.
 
     Parameters
@@ -83,11 +85,11 @@ def impute(model, V, missing, how, n_steps, stream, free_energy=None):
         Right in the missing places.
     """
     xp, start = namespace_of(V), model.visible.mean(zeros(V, (1, V.shape[1])))
-    V = xp.where(missing, start, V)
+    V = xp.where(missing, start, as_type(V, numpy_dtype(start)))
     total, best, least = 0.0, V, None
-    for step, (field, states) in enumerate(clamped_chains(model, V, ~missing, n_steps, stream)):
+    for step, (field, states) in enumerate(moves_of_chains(model, V, ~missing, n_steps, stream)):
         if how == "mean" and step >= n_steps // 2:
-            total = total + model.visible.mean(field)
+            total = total + widened(model.visible.mean(field))
         elif how == "mode":
             found = (free_energy or model.free_energy)(states)
             better = found == found if least is None else found < least

@@ -1,17 +1,20 @@
 """Probabilities of the classes given a row, of which cells may be missing."""
 
+from itertools import islice
+
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
 from sklearn_boltz.restricted.sampling._observed import (
     ROW_CHAINS,
     ROW_STEPS,
+    Completer,
     Gaps,
-    completions,
     rows_with_gaps,
     start,
 )
@@ -20,35 +23,6 @@ from sklearn_boltz.restricted.sampling._observed import (
 N_STATES = 50
 # While a model is in training: draws of the missing cells of a row, and transitions before them.
 QUICK_DRAWS, QUICK_STEPS = 10, 10
-
-
-def by_blocks(function, model, V, workers):
-    """A function of the fields of the hidden units, of complete rows a block at a time.
-
-    Parameters
-    ----------
-    function : callable
-        Of the numbers of the rows, a slice, and their fields, which it may overwrite.
-    model : ClassModel
-    V : ndarray of shape (n_rows, n_visible)
-    workers : Workers
-
-    Returns
-    -------
-    found : ndarray
-        The results, row after row.
-    """
-    if is_foreign(V):
-        return function(slice(0, V.shape[0]), model.hidden_field(V))
-    V = np.ascontiguousarray(V, dtype=model.dtype)
-    weights = np.ascontiguousarray(model.weights.T)
-
-    def block(rows):
-        fields = np.empty((rows.stop - rows.start, weights.shape[1]), model.dtype)
-        hidden_fields(weights, V[rows], fields)
-        return function(rows, fields)
-
-    return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
 
 
 def log_probability(model, V, workers):
@@ -64,7 +38,17 @@ def log_probability(model, V, workers):
     -------
     log_probability : ndarray of float64 of shape (n_rows, n_classes)
     """
-    return by_blocks(lambda rows, fields: model.log_probability(fields), model, V, workers)
+    if is_foreign(V):
+        return model.log_probability(model.hidden_field(V))
+    V = np.ascontiguousarray(V, dtype=model.dtype)
+    weights = np.ascontiguousarray(model.weights.T)
+
+    def block(rows):
+        fields = np.empty((rows.stop - rows.start, weights.shape[1]), model.dtype)
+        hidden_fields(weights, V[rows], fields)
+        return model.log_probability(fields)
+
+    return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
 
 
 def log_probability_of_gaps(model, V, seed, workers):
@@ -88,20 +72,21 @@ def log_probability_of_gaps(model, V, seed, workers):
         Exact where what is missing has at most 2^10 states, the label counted, or the hidden
         units 2^12; else by short Markov chains.
     """
-    joint, n_visible = model.joint(), len(model.visible)
-    double = model.in_double()
+    double, rows = model.in_double(), model.layered().padded(V, np.nan)
+    complete = Completer(model.joint)
 
-    def of_row(i):
-        found = completions(joint, model.joint_rows(V[[i]])[0], seed, N_STATES)
+    def of_row(v):
+        found = complete.drawn(v, seed, N_STATES)
         if found.H is None:
-            of_states = double.log_probability(double.hidden_field(found.V[:, :n_visible]))
+            fields = double.hidden_field(found.V[:, : V.shape[1]])
+            of_states = double.log_probability(fields)
         else:
             of_states = log_softmax(found.H @ double.label_weights + double.label.intercept, axis=1)
         log_p = logsumexp(found.log_probability[:, np.newaxis] + of_states, axis=0)
         return log_p - logsumexp(log_p)
 
-    work = len(V) * model.joint_weights.size * ROW_CHAINS * ROW_STEPS
-    return np.array(workers.map(of_row, range(len(V)), work))
+    work = rows.size * len(model.hidden) * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(of_row, rows, work))
 
 
 def quick_log_probability(model, V, seed, workers):
@@ -113,13 +98,11 @@ def quick_log_probability(model, V, seed, workers):
     out = np.empty((len(V), model.n_classes))
     if not gaps.all():
         out[~gaps] = log_probability(model, V[~gaps], workers)
-    joint, n_visible, rows = model.joint(), len(model.visible), model.joint_rows(V[gaps])
-    missing, stream, parts = np.isnan(rows), Stream(seed), []
-    rows = start(Gaps.of(joint, rows))
-    for step in range(QUICK_STEPS + QUICK_DRAWS):
-        H = joint.hidden.sample(joint.hidden_field(rows), stream)
-        np.copyto(rows, joint.visible.sample(joint.visible_field(H), stream), where=missing)
-        if step >= QUICK_STEPS:
-            parts.append(log_probability(model, rows[:, :n_visible], workers))
+    joint, stream, parts = model.joint, Stream(seed), []
+    rows = model.layered().padded(V[gaps], np.nan)
+    missing, rows = np.isnan(rows), start(Gaps.of(joint, rows))
+    moves = moves_of_chains(joint, rows, ~missing, QUICK_STEPS + QUICK_DRAWS, stream)
+    for _, states in islice(moves, QUICK_STEPS, None):
+        parts.append(log_probability(model, states[:, : V.shape[1]], workers))
     out[gaps] = logsumexp(parts, axis=0) - np.log(len(parts))
     return out

@@ -1,18 +1,24 @@
 """What follows from the observed cells of a row: means, modes and draws of the others."""
 
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.restricted.model._enumeration import all_states, n_bits
+from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains, moves_of_chains
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
+from sklearn_boltz.restricted.sampling._observed import (
+    Completer,
+    has_few_hidden,
+    has_few_states,
+    missing_units,
+    spread_over_columns,
+)
 
-# Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
-IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
 # Rows of which fields are kept at once.
 CHUNK_ROWS = 1000
 # Of the states of a chain, one in so many counts for a probability: others are much like it, and
@@ -22,114 +28,10 @@ THINNING = 5
 FEW_COMPARED = 50
 
 
-class Mixture(NamedTuple):
-    """The distribution of the missing values of a row as a mixture of independent values.
-
-    Attributes
-    ----------
-    probability : ndarray of shape (n_states,)
-        Of each state of what is enumerated: the missing values, or the hidden units.
-    means : ndarray of shape (n_states, n_missing)
-        Means of the missing values given that state.
-    fields : ndarray of shape (n_states, n_visible) or None
-        Fields of all visible units given that state; None if it is the missing values.
-    """
-
-    probability: np.ndarray
-    means: np.ndarray
-    fields: np.ndarray | None
-
-
-def can_impute_exactly(model, missing):
-    """Whether the states of the missing values or of the hidden units are few, of a row or each."""
-    few_hidden = n_bits(model.hidden) <= IMPUTE_HIDDEN
-    return few_hidden | (_bits_of(model.visible, missing) <= IMPUTE_MISSING)
-
-
-def _bits_of(units, missing):
-    """The binary logarithm of the number of states of the missing units, of a row or each."""
-    return np.where(missing_units(units, missing), np.log2(units.state_counts), 0).sum(axis=-1)
-
-
-def missing_units(units, missing):
-    """Which units are missing, each with all of its columns.
-
-    Parameters
-    ----------
-    units : UnitType
-    missing : ndarray of bool of shape (..., n_columns)
-
-    Returns
-    -------
-    missing_units : ndarray of bool of shape (..., n_units)
-
-    Raises
-    ------
-    ValueError
-        If a unit is missing in some of its columns only.
-    """
-    if units.width == 1:
-        return missing
-    starts = np.cumsum(units.widths) - units.widths
-    whole = np.logical_and.reduceat(missing, starts, axis=-1)
-    partly = np.logical_or.reduceat(missing, starts, axis=-1) & ~whole
-    if partly.any():
-        columns = units.columns_of(
-            int(np.flatnonzero(partly.reshape(-1, len(starts)).any(axis=0))[0])
-        )
-        raise ValueError(
-            f"Columns {columns.start} to {columns.stop - 1} are the states of one unit, and some "
-            "but not all of them are missing in a row. Set all of them to NaN."
-        )
-    return whole
-
-
-class HiddenStates:
-    """All states of the hidden units, and what follows from them whatever the row."""
-
-    def __init__(self, model):
-        self.rows = all_states(model.hidden).astype(model.dtype)
-        self.log_weight = model.hidden.log_weight(self.rows)
-        self.fields = model.visible_field(self.rows)
-        self.log_partition = model.visible.log_partition(self.fields)
-        self.means = model.visible.mean(self.fields)
-
-
-def conditional_mixture(model, v, missing, every=None):
-    """The distribution of the missing values of a row.
-
-    Parameters
-    ----------
-    model : Model
-        One that `can_impute_exactly`.
-    v : ndarray of shape (n_visible,)
-        The row; missing entries are ignored.
-    missing : ndarray of bool of shape (n_visible,)
-    every : HiddenStates, default=None
-        Those of the model, if they are computed once for many rows.
-
-    Returns
-    -------
-    mixture : Mixture
-    """
-    known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
-    visible = model.visible
-    if _bits_of(visible, missing) <= IMPUTE_MISSING:
-        means = all_states(visible, np.flatnonzero(missing_units(visible, missing)))
-        rows = np.repeat(known, len(means), axis=0)
-        rows[:, missing] = means
-        return Mixture(softmax(-model.free_energy(rows)), means, None)
-    every = HiddenStates(model) if every is None else every
-    log_weight = every.log_weight + every.rows @ model.hidden_field(known)[0]
-    log_partition = every.log_partition[:, missing_units(visible, missing)]
-    log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
-    return Mixture(softmax(log_weight), every.means[:, missing], every.fields)
-
-
 # Imputation.
 
 
-def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=None):
+def impute(model, V, missing, how, n_steps, rng, marginal=None):
     """Fill missing values; exactly where that is possible.
 
     Parameters
@@ -143,82 +45,83 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
     n_steps : int
         Transitions of a chain.
     rng : Generator
-    features : UnitType, default=None
-        In a deep model, the units of the visible layer, which are the first of the visible side.
-        The others are summed out.
-    free_energy : callable, default=None
-        In a deep model, F of rows of features.
+    marginal : default=None
+        Of a model with other units beside the features on the visible side, and after them: that
+        of the features alone, with `visible` and `free_energy`.
 
     Returns
     -------
     filled : ndarray of shape (n_rows, n_visible)
         Right in the missing places.
     """
-    features = model.visible if features is None else features
+    marginal = model if marginal is None else marginal
+    features = marginal.visible
+    missing = spread_over_columns(model.visible, missing_units(model.visible, missing))
     find_mode = how == "mode" and np.isfinite(features.state_counts).any()
     filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
-    some, exact = missing.any(axis=1), can_impute_exactly(model, missing)
-    by_chains = some & ~exact
-    by_hidden = some & exact & (_bits_of(model.visible, missing) > IMPUTE_MISSING)
-    every = HiddenStates(model) if by_hidden.any() else None
+    some, exact = missing.any(axis=1), has_few_states(model, missing)
+    complete, by_chains = Completer(model), some & ~exact
     for i in np.flatnonzero(some & exact):
-        mixture = conditional_mixture(model, V[i], missing[i], every)
+        v = np.where(missing[i], np.nan, V[i])
+        found = complete(v)
         if how == "sample":
-            filled[i] = draw(model, V[i], missing[i], mixture, 1, rng, stream)[0]
+            filled[i] = draw(model, v, found, 1, rng, stream)[0]
         elif find_mode:
             cells = np.flatnonzero(missing[i, : len(features)])
-            filled[i, cells] = _mode(features, missing[i, : len(features)], mixture)[cells]
+            filled[i, cells] = _mode(features, missing[i, : len(features)], found)[cells]
         else:
-            filled[i, missing[i]] = mixture.probability @ mixture.means
+            filled[i] = found.probability @ found.V
     if not by_chains.any():
         return filled
     rows = V[by_chains], missing[by_chains]
     if find_mode:
-        filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, features, free_energy)
+        filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, marginal)
     else:
-        means, samples = impute_by_chains(model, *rows, n_steps, stream)
-        filled[by_chains] = samples if how == "sample" else means
+        how = "sample" if how == "sample" else "mean"
+        filled[by_chains] = filled_by_chains(model, *rows, how, n_steps, stream)
     return filled
 
 
-def draw(model, v, missing, mixture, n_rows, rng, stream):
-    """Rows with the missing values drawn from their joint distribution."""
-    chosen = rng.choice(len(mixture.probability), size=n_rows, p=mixture.probability)
-    if mixture.fields is None:
-        rows = np.repeat(np.asarray(v, model.dtype)[np.newaxis], n_rows, axis=0)
-        rows[:, missing] = mixture.means[chosen]
-        return rows
-    rows = model.visible.sample(mixture.fields[chosen], stream)
-    rows[:, ~missing] = v[~missing]
+def draw(model, v, found, n_rows, rng, stream):
+    """Rows with the missing values drawn from their joint distribution, as of `Completer`."""
+    probability = found.probability
+    chosen = rng.choice(len(probability), size=n_rows, p=probability)
+    if found.fields is None:
+        return found.V[chosen].astype(model.dtype)
+    rows = model.visible.sample(found.fields[chosen].astype(model.dtype), stream)
+    return np.where(np.isnan(v), rows, v).astype(model.dtype)
+
+
+def drawn(model, V, missing, rng, stream):
+    """A draw of the missing values of each row, which are the same ones in all of them."""
+    rows, complete = np.empty(V.shape, model.dtype), Completer(model)
+    known, which = np.unique(np.where(missing, 0, V), axis=0, return_inverse=True)
+    for k, v in enumerate(np.where(missing, np.nan, known)):
+        mine = which.ravel() == k
+        rows[mine] = draw(model, v, complete(v), int(mine.sum()), rng, stream)
     return rows
 
 
-def _mode(features, missing, mixture):
+def _mode(features, missing, found):
     """A row with the most probable joint state of missing features; all else is summed out."""
     row, units = np.zeros(len(features)), np.flatnonzero(missing_units(features, missing))
-    counts = features.state_counts[units]
-    if mixture.fields is None:
+    counts, log_probability = features.state_counts[units], found.log_probability
+    if found.fields is None:
         # The features are the slowest digits of the states that were enumerated.
-        p = mixture.probability.reshape(int(counts.prod()), -1)
-        row[missing] = mixture.means[p.sum(axis=1).argmax() * p.shape[1], : missing.sum()]
-        return row
-    with np.errstate(divide="ignore"):
-        log_probability = np.log(mixture.probability)
+        p = np.exp(log_probability).reshape(int(counts.prod()), -1)
+        return found.V[p.sum(axis=1).argmax() * p.shape[1], : len(features)]
     discrete, continuous = units[np.isfinite(counts)], units[np.isinf(counts)]
     if len(discrete):
-        log_factors = _log_factors(features, discrete, mixture.fields)
+        log_factors = _log_factors(features, discrete, found.fields)
         codes = mode_of_mixture(log_probability, log_factors)
         log_probability = log_probability + log_factors[:, np.arange(len(codes)), codes].sum(axis=1)
         states = features.unit_states()
         for i, code in zip(discrete, codes, strict=True):
             row[features.columns_of(i)] = states[i][0][code]
-    if len(continuous):
-        # Their means given that state of the others.
-        chosen = np.zeros(len(row), dtype=bool)
-        for i in continuous:
-            chosen[features.columns_of(i)] = True
-        place = np.cumsum(missing) - 1
-        row[chosen] = softmax(log_probability) @ mixture.means[:, place[chosen]]
+    # The means of the others given that state of these.
+    for i in continuous:
+        columns = features.columns_of(i)
+        row[columns] = softmax(log_probability) @ found.V[:, columns]
     return row
 
 
@@ -260,63 +163,36 @@ def clamped_chains(model, V, missing, n_steps, stream):
         Transitions.
     stream : Stream
 
-    Yields
-    ------
-    field : ndarray of shape (n_rows, n_visible)
-        Of the visible units in this transition.
-    states : ndarray of shape (n_rows, n_visible)
-        After it.
-    """
-    observed = ~missing
-    chains = np.where(missing, model.visible.mean(0.0), V).astype(model.dtype)
-    for _ in range(n_steps):
-        H = model.hidden.sample(model.hidden_field(chains), stream)
-        field = model.visible_field(H)
-        chains = model.visible.sample(field, stream)
-        np.copyto(chains, V, where=observed)
-        yield field, chains
-
-
-def impute_by_chains(model, V, missing, n_steps, stream):
-    """Means and draws of missing values by chains, as of `clamped_chains`.
-
     Returns
     -------
-    means : ndarray of shape (n_rows, n_visible)
-        Means over the second half, from those of the visible units given the hidden.
-    samples : ndarray of shape (n_rows, n_visible)
-        The last states.
+    chains : iterator
+        As of `moves_of_chains`.
     """
-    means, samples, n_counted = np.zeros(V.shape), None, 0
-    for step, found in enumerate(clamped_chains(model, V, missing, n_steps, stream)):
-        field, samples = found
-        if step >= n_steps // 2:
-            means += model.visible.mean(field)
-            n_counted += 1
-    return means / n_counted, samples
+    chains = np.where(missing, model.visible.mean(0.0), V).astype(model.dtype)
+    return moves_of_chains(model, chains, ~missing, n_steps, stream)
 
 
-def _mode_by_chains(model, V, missing, n_steps, stream, features, free_energy):
-    """The most probable state that chains meet; in an RBM, its neighbours are tried as well."""
-    stride = 1 if free_energy is None else max(1, n_steps // FEW_COMPARED)
+def _mode_by_chains(model, V, missing, n_steps, stream, marginal):
+    """The most probable state that chains meet; its neighbours are tried as well."""
+    n_features, is_cheap = len(marginal.visible), isinstance(marginal, Model)
+    stride = 1 if is_cheap else max(1, n_steps // FEW_COMPARED)
     best, least = np.zeros(V.shape, model.dtype), np.full(len(V), np.inf)
     for step, (_, chains) in enumerate(clamped_chains(model, V, missing, n_steps, stream), start=1):
         if step % stride and step < n_steps:
             continue
-        if free_energy is None:
-            found = model.free_energy(chains)
-        else:
-            found = free_energy(chains[:, : len(features)])
+        found = marginal.free_energy(chains[:, :n_features])
         better = found < least
         best[better], least[better] = chains[better], found[better]
-    if free_energy is None:
-        best = coordinate_ascent(model, best, missing)
+    if isinstance(marginal, Model | ClassModel):
+        features = best[:, :n_features], missing[:, :n_features]
+        best[:, :n_features] = coordinate_ascent(marginal, *features)
     continuous = np.isinf(np.repeat(model.visible.state_counts, model.visible.widths))
-    if continuous[: len(features)].any():
+    if continuous[:n_features].any():
         # Means of the others given that state.
         rest = missing & continuous
-        rest[:, len(features) :] = missing[:, len(features) :]
-        best = np.where(rest, impute_by_chains(model, best, rest, n_steps, stream)[0], best)
+        rest[:, n_features:] = missing[:, n_features:]
+        means = filled_by_chains(model, best, rest, "mean", n_steps, stream)
+        best = np.where(rest, means, best)
     return best
 
 
@@ -351,13 +227,15 @@ def column_probabilities(model, V, missing, unit, units, n_steps, rng):
     alone = missing.sum(axis=1) == units.widths[unit]
     for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
         probability[rows] = _given_the_others(model, V[rows], column, *values)
-    if n_bits(model.hidden) <= IMPUTE_HIDDEN:
-        probability[~alone] = _by_hidden(model, V[~alone], missing[~alone], column, *values)
+    complete = Completer(model)
+    if has_few_hidden(model):
+        probability[~alone] = _by_hidden(complete, V[~alone], missing[~alone], column, *values)
         return probability
-    few = can_impute_exactly(model, missing)
+    few = has_few_states(model, missing)
     for i in np.flatnonzero(few & ~alone):
-        mixture = conditional_mixture(model, V[i], missing[i])
-        probability[i] = _of_missing(mixture, missing[i], column, values[0])
+        found = complete(np.where(missing[i], np.nan, V[i]))
+        are = [(found.V[:, column] == state).all(axis=1) for state in values[0]]
+        probability[i] = np.array(are) @ found.probability
     if not few.all():
         chains = clamped_chains(model, V[~few], missing[~few], n_steps, stream)
         counted = islice(chains, n_steps // 2, None, THINNING)
@@ -366,15 +244,15 @@ def column_probabilities(model, V, missing, unit, units, n_steps, rng):
     return probability
 
 
-def _by_hidden(model, V, missing, column, states, log_weights):
+def _by_hidden(complete, V, missing, column, states, log_weights):
     """p(state of a unit | observed cells), summed over the states of the hidden units."""
-    every, model = HiddenStates(model.in_double()), model.in_double()
-    given_hidden = softmax(log_weights + every.fields[:, column] @ states.T, axis=1)
+    model, (H, log_weight, fields, log_partition, _) = complete.exact, complete.hidden
+    given_hidden = softmax(log_weights + fields[:, column] @ states.T, axis=1)
     found = np.empty((len(V), len(states)))
     for rows in row_blocks(len(V), CHUNK_ROWS):
         field = model.hidden_field(np.where(missing[rows], 0, V[rows]))
-        log_p = every.log_weight + field @ every.rows.T
-        log_p += missing_units(model.visible, missing[rows]) @ every.log_partition.T
+        log_p = log_weight + field @ H.T
+        log_p += missing_units(model.visible, missing[rows]) @ log_partition.T
         found[rows] = softmax(log_p, axis=1) @ given_hidden
     return found
 
@@ -389,10 +267,3 @@ def _given_the_others(model, V, column, states, log_weights):
         for state, log_weight in zip(states, log_weights, strict=True)
     ]
     return softmax(np.column_stack(logs), axis=1)
-
-
-def _of_missing(mixture, missing, column, states):
-    """The same, of a mixture over the states of what is missing."""
-    place = missing[: column.start].sum()
-    values = mixture.means[:, place : place + states.shape[1]]
-    return np.array([mixture.probability[(values == s).all(axis=1)].sum() for s in states])

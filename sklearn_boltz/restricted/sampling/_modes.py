@@ -69,7 +69,7 @@ def coordinate_ascent(model, V, missing):
     Parameters
     ----------
     model : Model
-        An RBM. Visible units with a continuum of values stay as they are.
+        An RBM, or `ClassModel`. Visible units with a continuum of values stay as they are.
     V : ndarray of shape (n_rows, n_visible)
         States where the ascent starts.
     missing : ndarray of bool of the same shape
@@ -96,7 +96,7 @@ def coordinate_ascent(model, V, missing):
             weights = by_visible[columns]
             steps = (states - rows[:, np.newaxis, columns]).astype(model.dtype)
             gains = log_weights + np.column_stack([
-                model.hidden.log_partition_sum(field + steps[:, k] @ weights)
+                model.log_sum(field + steps[:, k] @ weights)
                 for k in range(len(states))
             ])  # fmt: skip
             here, to = np.abs(steps).sum(axis=2).argmin(axis=1), gains.argmax(axis=1)

@@ -5,20 +5,28 @@ W_o v_o to the fields of the hidden units. Its normalising constant is the sum o
 completions of the row.
 """
 
+from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.utils import gen_batches
 
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 
 # Bits of the missing cells or of the hidden units up to which their states are summed out: for a
 # log-probability, and where each state is looked at.
 EXACT_SUM, EXACT_MISSING, EXACT_HIDDEN = 20, 10, 12
-# Rows, and states, that are looked at together.
-CHUNK_ROWS, BLOCK_STATES = 500, 2**11
+# Rows that a method works on at once, so that its memory does not grow with the data.
+HOST_ROWS, DEVICE_ROWS = 1000, 2**14
+# Rows that are looked at together.
+CHUNK_ROWS = 500
 # Annealing of the missing cells of a row: chains and steps of the inverse temperature.
 N_CHAINS, N_TEMPERATURES = 50, 200
 # While a model is in training: bits of the hidden units that are summed out, and steps of a single
@@ -39,12 +47,51 @@ def rows_with_gaps(V):
     return gaps if gaps.any() else None
 
 
-def missing_units(units, V):
-    """Which units are missing: those of which a number is NaN; of shape (n_rows, n_units)."""
-    missing = np.isnan(V)
+def by_chunks(function, X):
+    """Apply a function of dense rows, a chunk at a time."""
+    if is_foreign(X):
+        chunks = gen_batches(X.shape[0], DEVICE_ROWS)
+        return concatenated([function(X[rows, ...]) for rows in chunks])
+    chunks = gen_batches(X.shape[0], HOST_ROWS)
+    return np.concatenate([function(dense(X[rows])) for rows in chunks])
+
+
+def by_rows(of_complete, of_incomplete, X):
+    """Apply one function to complete rows and another one to rows with missing cells."""
+    gaps = rows_with_gaps(X)
+    if gaps is None:
+        return by_chunks(of_complete, X)
+    found = by_chunks(of_incomplete, X[gaps])
+    if gaps.all():
+        return found
+    complete = by_chunks(of_complete, X[~gaps])
+    out = np.empty((len(X), *found.shape[1:]), found.dtype)
+    out[gaps], out[~gaps] = found, complete
+    return out
+
+
+def missing_units(units, missing):
+    """Which units are missing: those of which a number is; of shape (..., n_units)."""
     if units.width == 1:
         return missing
-    return np.logical_or.reduceat(missing, np.cumsum(units.widths) - units.widths, axis=1)
+    return np.logical_or.reduceat(missing, np.cumsum(units.widths) - units.widths, axis=-1)
+
+
+def missing_bits(units, missing):
+    """The binary logarithm of the number of states of the missing units, of a row or each."""
+    with np.errstate(invalid="ignore"):
+        return np.where(missing, np.log2(units.state_counts), 0).sum(axis=-1)
+
+
+def has_few_hidden(model):
+    """Whether the states of the hidden units are enumerated."""
+    return n_bits(model.hidden) <= EXACT_HIDDEN
+
+
+def has_few_states(model, missing):
+    """Whether the missing units, or the hidden ones, are enumerated; `missing` is of numbers."""
+    bits = missing_bits(model.visible, missing_units(model.visible, missing))
+    return has_few_hidden(model) | (bits <= EXACT_MISSING)
 
 
 def spread_over_columns(units, of_units):
@@ -68,7 +115,7 @@ def independent_log_probability(units, V):
     """ln p of the observed cells of rows if all units were independent, in float64."""
     if rows_with_gaps(V) is None:
         return units.log_weight(V) - units.log_partition_sum(np.zeros((1, V.shape[1]), V.dtype))
-    missing = missing_units(units, V)
+    missing = missing_units(units, np.isnan(V))
     log_partition = units.log_partition(np.zeros((1, V.shape[1]))).astype(np.float64)
     return observed_log_weight(units, V, missing) - np.where(missing, 0, log_partition).sum(axis=1)
 
@@ -94,7 +141,7 @@ class Gaps(NamedTuple):
     @classmethod
     def of(cls, model, V):
         """Of rows in which NaN is missing."""
-        missing = missing_units(model.visible, V)
+        missing = missing_units(model.visible, np.isnan(V))
         known = np.where(spread_over_columns(model.visible, missing), 0, V).astype(model.dtype)
         return cls(model, known, missing, model.hidden_field(known))
 
@@ -103,12 +150,6 @@ class Gaps(NamedTuple):
         return self._replace(
             V=self.V[chosen], missing=self.missing[chosen], field=self.field[chosen]
         )
-
-    def bits(self):
-        """The binary logarithm of the number of states of what is missing in each row."""
-        with np.errstate(invalid="ignore"):
-            of_units = np.log2(self.model.visible.state_counts)
-            return np.where(self.missing, of_units, 0).sum(axis=1)
 
     def columns(self):
         """The numbers of a row that are missing, where all rows lack the same units."""
@@ -121,25 +162,6 @@ class Gaps(NamedTuple):
         units = np.flatnonzero(self.missing[0])
         weights = np.asarray(model.weights)[:, self.columns()]
         return model._replace(weights=weights, visible=model.visible.chosen(units))
-
-
-def hidden_bits(model):
-    """The binary logarithm of the number of states of the hidden units."""
-    return float(np.log2(model.hidden.state_counts).sum())
-
-
-def blocks_of_states(units):
-    """The joint states of a layer of finitely many, in blocks of rows of float64."""
-    each = [states for states, _ in units.unit_states()]
-    counts = [len(states) for states in each]
-    places = np.cumprod([1, *counts[::-1]], dtype=object)[::-1]
-    for start in range(0, int(places[0]), BLOCK_STATES):
-        numbers = np.arange(start, min(start + BLOCK_STATES, int(places[0])))
-        parts = [
-            states[numbers // int(place) % len(states)]
-            for states, place in zip(each, places[1:], strict=True)
-        ]
-        yield np.hstack(parts) if parts else np.zeros((1, 0))
 
 
 # Log-probabilities.
@@ -166,7 +188,7 @@ def free_energy(model, base, V, seed, workers):
         annealed importance sampling, of which exp(−F) is unbiased.
     """
     gaps, found = Gaps.of(model, V), np.empty(len(V))
-    bits, of_hidden = gaps.bits(), hidden_bits(model)
+    bits, of_hidden = missing_bits(model.visible, gaps.missing), n_bits(model.hidden)
     by_hidden = (of_hidden <= EXACT_SUM) & (of_hidden < bits)
     by_missing = ~by_hidden & (bits <= EXACT_SUM)
     annealed = np.flatnonzero(~(by_hidden | by_missing))
@@ -203,7 +225,7 @@ def quick_free_energy(model, base, V, stream):
     -------
     free_energy : ndarray of float64 of shape (n_rows,)
     """
-    if hidden_bits(model) <= QUICK_HIDDEN:
+    if n_bits(model.hidden) <= QUICK_HIDDEN:
         gaps = Gaps.of(model.in_double(), V)
         log_sum = _sum_over_hidden(gaps)
     else:
@@ -340,70 +362,103 @@ class Completions(NamedTuple):
     Attributes
     ----------
     log_probability : ndarray of float64 of shape (n_states,)
-    V : ndarray of shape (n_states, n_visible) or None
-        The row with its missing values filled in, the hidden units summed out;
+    V : ndarray of shape (n_states, n_visible)
+        The row with its missing values filled in, the hidden units summed out; or the means of the
+        visible units given the hidden ones.
     H : ndarray of shape (n_states, n_hidden) or None
-        or the hidden units, the missing values summed out.
+        The hidden units, if the missing values are summed out.
+    fields : ndarray of shape (n_states, n_visible) or None
+        Of the visible units, given these.
     """
 
     log_probability: np.ndarray
-    V: np.ndarray | None
-    H: np.ndarray | None
+    V: np.ndarray
+    H: np.ndarray | None = None
+    fields: np.ndarray | None = None
+
+    @property
+    def probability(self):
+        """Of each state."""
+        return softmax(self.log_probability)
 
 
-def completions(model, v, seed, n_states=ROW_STATES):
-    """What is not observed of a row, exact where its states are few, else by chains.
+class Completer:
+    """p(missing, hidden | observed) of rows of a model, exact where states are few.
 
     Parameters
     ----------
     model : Model
-    v : ndarray of shape (n_visible,)
-    seed : int
-    n_states : int
-        States of each chain that count, of its second half.
-
-    Returns
-    -------
-    completions : Completions
     """
-    gaps = Gaps.of(model, v[np.newaxis])
-    if not gaps.missing.any():
-        return Completions(np.zeros(1), gaps.V, None)
-    (bits,), of_hidden = gaps.bits(), hidden_bits(model)
-    if bits <= EXACT_MISSING:
-        exact = Gaps.of(model.in_double(), v[np.newaxis])
-        alone = exact.alone()
-        states = np.vstack(list(blocks_of_states(alone.visible)))
-        logs = alone.visible.log_weight(states) + alone.hidden.log_partition_sum(
-            exact.field + alone.hidden_field(states)
-        )
-        rows = np.repeat(exact.V, len(states), axis=0)
-        rows[:, exact.columns()] = states
-        return Completions(logs - logsumexp(logs), rows, None)
-    if of_hidden <= EXACT_HIDDEN:
-        exact = Gaps.of(model.in_double(), v[np.newaxis])
-        states = np.vstack(list(blocks_of_states(model.hidden)))
-        of_units = exact.model.visible.log_partition(exact.model.visible_field(states))
-        logs = exact.model.hidden.log_weight(states) + states @ exact.field[0]
-        logs = logs + of_units @ exact.missing[0]
-        return Completions(logs - logsumexp(logs), None, states)
-    rows = _row_chains(gaps, _row_stream(seed, v), n_states)
-    return Completions(np.full(len(rows), -np.log(len(rows))), rows, None)
+
+    def __init__(self, model):
+        self.model = model
+
+    @cached_property
+    def exact(self):
+        """The model in float64."""
+        return self.model.in_double()
+
+    @cached_property
+    def hidden(self):
+        """All states of the hidden units; their log-weights, fields, log-partitions and means."""
+        H, exact = all_states(self.model.hidden), self.exact
+        fields = exact.visible_field(H)
+        log_partition = exact.visible.log_partition(fields)
+        return H, exact.hidden.log_weight(H), fields, log_partition, exact.visible.mean(fields)
+
+    @cached_property
+    def weights(self):
+        """Those of the exact model, as an array."""
+        return np.asarray(self.exact.weights)
+
+    def __call__(self, v):
+        """What is not observed of a row that `has_few_states`; NaN is missing."""
+        exact, units = self.exact, missing_units(self.model.visible, np.isnan(v))
+        missing = spread_over_columns(exact.visible, units)
+        known = np.where(missing, 0.0, v)[np.newaxis]
+        if not missing.any():
+            return Completions(np.zeros(1), known)
+        field = exact.hidden_field(known)
+        if missing_bits(exact.visible, units) <= EXACT_MISSING:
+            states = all_states(exact.visible, np.flatnonzero(units))
+            rows = np.repeat(known, len(states), axis=0)
+            rows[:, missing] = states
+            field = field + states @ self.weights[:, missing].T
+            logs = exact.visible.log_weight(rows) + exact.hidden.log_partition_sum(field)
+            return Completions(log_softmax(logs), rows)
+        H, log_weight, fields, log_partition, means = self.hidden
+        logs = log_weight + H @ field[0] + log_partition @ units
+        return Completions(log_softmax(logs), means, H, fields)
+
+    def drawn(self, v, seed, n_states=ROW_STATES):
+        """What is not observed of any row: exact where states are few, else by chains.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_visible,)
+        seed : int
+        n_states : int
+            States of each chain that count, of its second half.
+
+        Returns
+        -------
+        completions : Completions
+        """
+        if has_few_states(self.model, np.isnan(v)):
+            return self(v)
+        gaps = Gaps.of(self.model, v[np.newaxis])
+        rows = _row_chains(gaps, _row_stream(seed, v), n_states)
+        return Completions(np.full(len(rows), -np.log(len(rows))), rows)
 
 
 def _row_chains(gaps, stream, n_states):
     """States that chains of one row reach, its observed values clamped."""
-    model, columns = gaps.model, gaps.columns()
-    V = np.repeat(gaps.V, ROW_CHAINS, axis=0)
+    model, V = gaps.model, np.repeat(gaps.V, ROW_CHAINS, axis=0)
     chains = Gaps(model, V, np.repeat(gaps.missing, ROW_CHAINS, axis=0), gaps.field)
-    rows, states = start(chains), []
+    observed = ~spread_over_columns(model.visible, gaps.missing)
+    moves = moves_of_chains(model, start(chains), observed, ROW_STEPS, stream)
     kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, n_states).astype(int)
-    for step in range(ROW_STEPS):
-        H = model.hidden.sample(model.hidden_field(rows), stream)
-        rows[:, columns] = model.visible.sample(model.visible_field(H), stream)[:, columns]
-        if step in kept:
-            states.append(rows.copy())
-    return np.concatenate(states)
+    return np.concatenate([rows for step, (_, rows) in enumerate(moves) if step in kept])
 
 
 def start(gaps):
@@ -431,12 +486,11 @@ def mean_hidden(model, V, seed, workers):
     H : ndarray of shape (n_rows, n_hidden)
     """
 
+    complete = Completer(model)
+
     def of_row(i):
-        found = completions(model, V[i], seed)
-        H = found.H
-        if H is None:
-            exact = model.in_double() if found.V.dtype == np.float64 else model
-            H = exact.mean_hidden(found.V)
+        found = complete.drawn(V[i], seed)
+        H = complete.exact.mean_hidden(found.V) if found.H is None else found.H
         return np.exp(found.log_probability) @ H
 
     work = len(V) * model.weights.size * ROW_CHAINS * ROW_STEPS
@@ -460,12 +514,12 @@ def log_pseudo_likelihood(model, V, seed, workers):
     -------
     log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
     """
-    double, states = model.in_double(), model.visible.unit_states()
+    complete, states = Completer(model), model.visible.unit_states()
 
     def of_row(i):
-        found, (missing,) = completions(model, V[i], seed), missing_units(model.visible, V[[i]])
+        found, missing = complete.drawn(V[i], seed), missing_units(model.visible, np.isnan(V[i]))
         parts = [
-            _log_conditional(double, found, V[i].astype(np.float64), unit, *states[unit])
+            _log_conditional(complete.exact, found, V[i].astype(np.float64), unit, *states[unit])
             for unit in np.flatnonzero(~missing)
         ]
         return float(sum(parts))

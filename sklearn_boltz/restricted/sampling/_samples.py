@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sklearn_boltz.numerics._arrays import empty, is_foreign, like, namespace_of, numpy_dtype
-from sklearn_boltz.restricted.sampling._array_chains import clamped_chains
+from sklearn_boltz.numerics._arrays import empty, is_foreign, like
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 
 
@@ -31,7 +31,7 @@ def chain_samples(model, V, n_steps, stream, workers, clamped=None):
         run_chains(model, V, H, n_steps, stream, workers)
         return V
     if is_foreign(V):
-        for _, states in clamped_chains(model, V, like(V, clamped), n_steps, stream):
+        for _, states in moves_of_chains(model, V, like(V, clamped), n_steps, stream):
             V = states
         return V
     model = model._replace(weights=np.asfortranarray(model.weights))  # copied once
@@ -40,25 +40,6 @@ def chain_samples(model, V, n_steps, stream, workers, clamped=None):
         run_chains(model, V, H, 1, stream, workers)
         V[:, clamped] = values
     return V
-
-
-def with_values(V, clamped, values):
-    """Rows with given values in some columns.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n_rows, n_visible)
-    clamped : ndarray of bool of shape (n_visible,)
-    values : ndarray of float64 of shape (n_clamped,)
-
-    Returns
-    -------
-    V : ndarray of shape (n_rows, n_visible)
-        A copy.
-    """
-    row = np.zeros(len(clamped), numpy_dtype(V))
-    row[clamped] = values
-    return namespace_of(V).where(like(V, clamped), like(V, row), V)
 
 
 def tempered_samples(model, base, V, n_steps, n_temperatures, stream, workers, clamped=None):

@@ -3,7 +3,6 @@
 from copy import copy
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -12,10 +11,8 @@ from sklearn_boltz.numerics._arrays import (
     like,
     namespace_of,
     numpy_dtype,
-    place_of,
     widened,
     widest,
-    without_gradient,
 )
 
 ELSEWHERE = (
@@ -74,36 +71,10 @@ class DeviceRows:
         return numpy_dtype(widened(self.array[:0, ...]))
 
     def places(self, numbers):
-        """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
+        """Numbers of rows, where the rows lie."""
         return like(self.array, numbers)
 
     def __getitem__(self, numbers):
         """The rows of some numbers: an array of the same library."""
         numbers = numbers if is_foreign(numbers) else self.places(np.asarray(numbers))
         return namespace_of(self.array).take(self.array, numbers, axis=0)
-
-
-def checked_rows(estimator, X, *, reset, allow_nan):
-    """Check rows where they lie; -> numbers of float32 or float64, in the same place.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : array of shape (n_rows, n_features)
-        Of a library that scikit-learn dispatches to.
-    reset : bool
-        Whether the columns are learned here.
-    allow_nan : bool
-
-    Returns
-    -------
-    X : array of shape (n_rows, n_features)
-    """
-    xp = namespace_of(X)
-    X = validate_data(
-        estimator, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
-        ensure_all_finite="allow-nan" if allow_nan else True,
-    )  # fmt: skip
-    if not reset and (here := place_of(X)) != (there := place_of(estimator.components_)):
-        raise ValueError(ELSEWHERE.format(type(estimator).__name__, there, here))
-    return X

@@ -479,7 +479,7 @@ class ClassesOnCluster:
         """The gradient of the objective, the mean over the rows."""
         parts, stream = self.rows.parts, copy(learner.stream)
         seed = seed_of_batch(stream) if parts.has_gaps else None
-        scale = learner.scale(len(parts))
+        scale = 1 / len(parts), 1 / learner.label_share
         shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
         firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
         _, codes, weights = self.rows

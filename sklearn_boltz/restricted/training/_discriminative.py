@@ -13,7 +13,7 @@ p(x_m | x_o, y) less the mean of ∇ ln p(x) over p(x_m | x_o).
 """
 
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from sklearn_boltz.numerics._arrays import (
     widened,
 )
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.restricted.model._classes import gradient_sums
+from sklearn_boltz.restricted.model._classes import ClassSums, gradient_sums, one_hot
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields, moments
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
@@ -65,24 +65,6 @@ class Objective(NamedTuple):
     binarized: bool = True
 
 
-class Gradient(NamedTuple):
-    """Sums over rows of the derivatives by the parameters of a `ClassModel`.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_visible + n_classes, n_hidden)
-    hidden : ndarray of shape (n_hidden,)
-    label : ndarray of shape (n_classes,)
-    visible : list of ndarray
-        By the parameters of `visible_arrays`.
-    """
-
-    weights: np.ndarray
-    hidden: np.ndarray
-    label: np.ndarray
-    visible: list
-
-
 class Learner:
     """The parameters in training, and all that travels from one mini-batch to the next.
 
@@ -99,21 +81,15 @@ class Learner:
     ----------
     label_share : float
         Part of the rows that have a label, by weight.
-    repeats : int
-        How often rows with a label are visited for one visit of the others.
     """
 
     # Missing cells are drawn with the label and without.
     draws_gaps = False
 
     def __init__(self, model, objective, optimizer, stream):
-        self._model, self.dtype = model, numpy_dtype(model.joint_weights)
+        self._model, self.dtype = model, numpy_dtype(model.joint.weights)
         self.objective, self.optimizer, self.stream = objective, optimizer, stream
-        self.label_share, self.repeats = 1.0, 1
-
-    def scale(self, n_rows):
-        """How so many rows of a mini-batch stand for all rows."""
-        return Scale(n_rows, self.label_share, self.repeats)
+        self.label_share = 1.0
 
     def moved(self, convert):
         """The learner with its arrays elsewhere: `convert` is for each of them."""
@@ -130,13 +106,10 @@ class Learner:
         return self._model
 
     def parameters(self):
-        """All arrays, not copied: weights, biases of the hidden units and of the label, and the
-        parameters of the visible units."""
-        model = self._model
-        return (
-            model.joint_weights.T, model.hidden.intercept, model.label.intercept,
-            *visible_arrays(model.visible),
-        )  # fmt: skip
+        """All arrays, not copied: weights, biases of the hidden units, and the parameters of the
+        visible units, those of the label last."""
+        joint = self._model.joint
+        return joint.weights.T, joint.hidden.intercept, *joint.visible.parameters().values()
 
     def in_memory(self, rows):
         """Rows as a mini-batch."""
@@ -153,104 +126,32 @@ class Learner:
             Learning rate.
         workers : Workers
         """
-        gradient, objective = batch.gradient(self, workers), self.objective
-        arrays = self.parameters()
-        if objective.alpha:
-            gradient.weights[...] -= objective.alpha * arrays[0]
-        slopes = [gradient.weights, gradient.hidden, gradient.label, *gradient.visible]
+        slopes, arrays = batch.gradient(self, workers), self.parameters()
+        if self.objective.alpha:
+            slopes[0][...] -= self.objective.alpha * arrays[0]
         self.optimizer.move(arrays, slopes, rate)
-        if objective.sparsity:
-            arrays[1][...] -= objective.sparsity
-        self._model.visible.project()
+        if self.objective.sparsity:
+            arrays[1][...] -= self.objective.sparsity
+        self._model.joint.visible.project()
 
 
-def visible_arrays(units):
-    """The parameters of visible units, not copied."""
-    return [array for part, _ in units.parts() for array in part.parameters().values()]
-
-
-class ArrayBatch:
+class ArrayBatch(NamedTuple):
     """A mini-batch in memory.
 
-    Parameters
+    Attributes
     ----------
     rows : LabelledRows
     """
 
-    def __init__(self, rows):
-        self.rows = rows
+    rows: Any
 
     def gradient(self, learner, workers):
-        """The gradient of the objective, the mean over the rows."""
-        seed = None
-        if rows_with_gaps(self.rows.V) is not None:
-            seed = seed_of_batch(learner.stream)
-        scale = learner.scale(len(self.rows))
-        return gradient(
-            learner.model(), self.rows, learner.objective, scale, learner.stream, seed, workers
-        )
-
-
-class Scale(NamedTuple):
-    """How rows of a mini-batch stand for all rows.
-
-    Attributes
-    ----------
-    n_rows : int
-        Of the mini-batch.
-    label_share : float
-        Part of all rows that have a label, by weight.
-    repeats : int
-        How often rows with a label are visited for one visit of the others.
-    """
-
-    n_rows: int
-    label_share: float
-    repeats: int = 1
-
-    @property
-    def visits(self):
-        """Visits of an epoch for each row."""
-        return 1 + (self.repeats - 1) * self.label_share
-
-
-def row_factors(rows, generative, scale):
-    """How often the terms of each row count: ln p(y | x), and ln p(x, y) or ln p(x).
-
-    Returns
-    -------
-    discriminative, generative : ndarray of float64 of shape (n_rows,)
-    """
-    xp, labelled = namespace_of(rows.codes), rows.codes >= 0
-    share = (np.ones(len(rows)) if rows.weights is None else rows.weights) * (
-        scale.visits / scale.n_rows
-    )
-    share = xp.where(labelled, share / scale.repeats, share)
-    if np.isinf(generative):
-        return 0 * share, share
-    return xp.where(labelled, share / scale.label_share, 0 * share), generative * share
-
-
-class Terms(NamedTuple):
-    """Sums over rows of the derivatives of their terms.
-
-    Attributes
-    ----------
-    V : ndarray of shape (n_rows, n_visible)
-    H : ndarray of shape (n_rows, n_hidden)
-        The derivatives by the weights of the features are ``V.T @ H``.
-    label_weights : ndarray of shape (n_classes, n_hidden)
-        By the weights of the label. Their sum over the classes is that by the hidden biases.
-    label : ndarray of float64 of shape (n_classes,)
-    visible : ndarray of float64 of shape (n_visible,)
-        By what multiplies the values of the visible units.
-    """
-
-    V: np.ndarray
-    H: np.ndarray
-    label_weights: np.ndarray
-    label: np.ndarray
-    visible: np.ndarray
+        """The gradient of the objective, the mean over the rows, as the learner's parameters."""
+        gaps = rows_with_gaps(self.rows.V) is not None
+        seed = seed_of_batch(learner.stream) if gaps else None
+        scale = 1 / len(self.rows), 1 / learner.label_share
+        model, objective, stream = learner.model(), learner.objective, learner.stream
+        return gradient(model, self.rows, objective, scale, stream, seed, workers)
 
 
 def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
@@ -261,8 +162,9 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     model : ClassModel
     rows : LabelledRows
     objective : Objective
-    scale : Scale
-        Of the whole mini-batch.
+    scale : tuple of (float, float)
+        How often a row of the mini-batch counts, and how many times as often one with a label in
+        the mean of ln p(y | x).
     stream : Stream
     seed : int or None
         Of the draws of missing cells; None where none are missing.
@@ -272,11 +174,17 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
 
     Returns
     -------
-    gradient : Gradient
+    gradient : list of ndarray
+        By the parameters of a `Learner`.
     """
-    discriminative, generative = row_factors(rows, objective.generative, scale)
-    labelled, has_chains = rows.codes >= 0, bool(objective.generative)
-    V, codes, xp = rows.V, rows.codes, namespace_of(rows.codes)
+    V, codes, has_chains = rows.V, rows.codes, bool(objective.generative)
+    xp, labelled, d = namespace_of(codes), codes >= 0, len(model.visible)
+    share = scale[0] * (np.ones(len(rows)) if rows.weights is None else rows.weights)
+    if np.isinf(objective.generative):
+        discriminative, generative = 0 * share, share
+    else:
+        discriminative = xp.where(labelled, scale[1] * share, 0 * share)
+        generative = objective.generative * share
     if not is_foreign(V):
         V = np.ascontiguousarray(V, dtype=model.dtype)
     if objective.binarized:
@@ -288,40 +196,43 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
         V, codes, target, share = _without_gaps(
             model, V, codes, target, share, seed, workers, first_row
         )
-    data, fields, log_weights = _data_terms(
-        model, V, codes, target, share, workers, keep=has_chains
-    )
-    terms = [data]
-    if has_chains:
-        some = slice(len(rows))
-        codes = _with_drawn_labels(rows.codes, log_weights[some, :], stream, first_row)
-        terms.append(_chain_terms(
-            model, V[some, :], fields[some, :], codes, generative, objective.n_gibbs, stream,
-            workers, first_row,
-        ))  # fmt: skip
-    label_weights = sum(term.label_weights for term in terms)
-    weights = _weights_gradient(model, terms, label_weights, workers)
-    bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
+    fields, sums = _sums(model, V, codes, target, share, workers)
+    parts, of_label = [(V, sums.fields)], sums.label_fields
+    bias = widened(converted(target + share, V.dtype, xp) @ V)
     if not has_chains and seed is None:
         bias = 0 * bias  # which rounding errors are not: ln p(y | x) does not depend on them
-    visible = _visible_slopes(model.visible, bias, V[: len(rows), :], chains, xp.sum(generative))
-    label = converted(sum(term.label for term in terms), model.dtype, xp)
-    return Gradient(weights, xp.sum(label_weights, axis=0), label, visible)
+    bias, states = concatenated([bias, sums.label]), None
+    if has_chains:
+        some = slice(len(rows))
+        codes = _with_drawn_labels(rows.codes, sums.log_weights[some, :], stream, first_row)
+        states, means = _chains(
+            model, fields[some, :], codes, objective.n_gibbs, stream, workers, first_row
+        )
+        factors = -converted(generative, model.dtype, xp)
+        means *= factors[:, None]
+        parts.append((states[:, :d], means))
+        of_label = of_label + states[:, d:].T @ means
+        bias = bias + widened(factors @ states)
+    weights = _weights_gradient(model, parts, of_label, workers)
+    slopes = _visible_slopes(
+        model.joint.visible, bias, V[: len(rows), :], states, xp.sum(generative)
+    )
+    return [weights, xp.sum(of_label, axis=0), *slopes]
 
 
-def _weights_gradient(model, terms, label_weights, workers):
+def _weights_gradient(model, parts, of_label, workers):
     """Derivatives by the weights of the features and, below, of the label."""
-    if is_foreign(label_weights):
-        return concatenated([sum(term.V.T @ term.H for term in terms), label_weights])
-    weights, n_visible = np.empty(model.joint_weights.T.shape, model.dtype), len(model.visible)
+    if is_foreign(of_label):
+        return concatenated([sum(V.T @ H for V, H in parts), of_label])
+    weights, n_visible = np.empty(model.joint.weights.T.shape, model.dtype), len(model.visible)
 
     def block(units):
-        for k, term in enumerate(terms):
-            moments(term.V[:, units], term.H, 1, weights[units], k > 0)
+        for k, (V, H) in enumerate(parts):
+            moments(V[:, units], H, 1, weights[units], k > 0)
 
-    work = n_visible * sum(term.H.size for term in terms)
+    work = n_visible * sum(H.size for _, H in parts)
     workers.map(block, row_blocks(n_visible, GRADIENT_ROWS), work)
-    weights[n_visible:] = label_weights
+    weights[n_visible:] = of_label
     return weights
 
 
@@ -346,19 +257,18 @@ def binarized(units, V, stream, first_row):
 
 def _without_gaps(model, V, codes, target, share, seed, workers, first_row):
     """Rows with missing cells drawn given the label, and once more for all classes together."""
-    joint, gaps = model.joint(), np.isnan(V).any(axis=1)
-    rows = model.joint_rows(V, codes)
-    n_visible = len(model.visible)
-    given = complete(joint, rows, np.isnan(rows), seed, workers, first_row)[:, :n_visible]
+    layered, n_visible, gaps = model.layered(), len(model.visible), np.isnan(V).any(axis=1)
+    rows = layered.padded(V, np.nan)
+    missing = np.isnan(rows) & (gaps & (codes >= 0) & (share != 0))[:, np.newaxis]
+    rows[:, n_visible:] = one_hot(codes, model.n_classes)
+    given = complete(model.joint, rows, np.isnan(rows), seed, workers, first_row)[:, :n_visible]
     given = np.where(np.isnan(V), given, V)
-    again = gaps & (codes >= 0) & (share != 0)
-    free = np.empty((0, n_visible), V.dtype)
+    again, free = missing.any(axis=1), np.empty((0, n_visible), V.dtype)
     if again.any():
         # The rows keep their places, on which the random numbers depend.
-        rows = model.joint_rows(V)
-        missing = np.isnan(rows) & again[:, np.newaxis]
-        rows[~again] = 0
-        free = complete(joint, rows, missing, seed + 1, workers, first_row)[again, :n_visible]
+        rows = np.where(again[:, np.newaxis], layered.padded(V, np.nan), 0)
+        free = complete(model.joint, rows, missing, seed + 1, workers, first_row)
+        free = free[again, :n_visible]
     target = np.append(target, np.zeros(len(free)))
     share, of_free = np.where(again, 0, share), share[again]
     codes = np.append(codes, np.full(len(free), -1, dtype=codes.dtype))
@@ -366,34 +276,24 @@ def _without_gaps(model, V, codes, target, share, seed, workers, first_row):
     return V, codes, target, np.append(share, of_free)
 
 
-def _data_terms(model, V, codes, target, share, workers, keep):
-    """-> the terms of rows, the fields of their hidden units if wanted, and class log-weights."""
-    xp = namespace_of(V)
-    visible = converted(target + share, V.dtype, xp) @ V
+def _sums(model, V, codes, target, share, workers):
+    """-> what rows add to the fields of the hidden units, and `ClassSums` over them."""
     if is_foreign(V):
         fields = model.hidden_field(V)
-        sums = gradient_sums(model, fields, codes, target, share)
-        terms = Terms(V, sums.fields, sums.label_fields, sums.label, visible)
-        return terms, fields, sums.log_weights
+        return fields, gradient_sums(model, fields, codes, target, share)
     weights = np.ascontiguousarray(model.weights.T)
-    H = np.empty((len(V), weights.shape[1]), model.dtype)
-    fields, label_fields = np.empty_like(H) if keep else None, model.label_fields()
+    fields, label_fields = np.empty((len(V), weights.shape[1]), model.dtype), model.label_fields()
 
     def block(rows):
-        hidden_fields(weights, V[rows], H[rows])
-        if keep:
-            fields[rows] = H[rows]
-        return gradient_sums(model, H[rows], codes[rows], target[rows], share[rows], label_fields)
+        hidden_fields(weights, V[rows], fields[rows])
+        of_rows = fields[rows].copy()
+        return gradient_sums(model, of_rows, codes[rows], target[rows], share[rows], label_fields)
 
     parts = workers.map(block, row_blocks(len(V)), V.size * weights.shape[1])
-    terms = Terms(
-        V,
-        H,
-        sum(part.label_fields for part in parts),
-        sum(part.label for part in parts),
-        visible,
+    by_rows = [np.concatenate(values) for values in zip(*(part[:2] for part in parts), strict=True)]
+    return fields, ClassSums(
+        *by_rows, sum(part.label_fields for part in parts), sum(part.label for part in parts)
     )
-    return terms, fields, np.concatenate([part.log_weights for part in parts])
 
 
 def _with_drawn_labels(codes, log_weights, stream, first_row):
@@ -411,53 +311,29 @@ def _with_drawn_labels(codes, log_weights, stream, first_row):
     return xp.where(codes < 0, xp.sum(below, axis=1), codes)
 
 
-def _chain_terms(model, V, fields, codes, generative, n_gibbs, stream, workers, first_row):
-    """The terms of states that chains reach from rows and their labels, with the sign changed.
-
-    Parameters
-    ----------
-    model : ClassModel
-    V : ndarray of shape (n_rows, n_visible)
-    fields : ndarray of shape (n_rows, n_hidden)
-        What the rows add to the fields of the hidden units; of NumPy, overwritten.
-    codes : ndarray of int of shape (n_rows,)
-    generative : ndarray of float64 of shape (n_rows,)
-        How often each row counts.
-    n_gibbs : int
-    stream : Stream
-    workers : Workers
-    first_row : int
-    """
-    joint, factors = model.joint(), -converted(generative, model.dtype, namespace_of(V))
-    of_labels = taken(model.label_weights.T, codes)
-    if is_foreign(fields):  # of which the products may be of lower precision
-        fields = fields + of_labels
-    else:
-        fields += of_labels
-    means = joint.hidden.sample(fields, stream, first_row)
-    states = empty(V, (V.shape[0], len(joint.visible)))
+def _chains(model, fields, codes, n_gibbs, stream, workers, first_row):
+    """-> states of chains from rows and their labels, and the means of the hidden units."""
+    fields = fields + taken(model.label_weights.T, codes)
+    means = model.hidden.sample(fields, stream, first_row)
+    states = empty(fields, (fields.shape[0], len(model.joint.visible)))
     run_chains(
-        joint, states, means, n_gibbs, stream, workers, from_hidden=True, first_row=first_row
+        model.joint, states, means, n_gibbs, stream, workers, from_hidden=True, first_row=first_row
     )
-    means *= factors[:, None]
-    features, labels = states[:, : V.shape[1]], states[:, V.shape[1] :]
-    total = factors @ states
-    return Terms(
-        features, means, labels.T @ means, widened(total[V.shape[1] :]),
-        total[: V.shape[1]],
-    )  # fmt: skip
+    return states, means
 
 
-def _visible_slopes(units, bias, V, chains, total):
-    """Derivatives by the parameters of visible units, as `visible_arrays` has them.
+def _visible_slopes(units, bias, V, states, total):
+    """Derivatives by the parameters of visible units.
 
     Parameters
     ----------
-    units : UnitType
-    bias : ndarray of shape (n_visible,)
+    units : Stacked
+        Of the features and the label, which has a bias alone.
+    bias : ndarray of float64 of shape (n_numbers,)
         Derivative by what multiplies the values.
-    V, chains : ndarray of shape (n_rows, n_visible)
-        Rows and states of chains; None without chains.
+    V : ndarray of shape (n_rows, n_visible)
+    states : ndarray of shape (n_rows, n_numbers) or None
+        Of chains; None without chains.
     total : float
         How often the generative terms of the rows count together. Parameters that are no biases
         go by means over rows without weights.
@@ -465,12 +341,12 @@ def _visible_slopes(units, bias, V, chains, total):
     slopes = []
     for part, columns in units.parts():
         names = list(part.parameters())
-        if chains is not None and not all(map(is_bias, names)):
-            at_data, at_chains = part.gradients(V[:, columns]), part.gradients(chains[:, columns])
+        if states is not None and not all(map(is_bias, names)):
+            at_data, at_chains = part.gradients(V[:, columns]), part.gradients(states[:, columns])
         for name in names:
             if is_bias(name):
                 slope = bias[columns]
-            elif chains is None:
+            elif states is None:
                 slope = 0 * part.parameters()[name]
             else:
                 slope = total * (at_data[name] - at_chains[name])

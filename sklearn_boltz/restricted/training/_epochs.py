@@ -1,5 +1,6 @@
 """The training: the loop over epochs and mini-batches, and all that it changes."""
 
+from collections.abc import Callable
 from copy import copy, deepcopy
 from functools import partial
 from time import perf_counter
@@ -34,8 +35,10 @@ class Training:
         `learn`.
     rng : Generator
         Of the order of the rows.
-    seen : object
-        What is kept of the data.
+    seen : NamedTuple
+        What is kept of the data, with a method `more`.
+    base : UnitType
+        Independent units of the visible side, fitted to the data.
 
     Attributes
     ----------
@@ -68,16 +71,23 @@ class Training:
         Number of stages that have ended.
     mean : Mean or None
         In the last stage, the mean of its parameters.
+    before : list of dict
+        Histories of what came before the first epoch, as the pre-training of layers.
     """
 
-    def __init__(self, learner, rng, seen):
-        self.learner, self.rng, self.seen = learner, rng, seen
+    def __init__(self, learner, rng, seen, base):
+        self.learner, self.rng, self.seen, self.base = learner, rng, seen, base
         self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
         self.stage = self.mean = None
+        self.before = []
+
+    def see(self, X, weights):
+        """Take more rows into account."""
+        self.seen, self.base = self.seen.more(X, weights, self.base)
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
@@ -150,6 +160,9 @@ class Plan(NamedTuple):
     stages : Stages or None
         A training in stages, which decide on rates and on the end in the place of `patience` and
         `fall`.
+    prepare : callable or None
+        What comes before the first epoch of a new training: called with the training, its rows and
+        the workers, it fills `before` of the training.
     """
 
     n_epochs: int
@@ -160,6 +173,7 @@ class Plan(NamedTuple):
     keep_best: bool = False
     fall: Fall | None = None
     stages: Stages | None = None
+    prepare: Callable | None = None
 
     def adapted(self, independence):
         """The plan for rows whose columns are independent or not, as tests have it."""
@@ -201,6 +215,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
+    if plan.prepare is not None and not training.n_passes and not training.before:
+        plan.prepare(training, rows, workers)
     take_up(training, plan)
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
     try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
 
 # Transitions of a row that goes on from its last visit, and of one that starts anew.
@@ -131,11 +132,8 @@ def complete(model, V, missing, seed, workers, first_row=0):
             return
         if fresh:
             chains[...] = start(Gaps.of(model, np.where(gaps, np.nan, chains)))
-        for _ in range(FRESH_STEPS if fresh else KEPT_STEPS):
-            H = model.hidden.sample(model.hidden_field(chains), stream, first_row + rows.start)
-            field = model.visible_field(H)
-            drawn = model.visible.sample(field, stream, first_row + rows.start)
-            np.copyto(chains, drawn, where=gaps)
+        n_steps, first = FRESH_STEPS if fresh else KEPT_STEPS, first_row + rows.start
+        *_, (_, chains[...]) = moves_of_chains(model, chains, ~gaps, n_steps, stream, first)
 
     workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * 2 * KEPT_STEPS)
     return out

@@ -41,6 +41,8 @@ class Growth:
     learner : GrowingLearner
     rng : Generator
     seen : ColumnSums
+    base : UnitType
+        Independent visible units fitted to the data.
     evaluation_seed : int
 
     Attributes
@@ -55,8 +57,8 @@ class Growth:
         Of the normalising constant; None where it is exact or not looked at.
     """
 
-    def __init__(self, learner, rng, seen, evaluation_seed):
-        self.learner, self.rng, self.seen = learner, rng, seen
+    def __init__(self, learner, rng, seen, base, evaluation_seed):
+        self.learner, self.rng, self.seen, self.base = learner, rng, seen, base
         self.evaluation_seed, self.sample = evaluation_seed, None
         self.n_iter, self.history, self.tracker = 0, {}, None
 

@@ -65,12 +65,18 @@ class Start(NamedTuple):
         return with_published(visible, self.visible, weights.dtype).astype(weights.dtype)
 
 
-def fitted_init(estimator, X=None, sample_weight=None):
-    """The model that the parameter `init` of an estimator stands for.
+def fitted_init(init, name, layout, column, X=None, sample_weight=None):
+    """The model that the parameter `init` stands for.
 
     Parameters
     ----------
-    estimator : estimator
+    init : estimator
+    name : str
+        What messages call the estimator whose parameter it is.
+    layout : Layout
+        Of its columns.
+    column : callable
+        From the number of a column, what messages call it.
     X : array-like, data frame or batches, default=None
         The rows to which a clone is fitted, where `init` is not fitted.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -80,15 +86,19 @@ def fitted_init(estimator, X=None, sample_weight=None):
     model : estimator
         Fitted; a network of pairs or an RBM.
     """
-    name = type(estimator).__name__
-    model = getattr(estimator.init, "estimator", estimator.init)  # of a FrozenEstimator
+    model = getattr(init, "estimator", init)  # of a FrozenEstimator
     if not (_is_rbm(model) or _is_network(model)):
         raise ValueError(
             f"{name}: init must be an RBM of this library with one hidden layer, such as SDCPRBM, "
             f"or a network, such as FVBMPseudoLikelihood, got {type(model).__name__}."
         )
-    if _is_network(model):
-        _check_finite(estimator)
+    kinds = [kind if isinstance(kind, type) else type(kind) for kind in layout.kinds]
+    real = [j for j, kind in enumerate(kinds) if kind is not Bernoulli and not layout.one_hot[j]]
+    if _is_network(model) and real:
+        raise ValueError(
+            f"{name}: a network as init is for columns of finitely many values, and the units of "
+            f"{listed(map(column, real))} take real ones."
+        )
     if not (hasattr(model, "components_") or hasattr(model, "coupling_")):
         if X is None:
             raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
@@ -98,25 +108,12 @@ def fitted_init(estimator, X=None, sample_weight=None):
 
 def _is_rbm(model):
     """Whether an estimator, fitted or not, is an RBM with visible and hidden units only."""
-    return hasattr(model, "_units") and hasattr(model, "_layout_now")
+    deep_or_labelled = hasattr(model, "hidden_layer_sizes") or hasattr(model, "predict")
+    return hasattr(model, "sample_visible") and not deep_or_labelled
 
 
 def _is_network(model):
     return hasattr(model, "interaction_scores")
-
-
-def _check_finite(estimator):
-    """Refuse columns that a network of pairs does not take."""
-    layout = estimator._layout_now()
-    one_hot = np.broadcast_to(layout.one_hot, estimator.n_features_in_)
-    kinds = [kind if isinstance(kind, type) else type(kind) for kind in layout.kinds]
-    kinds = np.broadcast_to(np.array(kinds, dtype=object), estimator.n_features_in_)
-    real = [j for j in np.flatnonzero(~one_hot) if kinds[j] is not Bernoulli]
-    if real:
-        raise ValueError(
-            f"{type(estimator).__name__}: a network as init is for columns of finitely many "
-            f"values, and the units of {listed(map(estimator._column, real))} take real ones."
-        )
 
 
 def n_units_of(model):
@@ -126,14 +123,18 @@ def n_units_of(model):
     return int(np.count_nonzero(np.triu(model.coupling_, 1)))
 
 
-def start_of(estimator, model, n_units):
-    """Where the training of an estimator begins, which has learned its columns.
+def start_of(model, name, table, layout, n_units):
+    """Where a training begins.
 
     Parameters
     ----------
-    estimator : estimator
     model : estimator
         As of `fitted_init`.
+    name : str
+        What messages call the estimator that is fitted.
+    table : Table
+        Of its columns.
+    layout : Layout
     n_units : int
         Hidden units that are trained.
 
@@ -142,18 +143,23 @@ def start_of(estimator, model, n_units):
     start : Start
         With `n_units` units at most.
     """
-    if model.n_features_in_ != estimator.n_features_in_ or not _same_categories(estimator, model):
-        raise _other_columns(estimator)
-    of_model = _of_network if _is_network(model) else _of_rbm
-    return of_model(estimator, model, n_units)
+    start = None
+    if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._table):
+        start = (_of_network if _is_network(model) else _of_rbm)(model, name, layout, n_units)
+    if start is None:
+        raise ValueError(
+            f"{name}: init was fitted to other columns, or to other categories or units of them. "
+            "Fit it to a table like X, with the same `columns`."
+        )
+    return start
 
 
 def _same_categories(one, other):
-    """Whether two estimators found the same values in their columns.
+    """Whether two tables have the same values in their columns.
 
     The whole numbers from 0 on are codes for a network, and categories for an RBM.
     """
-    for pair in zip(one._table.columns, other._table.columns, strict=True):
+    for pair in zip(one.columns, other.columns, strict=True):
         found = [column.categories for column in pair if column.categories is not None]
         if len(found) == 1:
             found.append(np.arange(len(found[0])))
@@ -162,16 +168,8 @@ def _same_categories(one, other):
     return True
 
 
-def _other_columns(estimator):
-    return ValueError(
-        f"{type(estimator).__name__}: init was fitted to other columns, or to other categories or "
-        "units of them. Fit it to a table like X, with the same `columns`."
-    )
-
-
-def _of_rbm(estimator, model, n_units):
-    visible, hidden = model._units()
-    name, mine, other = type(estimator).__name__, estimator._layout_now(), model._layout_now()
+def _of_rbm(model, name, mine, n_units):
+    (_, (visible, hidden)), other = model._layered(), model._layout_now()
     if not hidden.is_binary:
         raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
     if len(hidden) > n_units:
@@ -182,7 +180,7 @@ def _of_rbm(estimator, model, n_units):
     if [_name(kind) for kind in mine.kinds] != [_name(kind) for kind in other.kinds] or (
         not np.array_equal(mine.widths, other.widths)
     ):
-        raise _other_columns(estimator)
+        return None
     weights, visible, hidden = rescaled(model.components_, visible, hidden, other, mine)
     return Start(weights, hidden.intercept, published(visible))
 
@@ -191,12 +189,11 @@ def _name(kind):
     return (kind if isinstance(kind, type) else type(kind)).__name__
 
 
-def _of_network(estimator, model, n_units):
-    layout = estimator._layout_now()
+def _of_network(model, name, layout, n_units):
     for j, n_values in enumerate(model.n_values_.tolist()):
         one_hot, width = layout.one_hot[j], layout.widths[j]
         if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):
-            raise _other_columns(estimator)
+            return None
     coupling, bias = _of_numbers(model, layout)
     weights, hidden_bias, bias = units_of_pairs(coupling, bias, n_units)
     return Start(weights, hidden_bias, {"intercept": bias})

@@ -1,6 +1,7 @@
 """Rows with labels to train on: in memory, in batches, and mini-batches of them."""
 
 from copy import copy as shallow_copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,49 +10,12 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import is_foreign, taken
 
 
-class _Labelled:
-    """Rows with the labels and weights of all of them."""
-
-    def __init__(self, V, codes, weights=None):
-        self.V, self.codes, self.weights = V, codes, weights
-
-    def __len__(self):
-        return self.V.shape[0]
-
-    @property
-    def shape(self):
-        """Numbers of rows and of numbers of the visible units."""
-        return self.V.shape
-
-    @property
-    def dtype(self):
-        """Type of the numbers."""
-        return self.V.dtype
-
-    @property
-    def parts(self):
-        """The rows, their codes and their weights."""
-        return self.V, self.codes, self.weights
-
-    def __getitem__(self, numbers):
-        """Some of the rows, dense and in memory: a pass over batches if need be."""
-        V = taken(self.V, numbers) if is_foreign(self.V) else dense(self.V[numbers])
-        return LabelledRows(V, *self._labels(numbers))
-
-    def _labels(self, numbers):
-        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
-
-    def astype(self, dtype, copy=False):
-        """The same rows in another type."""
-        return type(self)(self.V.astype(dtype, copy=copy), self.codes, self.weights)
-
-
-class LabelledRows(_Labelled):
+class LabelledRows:
     """Rows with labels: those to train on, and a mini-batch of them.
 
     Parameters
     ----------
-    V : {ndarray, CSR matrix} of shape (n_rows, n_visible)
+    V : ndarray, CSR matrix, DeviceRows or StreamedRows of shape (n_rows, n_visible)
         NaN in missing cells.
     codes : ndarray of intp of shape (n_rows,)
         Numbers of the classes; -1 for a row without a label.
@@ -59,31 +23,59 @@ class LabelledRows(_Labelled):
         How often each row counts; None for once.
     """
 
-
-class LabelledDeviceRows(_Labelled):
-    """Rows that lie on a device, with labels that are in memory and, for mini-batches, there.
-
-    Parameters
-    ----------
-    V : DeviceRows of shape (n_rows, n_visible)
-    codes : ndarray of intp of shape (n_rows,)
-        Numbers of the classes; -1 for a row without a label.
-    weights : ndarray of float64 of shape (n_rows,), default=None
-    """
-
     def __init__(self, V, codes, weights=None):
-        super().__init__(V, codes, weights)
-        counts = np.ones(len(codes)) if weights is None else weights
-        self._there = V.places(codes), V.places(counts.astype(V.widest))
+        self.V, self.codes, self.weights = V, codes, weights
+        self.shape, self.dtype = V.shape, V.dtype
 
-    def places(self, numbers):
-        """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
-        return self.V.places(numbers)
+    def __len__(self):
+        return self.shape[0]
 
-    def _labels(self, numbers):
-        if not is_foreign(numbers):
-            return super()._labels(numbers)
-        return tuple(taken(array, numbers) for array in self._there)
+    @cached_property
+    def _there(self):
+        """Codes and weights where rows of `DeviceRows` lie."""
+        counts = np.ones(len(self)) if self.weights is None else self.weights
+        return self.V.places(self.codes), self.V.places(counts.astype(self.V.widest))
+
+    def __getitem__(self, numbers):
+        """Some of the rows, dense and in memory: a pass over batches if need be."""
+        V = taken(self.V, numbers) if is_foreign(self.V) else dense(self.V[numbers])
+        if is_foreign(numbers):
+            return LabelledRows(V, *(taken(array, numbers) for array in self._there))
+        return LabelledRows(V, *self.labels(numbers))
+
+    def labels(self, numbers):
+        """Codes and weights of some rows."""
+        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
+
+    def astype(self, dtype, copy=False):
+        """The same rows in another type."""
+        return type(self)(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+
+    def repeated(self, numbers):
+        """Where labels are few, their rows come more often, with as much less weight.
+
+        So each mini-batch has some.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            Of the rows to train on.
+
+        Returns
+        -------
+        rows : LabelledRows
+        numbers : ndarray of int
+            With repetitions.
+        """
+        labelled = self.codes >= 0
+        n_labelled = int(labelled[numbers].sum())
+        times = (len(numbers) - n_labelled) // n_labelled if n_labelled else 1
+        if times <= 1:
+            return self, numbers
+        visited = np.repeat(numbers, np.where(labelled[numbers], times, 1))
+        weights = np.ones(len(self)) if self.weights is None else self.weights
+        weights = weights * (len(visited) / len(numbers)) / np.where(labelled, times, 1)
+        return LabelledRows(self.V, self.codes, weights), visited
 
 
 class LabelCounts(NamedTuple):
@@ -94,17 +86,14 @@ class LabelCounts(NamedTuple):
     n_rows, n_labelled : float
     """
 
-    n_rows: float
-    n_labelled: float
+    n_rows: float = 0.0
+    n_labelled: float = 0.0
 
-    @classmethod
-    def of(cls, rows):
-        """Of `LabelledRows` or a `LabelledStream`."""
+    def more(self, rows, weights, base):
+        """With more `LabelledRows`; -> the counts, and independent units as they are."""
         weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        return cls(weights.sum(), weights[rows.codes >= 0].sum())
-
-    def __add__(self, other):
-        return LabelCounts(self.n_rows + other.n_rows, self.n_labelled + other.n_labelled)
+        labelled = weights[rows.codes >= 0].sum()
+        return LabelCounts(self.n_rows + weights.sum(), self.n_labelled + labelled), base
 
     @property
     def share(self):
@@ -130,16 +119,8 @@ class LabelledParts(NamedTuple):
         return len(self.parts)
 
 
-class LabelledStream(_Labelled):
-    """Rows that come in batches, with labels that are in memory.
-
-    Parameters
-    ----------
-    V : StreamedRows
-    codes : ndarray of intp of shape (n_rows,)
-        Numbers of the classes; -1 for a row without a label.
-    weights : ndarray of float64 of shape (n_rows,), default=None
-    """
+class LabelledStream(LabelledRows):
+    """Rows that come in batches, `StreamedRows`, with labels that are in memory."""
 
     @property
     def n_rows(self):
@@ -157,9 +138,9 @@ class LabelledStream(_Labelled):
         for pieces in self.V.pieces(batch_size, rng):
             V, numbers = self.V.gathered(pieces), self.V.numbers(pieces)
             if isinstance(V, np.ndarray):
-                yield LabelledRows(V, *self._labels(np.concatenate(numbers)))
+                yield LabelledRows(V, *self.labels(np.concatenate(numbers)))
             else:
-                yield LabelledParts(V, *zip(*map(self._labels, numbers), strict=True))
+                yield LabelledParts(V, *zip(*map(self.labels, numbers), strict=True))
 
 
 def stratified(codes, fraction, seed, name="y"):

@@ -312,7 +312,7 @@ class Monitor(LikelihoodMonitor):
             self.features = np.random.default_rng(seed).integers(n_features, size=shape)
         self.missing = None
         if rows_with_gaps(self.rows) is not None:
-            self.missing = missing_units(base, self.rows)
+            self.missing = missing_units(base, np.isnan(self.rows))
             self.features = observed_features(self.missing, np.random.default_rng(seed))
 
     def measure(self, model, workers, tracker):

@@ -11,15 +11,15 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
-from sklearn_boltz.numerics._arrays import as_numpy
+from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
-from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
-from sklearn_boltz.tables._batches import mini_batches, rows_of, summarise
-from sklearn_boltz.units._bernoulli import smoothed_log_odds
+from sklearn_boltz.tables._batches import mini_batches, rows_of
+from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
 # A memory map with no more rows is trained on row by row, as an array in memory is, with a list of
@@ -144,23 +144,13 @@ def evenly_spaced(X, n_most):
     return places if numbers is None else numbers[places]
 
 
-def check_observed(estimator, X):
-    """Refuse columns without an observed value: the data say nothing of them.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : {ndarray, CSR matrix} of shape (n_rows, n_numbers) or StreamedRows
-    """
-    _, counts = observed_sums(X)
-    if np.ndim(counts) and not np.all(counts):
-        of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
-        empty = np.flatnonzero(of_columns == 0)
-        it = "it" if len(empty) == 1 else "them"
-        raise ValueError(
-            f"{type(estimator).__name__}: {estimator._have(empty)} no value in any row that "
-            f"counts. Leave {it} out: the data say nothing of {it}."
-        )
+def as_mini_batch(X):
+    """Rows in the form that a training learns from."""
+    if isinstance(X, LabelledRows):
+        there = isinstance(X.V, DeviceRows)
+        return X[X.V.places(np.arange(len(X)))] if there else X
+    X = X.array if isinstance(X, DeviceRows) else X
+    return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
 
 
 class ColumnSums(NamedTuple):
@@ -181,8 +171,11 @@ class ColumnSums(NamedTuple):
         """Of rows, with how often each counts."""
         return cls(*observed_sums(X, weights))
 
-    def __add__(self, other):
-        return ColumnSums(self.total + other.total, self.n_rows + other.n_rows)
+    def more(self, X, weights, base):
+        """With more rows; -> the sums, and independent units as in all of them."""
+        total, n_rows = observed_sums(X, weights)
+        seen = ColumnSums(self.total + total, self.n_rows + n_rows)
+        return seen, Bernoulli(seen.log_odds(base.intercept.dtype)) if base.is_binary else base
 
     def means(self, dtype):
         """Means of the columns."""
@@ -232,8 +225,9 @@ class ChosenRows:
         if self.weights is not None:
             numbers = np.repeat(numbers, visits(self.weights, rng))
         order = numbers[rng.permutation(len(numbers))]
-        if isinstance(self.source, DeviceRows | LabelledDeviceRows):
-            order = self.source.places(order)
+        rows = self.source.V if isinstance(self.source, LabelledRows) else self.source
+        if isinstance(rows, DeviceRows):  # moved once for all mini-batches of an epoch
+            order = rows.places(order)
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.
         least = (batch_size + 1) // 2
@@ -247,9 +241,11 @@ class StreamedRows:
 
     Parameters
     ----------
-    estimator : estimator
-        With a method `_validated`, which checks rows.
     batches : Batches
+    found : (dict, BatchSums)
+        Of a pass over the batches by `summarise` with `sums_of_batch` and `merge_sums`.
+    check : callable
+        From rows of a batch to legal values.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts, over all batches in their order.
     indexed : bool
@@ -269,9 +265,8 @@ class StreamedRows:
         Where cells are missing.
     """
 
-    def __init__(self, estimator, batches, sample_weight=None, *, indexed=False):
-        reader = estimator._reader(batches)
-        lengths, sums = summarise(batches, partial(_sums_of_batch, reader), _merge_sums)
+    def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
+        lengths, sums = found
         self.source, self.dtype, self.gaps = batches, sums.dtype, sums.gaps
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
@@ -279,22 +274,19 @@ class StreamedRows:
         self.shape = int(self._starts[-1]), len(sums.total)
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
-        # Names were compared in the first pass, and numbers of columns are enough from here on.
-        vars(reader).pop("feature_names_in_", None)
-        self._check = partial(reader._validated, allow_nan=True)
+        self._check = check
         self._cluster = find_cluster() if batches.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
             self.useless = self.gaps.rows[self.gaps.counts == self.shape[1]]
         if sample_weight is not None:
-            self._weigh(estimator, sample_weight)
+            self._weigh(sample_weight)
         self._without = self.useless
         if len(self.useless) == self.shape[0]:
             raise ValueError(EMPTY)
-        check_observed(estimator, self)
 
-    def _weigh(self, estimator, sample_weight):
+    def _weigh(self, sample_weight):
         """Take the weights of the rows into account: a pass over the batches."""
         given = as_numpy(sample_weight)
         if given.ndim and len(given) != self.shape[0]:
@@ -478,8 +470,9 @@ class BatchSums(NamedTuple):
     gaps: GapCounts | None
 
 
-def _sums_of_batch(reader, batch):
-    X = reader._validated(batch, allow_nan=True)
+def sums_of_batch(check, batch):
+    """`BatchSums` of the rows of a batch, of which `check` makes legal values."""
+    X = check(batch, allow_nan=True)
     (total, count), gaps = observed_sums(X), None
     if np.ndim(count):
         missing = np.isnan(X)
@@ -489,8 +482,8 @@ def _sums_of_batch(reader, batch):
     return BatchSums(X.dtype, total, count, X.shape[0], gaps)
 
 
-def _merge_sums(one, other):
-    """One after the other."""
+def merge_sums(one, other):
+    """`BatchSums` of one after the other."""
     gaps = one.gaps
     if one.gaps is not None and other.gaps is not None:
         gaps = GapCounts(
