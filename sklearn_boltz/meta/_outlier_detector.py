@@ -27,6 +27,10 @@ from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
 
+# Penalty of the network. With "auto", the area under the ROC curve is larger by .005 to .017 on six
+# of eight tables, but fewer wrong cells are found by `explain`, and with 100 rows of 30 columns
+# thresholds are less exact.
+ALPHA = 0.01
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
 # Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
@@ -354,7 +358,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         >>> new = pd.DataFrame({"name": ["whale"], "eats": ["krill"], "place": ["land"]})
         >>> BoltzmannOutlierDetector().fit(X).explain(new).round(1)
            name  eats  place
-        0   0.4   0.4    5.1
+        0   0.8   0.8    5.0
         """
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
@@ -375,7 +379,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._table, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
-        return choose_density(n_values, table.is_ordered, len(X), **options)
+        return choose_density(n_values, table.is_ordered, len(X), alpha=ALPHA, **options)
 
     def _rows(self, X):
         """The rows of the kept columns as the density takes them."""
