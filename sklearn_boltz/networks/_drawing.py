@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import find_stack_level, validate_arguments
+from sklearn_boltz._estimator import validate_arguments
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample, spins_of_sampler

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import find_stack_level, fingerprint
+from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._plan import Plan, by_em, direct, make_task

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import (
     BaseBoltzmann,
-    find_stack_level,
     fingerprint,
     validate_arguments,
 )
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.fitting._columns import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel

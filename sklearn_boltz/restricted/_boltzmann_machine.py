@@ -20,9 +20,9 @@ from sklearn_boltz._estimator import (
     BaseBoltzmann,
     checked_weights,
     dense,
-    find_stack_level,
     validate_arguments,
 )
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import (
     checked_weights,
     dense,
-    find_stack_level,
     unchanged_on_error,
 )
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory

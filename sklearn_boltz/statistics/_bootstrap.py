@@ -8,7 +8,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import find_stack_level, fingerprint
+from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network

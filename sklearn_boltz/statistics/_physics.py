@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import find_stack_level
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.networks.sampling._figures import (
     MAX_ROUNDS,

@@ -9,7 +9,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, find_stack_level
+from sklearn_boltz._estimator import checked_weights
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_boltz._estimator import find_stack_level
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.sampling._tempering import (
     N_CHAINS,
     Path,
