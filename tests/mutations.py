@@ -363,7 +363,14 @@ SOURCES = [
     ]),
     ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
         ("(1 - 1 / TREND) * np.outer", "np.outer"),
-        ("gradient[places] -= 2 * strength", "gradient[places] -= strength"),
+        ("a=-2 * strength", "a=-strength"),
+    ]),
+    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'dense or its_weight'", [
+        ("(strength * square + PRIOR)", "(strength * square + 1)"),
+        ("strength * old[i, j]", "strength"),
+        ("known[i] * known[j] / problem.total", "known[i]"),
+        ("np.repeat(weights[i, j], n_values[i] * n_values[j])",
+         "np.repeat(weights[j, i], n_values[i] * n_values[j])"),
     ]),
     ("networks/categorical/_block_penalty.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
         ("*= TREND", "/= TREND"),
@@ -404,8 +411,6 @@ SOURCES = [
         ("(row_weights / (p @ weights)) @ p", "(1 / len(p) / (p @ weights)) @ p"),
         ("used - estimate.high, used - estimate.low", "used - estimate.low, used - estimate.high"),
         ("np.log(self.weights_[k]) + self", "self"),
-        ("np.average(log_probability[counted], weights=weights[counted])",
-         "np.average(log_probability[counted])"),
         ("* len(X) + np.arange(len(X)))\n        shares", "* len(X))\n        shares"),
     ]),
     ("meta/_outlier_detector.py",
@@ -441,7 +446,6 @@ SOURCES = [
         ("room = high - low - 2 * half", "room = high - low"),
         ("borders[1] - cells[0], weights=counts[0]", "borders[1] - cells[0]"),
         ("1 / (mass.sum() + 1), np.nan", "1.0, np.nan"),
-        ("level * up_to[:, -1] - (up_to[rows, codes] - own)", "level * up_to[:, -1]"),
     ]),
     ("meta/_completed.py", "test_meta_outlier_detector.py -k 'quantiles or left_out'", [
         ("np.maximum(left[one] - 1, 0)", "0"),
