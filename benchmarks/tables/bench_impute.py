@@ -11,8 +11,8 @@ Words and numbers: columns of at most 12 different values count as categories. T
 hidden cells that is found, and the mean of -ln p of the right category, with p mixed with 1/1000 of
 equal ones; of numbers the root of the mean squared error, in standard deviations of the column.
 Neighbours and `IterativeImputer` have one-hot columns of words and standardised numbers; forests
-have 60 trees, and p is their votes. The seconds of `BoltzmannImputer` include those of p,
-which is computed column by column and not needed to fill cells: on nhefs, most of them.
+have 60 trees, and p is their votes. `BoltzmannImputer` computes p twice: to fill, and for this
+table.
 """
 
 import warnings
@@ -28,6 +28,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_boltz import BoltzmannImputer
+from sklearn_boltz.meta._imputer import _cell_probabilities
 
 WORDS = ["vote", "primary_tumor", "soybean", "bfi"]
 NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
@@ -199,13 +200,14 @@ def mixed_forests(gaps, levels, seed):
 def mixed_boltzmann(gaps, levels, seed):
     imputer = BoltzmannImputer(how="mean", random_state=seed).fit(gaps)
     filled, shares = imputer.transform(gaps), []
-    codes = imputer._table.encode(gaps, "missing")
-    for j, (name, values) in enumerate(zip(gaps, levels, strict=True)):
+    p = imputer._in_blocks(_cell_probabilities, imputer._table.encode(gaps, "missing"))
+    p = np.split(p, np.cumsum(imputer.estimator_.n_values_)[:-1], axis=1)
+    for own, (name, values) in zip(p, zip(gaps, levels, strict=True), strict=True):
         if values is None:
             numbers = filled[[name]].to_numpy(float)
             shares.append((numbers - gaps[name].mean()) / gaps[name].std(ddof=0))
         else:
-            shares.append(imputer.estimator_.predict_column_proba(codes, j)[:, : len(values)])
+            shares.append(own[:, : len(values)])
     return shares
 
 
