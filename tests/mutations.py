@@ -367,7 +367,7 @@ SOURCES = [
     ]),
     ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'dense or its_weight'", [
         ("(strength * square + PRIOR)", "(strength * square + 1)"),
-        ("strength * old[i, j]", "strength"),
+        ("strength * problem.pair_weights[i, j]", "strength"),
         ("known[i] * known[j] / problem.total", "known[i]"),
         ("np.repeat(weights[i, j], n_values[i] * n_values[j])",
          "np.repeat(weights[j, i], n_values[i] * n_values[j])"),

@@ -39,8 +39,8 @@ class BlockPenalty:
     n_values : ndarray of int of shape (n_columns,)
     starts : ndarray of int of shape (n_columns, n_columns)
         Where the block of each two columns begins among the couplings.
-    ordered : ndarray of bool of shape (n_columns,)
-        Columns of two values have no order.
+    ordered : ndarray of bool of shape (n_columns,) or None
+        Columns of two values have no order; None means that none has.
     weights : ndarray of shape (n_columns, n_columns)
         w.
     """
@@ -49,9 +49,8 @@ class BlockPenalty:
         i, j = np.triu_indices(len(n_values), 1)
         self._weights = np.repeat(weights[i, j], n_values[i] * n_values[j])
         self._metric = None
-        if ordered.any():
-            kinds = zip(n_values.tolist(), ordered.tolist(), strict=True)
-            self._metric = csr_array(block_diag(*(metric(*kind) for kind in kinds)))
+        if ordered is not None and ordered.any():
+            self._metric = csr_array(block_diag(*metrics(n_values, ordered)))
             column, first = column_of_state(n_values), state_offsets(n_values)[:-1]
             r, s = np.nonzero(column[:, None] < column)
             a, b = r - first[column[r]], s - first[column[s]]
@@ -63,7 +62,7 @@ class BlockPenalty:
 
     def add(self, coupling, strength, gradient):
         """The penalty, negative; its derivatives are added to a gradient."""
-        if not len(coupling):
+        if strength == 0 or not len(coupling):
             return 0.0
         scaled = self._weights * (coupling if self._metric is None else self._measured(coupling))
         daxpy(scaled, gradient, a=-2 * strength)
@@ -84,13 +83,13 @@ class BlockPenalty:
         return self._weights * np.outer(own, own).ravel()[self._places]
 
 
-def metric(m, ordered):
-    """A² of a column of m values."""
-    found = np.eye(m)
-    if ordered and m > 2:
-        trend = np.arange(m) - (m - 1) / 2
-        found -= (1 - 1 / TREND) * np.outer(trend, trend) / (trend @ trend)
-        found *= CONTRAST
+def metrics(n_values, ordered):
+    """A² of each column, I if its values have no order."""
+    found = [np.eye(m) for m in n_values]
+    for j in [] if ordered is None else np.flatnonzero(ordered & (n_values > 2)):
+        trend = np.arange(n_values[j]) - (n_values[j] - 1) / 2
+        found[j] -= (1 - 1 / TREND) * np.outer(trend, trend) / (trend @ trend)
+        found[j] *= CONTRAST
     return found
 
 
@@ -115,24 +114,22 @@ def next_weights(problem, theta):
     weights : ndarray of shape (n_columns, n_columns)
         Above the diagonal.
     """
-    strength, d = problem.coupling_penalty, len(problem.n_values)
-    ordered = np.zeros(d, dtype=bool) if problem.ordered is None else problem.ordered
-    metrics = [metric(*kind) for kind in zip(problem.n_values, ordered, strict=True)]
+    strength, costs = problem.coupling_penalty, metrics(problem.n_values, problem.ordered)
     known = (problem.cells.codes >= 0).T @ problem.cells.weights
     spreads = []  # K = A_i J A_j, for which the covariance of the states is A⁻¹ C A⁻¹
     counts = np.split(problem.counts(), problem.offsets[1:-1])
-    for of_states, n, own in zip(counts, known, metrics, strict=True):
+    for of_states, n, own in zip(counts, known, costs, strict=True):
         rates = of_states / max(n, 1e-300)
         covariance = np.diag(rates) - np.outer(rates, rates)
         spreads.append(eigh(covariance, own, eigvals_only=True)[1:].clip(0))
-    old = np.ones((d, d)) if problem.pair_weights is None else problem.pair_weights
-    weights = np.zeros((d, d))
+    weights = np.zeros_like(problem.pair_weights)
     for i, j, place in problem.blocks():
-        block = theta[place].reshape(len(metrics[i]), -1)
-        square = np.vdot(block, metrics[i] @ block @ metrics[j])
+        block = theta[place].reshape(len(costs[i]), -1)
+        square = np.vdot(block, costs[i] @ block @ costs[j])
         both = known[i] * known[j] / problem.total
         information = both * np.outer(spreads[i], spreads[j])
-        determined = (information / (information + strength * old[i, j])).sum()
+        shrunk = information + strength * problem.pair_weights[i, j]
+        determined = (information / shrunk).sum()
         weights[i, j] = (determined + PRIOR) / (strength * square + PRIOR)
     return weights
 

@@ -157,9 +157,8 @@ class Contrasts:
                         information[np.ix_(columns, rows)] += part
         penalty = np.full(self.n_parameters, 2 * self.problem.coupling_penalty)
         penalty[: len(self.column)] = 0
-        if self.problem.pair_weights is not None:
-            r, s = self.pairs
-            penalty[len(self.column) :] *= self.problem.pair_weights[self.column[r], self.column[s]]
+        r, s = self.pairs
+        penalty[len(self.column) :] *= self.problem.pair_weights[self.column[r], self.column[s]]
         information[np.diag_indices(self.n_parameters)] += penalty
         return information
 

@@ -8,7 +8,6 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 from itertools import combinations
 
 import numpy as np
-from scipy.linalg.blas import daxpy
 from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty
@@ -64,13 +63,10 @@ class CategoricalPseudoLikelihood:
 
     def weigh(self, pair_weights):
         """Change the weights of the penalties of all pairs of columns."""
-        d, ordered = len(self.n_values), self.ordered
-        self.pair_weights, self._penalty = pair_weights, None
-        if ordered is not None or pair_weights is not None:
-            ordered = np.zeros(d, dtype=bool) if ordered is None else ordered
-            weights = np.ones((d, d)) if pair_weights is None else pair_weights
-            first = self.starts - self.n_states
-            self._penalty = BlockPenalty(self.n_values, first, ordered, weights)
+        d = len(self.n_values)
+        self.pair_weights = np.ones((d, d)) if pair_weights is None else pair_weights
+        first = self.starts - self.n_states
+        self._penalty = BlockPenalty(self.n_values, first, self.ordered, self.pair_weights)
 
     def evaluate(self, theta, out=None):
         """The objective and its gradient at θ; `out` may take the latter."""
@@ -82,10 +78,7 @@ class CategoricalPseudoLikelihood:
         # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
         groups, starts = self.cells.groups, self.starts
         total = sum(self.cells.evaluate(group, theta, starts, gradient) for group in groups)
-        if self._penalty is None:
-            total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
-        else:
-            total += self._penalty.add(theta[q:], self.coupling_penalty, gradient[q:])
+        total += self._penalty.add(theta[q:], self.coupling_penalty, gradient[q:])
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient
@@ -111,8 +104,7 @@ class CategoricalPseudoLikelihood:
             both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel()
-        of_blocks = 1.0 if self._penalty is None else self._penalty.curvature()
-        curvature[self.n_states :] += 2 * self.coupling_penalty * of_blocks
+        curvature[self.n_states :] += 2 * self.coupling_penalty * self._penalty.curvature()
         return curvature + 0.5
 
     @property
@@ -186,14 +178,6 @@ class CategoricalPseudoLikelihood:
         starts = self.starts.tolist()
         for i, j in combinations(range(len(self.n_values)), 2):
             yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
-
-
-def add_penalty(values, strength, gradient):
-    """-λ Σ v², whose derivatives are added to a gradient."""
-    if strength == 0 or not len(values):
-        return 0.0
-    daxpy(values, gradient, a=-2 * strength)
-    return -strength * float(np.vdot(values, values))
 
 
 def block_starts(n_values):
