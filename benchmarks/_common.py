@@ -25,8 +25,8 @@ RESULTS = Path(__file__).resolve().parent / "results"
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-def make_parser(description):
-    """The options that every benchmark has."""
+def make_parser(description, seeds=None, sets=()):
+    """The options that every benchmark has; where there are defaults, --seeds and --sets."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -34,6 +34,10 @@ def make_parser(description):
     parser.add_argument(
         "--output", type=Path, default=RESULTS, help="folder for tables and figures"
     )
+    if seeds is not None:
+        parser.add_argument("--seeds", type=int, default=seeds)
+    if sets:
+        parser.add_argument("--sets", nargs="+", choices=list(sets), default=list(sets))
     return parser
 
 
@@ -41,12 +45,14 @@ class MissingData(Exception):
     """A data set is neither in the folder nor can it be downloaded."""
 
 
-def run_script(main):
-    """Call the function `main` of a script, which is skipped where it lacks its data."""
-    try:
-        main()
-    except MissingData as error:
-        print(f"{Path(sys.argv[0]).stem} skipped: {error}")
+def script(main):
+    """Call a function, the last of a file, if that is run; skipped where it lacks its data."""
+    if main.__module__ == "__main__":
+        try:
+            main()
+        except MissingData as error:
+            print(f"{Path(sys.argv[0]).stem} skipped: {error}")
+    return main
 
 
 class _Tee:
@@ -100,23 +106,11 @@ EXACT_UNITS = 20
 
 
 def log_likelihood(model, X, *, reverse=False, **ladder):
-    """Mean log-likelihood of rows under a restricted or deep machine.
+    """Mean log-likelihood of rows under a restricted or deep machine, and its standard error.
 
-    ln Z is exact for small machines, else by annealed importance sampling.
-
-    Parameters
-    ----------
-    model : fitted SDCPRBM, TAPRBM, InfiniteRBM or TAPDBM
-    X : ndarray of shape (n_samples, n_visible)
-    reverse : bool, default=False
-        Also with ln Z by RAISE, which starts from the first 100 rows.
-    **ladder
-        Options of ``log_partition``, as n_chains, n_temperatures.
-
-    Returns
-    -------
-    value, [by_reverse,] std_err : float
-        Where the two values are far apart, neither is to be trusted.
+    ln Z is exact for small machines, else by annealed importance sampling with options of
+    ``log_partition``. `reverse` puts between the two the value with ln Z by RAISE, from the first
+    100 rows: where the values are far apart, neither is to be trusted.
     """
     free_energy = model.free_energy(X).mean()
     if isinstance(model.components_, np.ndarray) and min(model.components_.shape) <= EXACT_UNITS:

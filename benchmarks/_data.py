@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _common import MissingData
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn import datasets
 
 from sklearn_boltz.datasets import (
     fetch_caltech101_silhouettes,
@@ -65,20 +65,9 @@ def _pixels(images):
 
 
 def load_images(name, folder, n_rows=None, n_test_rows=None):
-    """Images as rows of pixels from 0 to 1.
+    """X, X_test, y, y_test of `IMAGES`: pixels from 0 to 1 as float32; classes, None for CBCL.
 
-    Parameters
-    ----------
-    name : {"mnist", "omniglot", "cbcl", "caltech"}
-    folder : Path or None
-    n_rows, n_test_rows : int, default=None
-        Rows of the training and of the test set to keep.
-
-    Returns
-    -------
-    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
-    y, y_test : ndarray of shape (n_samples,) or None
-        Classes; CBCL has none.
+    `n_rows` and `n_test_rows` are kept, all by default.
     """
     data = _image_arrays(name, folder)
     y, y_test = data.get("y_train"), data.get("y_test")
@@ -119,7 +108,7 @@ def load_parts(name, folder):
 
 def load_small_digits():
     """scikit-learn's digits: 8 x 8 pixels from 0 to 1 as float64, and their classes."""
-    X, y = load_digits(return_X_y=True)
+    X, y = datasets.load_digits(return_X_y=True)
     return X / 16, y
 
 
@@ -166,10 +155,10 @@ CLASSES = {
     "vote": "Class",
     "primary_tumor": "class",
     "soybean": "class",
-    "digits": load_digits,
-    "wine": load_wine,
-    "breast_cancer": load_breast_cancer,
-    "iris": load_iris,
+    "digits": datasets.load_digits,
+    "wine": datasets.load_wine,
+    "breast_cancer": datasets.load_breast_cancer,
+    "iris": datasets.load_iris,
 }
 
 
@@ -185,8 +174,6 @@ def load_classes(name, folder):
 
 def load_numbers(name):
     """A table of numbers of scikit-learn, as a data frame, without its target."""
-    from sklearn import datasets
-
     return getattr(datasets, f"load_{name}")(as_frame=True).data
 
 

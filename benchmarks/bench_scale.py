@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _common import make_parser, print_check, print_table, report, run_script, timed
+from _common import make_parser, print_check, print_table, report, script, timed
 
 from sklearn_boltz import SDCPRBM, TAP, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 
@@ -109,6 +109,7 @@ def measure(name, sizes, folder):
         yield row | {"in_memory": both["anonymous"] if both else float("nan")}
 
 
+@script
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--largest", type=float, default=1e7, help="number of rows to go up to")
@@ -133,7 +134,3 @@ def main():
             growth = mine[-1] - mine[0]
             what = f"{name}, anonymous memory from {sizes[0]:,} to {sizes[-1]:,} rows"
             print_check(what, "grows by < 100 MiB", f"{growth:.0f} MiB", growth < 100)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -16,7 +16,7 @@ from itertools import product
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_table, report, run_script
+from _common import make_parser, print_table, report, script
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 
@@ -145,6 +145,7 @@ def with_gaps(network, deleted, n_sets):
                f"{np.mean(errors.mean(axis=0) / spread):.2f}", f"{bias.mean():.2f}"]  # fmt: skip
 
 
+@script
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="share of the data sets to run")
@@ -161,7 +162,3 @@ def main():
         rows = [row for case in product(NETWORKS, DELETED) for row in with_gaps(*case, n)]
         print_table(["network", "deleted", "way", "sets", "coverage", "error / spread",
                      "bias / spread"], rows)  # fmt: skip
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -8,7 +8,7 @@ import warnings
 import _path  # noqa: F401
 import numpy as np
 from _baselines import independent
-from _common import make_parser, print_table, report, run_script, timed
+from _common import make_parser, print_table, report, script, timed
 from _data import load_spikes
 from sklearn.exceptions import ConvergenceWarning
 
@@ -56,6 +56,7 @@ def compare(name, X):
                  "largest error of a rate"], rows)  # fmt: skip
 
 
+@script
 def main():
     args = make_parser(__doc__).parse_args()
     data = load_spikes(args.data)
@@ -65,7 +66,3 @@ def main():
     with report(args.output / "fvbm_spikes.txt", "Models of spiking neurons"):
         for name, X in data.items():
             compare(name, X)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -17,7 +17,7 @@ import warnings
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_check, print_table, processor_timed, report, run_script
+from _common import make_parser, print_check, print_table, processor_timed, report, script
 from _data import binary, load_density, load_small_digits
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
@@ -131,6 +131,7 @@ def judged(kind, rows, seed):
     return miss, found.high - found.low, found.trusted, seconds
 
 
+@script
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
@@ -157,7 +158,3 @@ def main():
         share, wrong = 1 - np.mean(missed), np.mean(wrong)
         print_check("truth between the ends", ">= 0.95", f"{share:.3f}", share >= 0.95)
         print_check("trusted and wrong", "< 0.02", f"{wrong:.3f}", wrong < 0.02)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -26,7 +26,7 @@ from _common import (
     print_table,
     processor_timed,
     report,
-    run_script,
+    script,
     unconverged_is_fine,
 )
 from _data import binary, load_bits, load_small_digits
@@ -49,20 +49,15 @@ def fitted(estimator, X, test, **settings):
     return float(value), 2 * error, seconds, model
 
 
-def settings_of_grid():
-    """The 30 settings; a penalty, a rate and a stop as before there were automatic ones."""
-    for size, rate, decay in product(SIZES, RATES, DECAYS):
-        yield dict(
-            n_components=size, learning_rate=rate, alpha=decay, batch_size=20,
-            early_stopping=True, persistent=False,
-        )  # fmt: skip
-
-
 def compare_grid(args, X, test):
     """Print the table of likelihoods."""
     rows, differences = [], []
     for n_rows in ROWS:
-        grid = list(settings_of_grid())
+        grid = [
+            dict(n_components=size, learning_rate=rate, alpha=decay, batch_size=20,
+                 early_stopping=True, persistent=False)
+            for size, rate, decay in product(SIZES, RATES, DECAYS)
+        ]  # fmt: skip
         found = [
             (*fitted(SDCPRBM, X[:n_rows], test, random_state=0, **settings)[:3], settings)
             for settings in grid
@@ -130,12 +125,11 @@ def stop_on_mnist(args):
     print_check("low end of the ladder and AIS", ">= -88", f"{low:.2f}", low >= -88)
 
 
+@script
 def main():
-    """Run the comparisons."""
-    parser = make_parser(__doc__)
+    parser = make_parser(__doc__, seeds=3)
     parser.add_argument("--parts", nargs="+", choices=["digits", "mnist"],
                         default=["digits", "mnist"])  # fmt: skip
-    parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     with unconverged_is_fine(), warnings.catch_warnings():
         if "digits" in args.parts:
@@ -144,7 +138,3 @@ def main():
         if "mnist" in args.parts and args.data is not None:
             with report(args.output / "rbm_default_mnist.txt", "The default RBM on MNIST"):
                 stop_on_mnist(args)
-
-
-if __name__ == "__main__":
-    run_script(main)

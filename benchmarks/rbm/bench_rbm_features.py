@@ -12,7 +12,7 @@ from time import process_time
 import _path  # noqa: F401
 import numpy as np
 from _baselines import BernoulliRBMPeer
-from _common import make_parser, print_check, print_table, report, run_script, unconverged_is_fine
+from _common import make_parser, print_check, print_table, report, script, unconverged_is_fine
 from _data import load_images
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
@@ -185,18 +185,14 @@ def more_seeds(data, setting, args):
     print_table(["seed", *table.found], rows)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
+    parser = make_parser(__doc__, seeds=3)
     parser.add_argument("--rows", type=int, default=20_000, help="training rows")
     parser.add_argument("--hidden", type=int, default=256, help="hidden units")
     parser.add_argument("--seconds", type=float, default=20.0, help="of training")
-    parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     data = load_images("mnist", args.data, args.rows)
     title = "Features of restricted Boltzmann machines"
     with report(args.output / "rbm_features_mnist.txt", title):
         more_seeds(data, compare(data, args), args)
-
-
-if __name__ == "__main__":
-    run_script(main)

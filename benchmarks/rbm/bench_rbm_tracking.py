@@ -15,7 +15,7 @@ from _common import (
     print_table,
     processor_timed,
     report,
-    run_script,
+    script,
     unconverged_is_fine,
 )
 from _data import load_bits, load_density
@@ -25,9 +25,9 @@ from sklearn_boltz import SDCPRBM
 UNITS = {"accidents": 200, "plants": 100, "mnist": 500}
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(UNITS), default=list(UNITS))
+    parser = make_parser(__doc__, sets=UNITS)
     parser.add_argument("--repeats", type=int, default=1, help="fits of each kind")
     parser.add_argument("--temperatures", type=int, default=20_000)
     args = parser.parse_args()
@@ -54,7 +54,3 @@ def main():
             rows.append([name, UNITS[name], *figures])
             print_check(f"{name}: time, untracked = 1", "< 1.15", f"{ratio:.3f}", ratio < 1.15)
         print_table(["set", "units", "tracked", "by AIS", "chains of 100", "time"], rows)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -19,11 +19,7 @@ from _common import make_parser, print_table, report, save_table
 def settings(description, full, quick):
     """Options of a script: --data, --output, --quick, --models and one for each setting.
 
-    Parameters
-    ----------
-    description : str
-    full, quick : dict of str to number, str or list
-        The settings with and without --quick; `quick` holds what differs.
+    `full` has all settings, numbers, texts or lists; `quick` those that differ with --quick.
     """
     parser = make_parser(description)
     parser.add_argument("--quick", action="store_true", help="small settings, a minute or two")

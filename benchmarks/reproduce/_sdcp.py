@@ -84,17 +84,10 @@ def near_its_best(path, epochs):
 
 
 class Curve(NamedTuple):
-    """A curve of a figure.
+    """A curve of a figure: the title of its panel, options, and its label, if not its name.
 
-    Attributes
-    ----------
-    panel : str
-        Title of the panel that it is drawn in.
-    options : dict
-        Parameters of `SDCPRBM`, and "visible_bias": the biases of the visible units at first
-        (without it, the log-odds of the means).
-    label : str
-        In the legend; empty for the name of the curve.
+    Options are parameters of `SDCPRBM`, and "visible_bias": the biases of the visible units at
+    first (without it, the log-odds of the means).
     """
 
     panel: str
@@ -103,23 +96,11 @@ class Curve(NamedTuple):
 
 
 def reproduce_images(number, subject, args, *, curves, claims, data="mnist", batch=200, epochs=200):
-    """Run and keep a figure.
+    """Run and keep a figure, with the `args` of `image_settings`; batch and epochs of the paper.
 
-    Parameters
-    ----------
-    number : int
-        Of the figure.
-    subject : str
-    args : Namespace
-        From `image_settings`.
-    curves : callable
-        args -> dict of name to `Curve`. Curves with the same options are learned once.
-    claims : callable
-        (paths, ends, args) -> rows of the comparison; `paths` and `ends` are dicts by name of a
-        curve: its log-likelihoods, and (log-likelihood in the end, epoch of 90 %).
-    data : {"mnist", "omniglot"}
-    batch, epochs : int, default=200
-        Of the paper.
+    `curves` maps args to a dict of name to `Curve`; those with the same options are learned once.
+    `claims` maps paths, ends and args to rows of the comparison; of each curve by its name, `paths`
+    has the log-likelihoods, `ends` (log-likelihood in the end, epoch of 90 %).
     """
     X, X_test = load_bits(data, args.data, args.rows, args.test_rows, np.random.default_rng(0))
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {subject}", args):

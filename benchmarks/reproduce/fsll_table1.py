@@ -20,7 +20,7 @@ from statistics import median
 
 import _path  # noqa: F401
 import numpy as np
-from _common import run_script, timed
+from _common import script, timed
 from _reproduction import compare, keep_rows, plt, reproduction, save_picture, settings
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -249,6 +249,7 @@ def comparison(results, found):
     ]  # fmt: skip
 
 
+@script
 def main():
     args = settings(__doc__, full=dict(seeds=3), quick=dict(seeds=1))
     seeds = range(args.seeds)
@@ -266,7 +267,3 @@ def main():
         keep_rows(args, header, table)
         compare(args, comparison(results, found))
     draw_figures(table, f"{args.stem}.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

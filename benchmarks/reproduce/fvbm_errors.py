@@ -11,7 +11,7 @@ same fits.
 import _path  # noqa: F401
 import numpy as np
 from _bslm import N_ROWS, N_RUNS, SIZES, estimate, machine, random_parameters, sequences
-from _common import run_script
+from _common import script
 from _reproduction import compare, keep_rows, plt, reproduction, save_picture, settings
 
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
@@ -32,6 +32,22 @@ def weak_errors(d, n_sets):
     return np.mean(errors), np.mean(variances)
 
 
+def draw(rows, path):
+    """The paper's errors, ours, the sandwich and the bound against d."""
+    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    columns = list(zip(*rows, strict=True))
+    for name, k, style in (
+        ("paper", 1, "k^-"), ("here, N(0, 0.5), median run", 3, "C0o-"),
+        ("here, N(0, 0.01)", 4, "C1o-"), ("sandwich, N(0, 0.01)", 5, "C1--"),
+        ("Fisher bound 1/n", 6, "C3:"),
+    ):  # fmt: skip
+        ax.plot(SIZES, [float(x) for x in columns[k]], style, label=name)
+    ax.set(yscale="log", xlabel="variables", ylabel="mean squared error", xticks=SIZES)
+    figure.legend(loc="outside upper center", ncols=2, fontsize="small")
+    save_picture(figure, path)
+
+
+@script
 def main():
     args = settings(__doc__, full=dict(max_iter=10_000, sets=40), quick=dict(sets=10))
     with reproduction("fvbm_errors", "BSLM, the errors of Section 5", args):
@@ -59,22 +75,3 @@ def main():
              f"{min(ratios):.2f} to {max(ratios):.2f}", max(abs(np.log(ratios))) < np.log(1.5)),
         ])  # fmt: skip
     draw(rows, f"{args.stem}.png")
-
-
-def draw(rows, path):
-    """The paper's errors, ours, the sandwich and the bound against d."""
-    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    columns = list(zip(*rows, strict=True))
-    for name, k, style in (
-        ("paper", 1, "k^-"), ("here, N(0, 0.5), median run", 3, "C0o-"),
-        ("here, N(0, 0.01)", 4, "C1o-"), ("sandwich, N(0, 0.01)", 5, "C1--"),
-        ("Fisher bound 1/n", 6, "C3:"),
-    ):  # fmt: skip
-        ax.plot(SIZES, [float(x) for x in columns[k]], style, label=name)
-    ax.set(yscale="log", xlabel="variables", ylabel="mean squared error", xticks=SIZES)
-    figure.legend(loc="outside upper center", ncols=2, fontsize="small")
-    save_picture(figure, path)
-
-
-if __name__ == "__main__":
-    run_script(main)

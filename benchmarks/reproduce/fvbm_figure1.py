@@ -11,7 +11,7 @@ maximum pseudo-likelihood estimation of fully visible Boltzmann machines". Neura
 import _path  # noqa: F401
 import numpy as np
 from _bslm import SIZES, sequences
-from _common import run_script
+from _common import script
 from _reproduction import compare, keep_rows, plt, reproduction, save_picture, settings
 
 from sklearn_boltz.inspection import HistoryDisplay
@@ -48,6 +48,7 @@ def row_of(sequence):
             f"{early:.3f}", sequence.model.converged_, f"{sequence.seconds:.2f}"]  # fmt: skip
 
 
+@script
 def main():
     args = settings(__doc__, full=dict(max_iter=100_000), quick=dict(max_iter=10_000))
     with reproduction("fvbm_figure1", "BSLM, Figure 1", args):
@@ -72,7 +73,3 @@ def main():
             ("has a maximum", "", f"{converged} of {len(found)}", None),
         ])  # fmt: skip
     draw(found, f"{args.stem}.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -21,7 +21,7 @@ from time import perf_counter
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import log_likelihood, processor_timed, run_script
+from _common import log_likelihood, processor_timed, script
 from _data import binary, load_parts
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.base import clone
@@ -201,6 +201,7 @@ def draw(found, path):
     save_picture(figure, path)
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -236,7 +237,3 @@ def main():
             *(row for name, curves in found.items() for row in claims(name, curves, args)),
         ])  # fmt: skip
     draw(found, f"{args.stem}.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -13,7 +13,7 @@ import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
 from _baselines import independent
-from _common import log_likelihood, print_table, run_script
+from _common import log_likelihood, print_table, script
 from _data import binary, load_bits, load_small_digits
 from _reproduction import reproduction, save_picture, settings
 
@@ -63,6 +63,7 @@ def grow(name, X, X_test, args):
     save_picture(figure, f"{args.stem}_{name}.png")
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -72,7 +73,3 @@ def main():
     with reproduction("infinite_penalties", "Infinite RBM, the penalties", args):
         for name in MODES:
             grow(name, *load(name, args), args)
-
-
-if __name__ == "__main__":
-    run_script(main)

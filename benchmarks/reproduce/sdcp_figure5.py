@@ -7,7 +7,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 """
 
 import _path  # noqa: F401
-from _common import run_script
+from _common import script
 from _sdcp import COMPARED, Curve, image_settings, reproduce_images
 
 
@@ -35,6 +35,7 @@ def claims(paths, ends, args):
     ]  # fmt: skip
 
 
+@script
 def main():
     args = image_settings(
         __doc__,
@@ -43,7 +44,3 @@ def main():
     )
     reproduce_images(5, "batches of 1,000", args, curves=curves, claims=claims, batch=1_000,
                      epochs=250)  # fmt: skip
-
-
-if __name__ == "__main__":
-    run_script(main)

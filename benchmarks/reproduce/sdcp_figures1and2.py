@@ -10,7 +10,7 @@ from itertools import product
 
 import _path  # noqa: F401
 import numpy as np
-from _common import run_script
+from _common import script
 from _reproduction import compare, keep_curves, keep_rows, plt, reproduction, save_picture
 from _sdcp import near_its_best, settings_with_points
 from joblib import Parallel, delayed
@@ -160,11 +160,8 @@ def reproduce(number, args):
     draw(title, paths, ceiling, at, f"{args.stem}.png")
 
 
+@script
 def main():
     args = settings_with_points(__doc__, FULL, QUICK)
     for number in FIGURES:
         reproduce(number, args)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -7,7 +7,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 """
 
 import _path  # noqa: F401
-from _common import run_script
+from _common import script
 from _sdcp import COMPARED, Curve, image_settings, reproduce_images
 
 
@@ -62,13 +62,10 @@ def of_omniglot(paths, ends, args):
 FIGURES = {"mnist": (3, of_mnist), "omniglot": (4, of_omniglot)}
 
 
+@script
 def main():
     args = image_settings(__doc__, dict(sets=list(FIGURES), rates=[0.01, 0.05]))
     for name in args.sets:
         number, claims = FIGURES[name]
         args.title = name.upper()
         reproduce_images(number, args.title, args, curves=curves, claims=claims, data=name)
-
-
-if __name__ == "__main__":
-    run_script(main)

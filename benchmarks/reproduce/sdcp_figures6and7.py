@@ -12,7 +12,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 
 import _path  # noqa: F401
 import numpy as np
-from _common import run_script
+from _common import script
 from _sdcp import OURS, Curve, image_settings, reproduce_images
 
 # Deviation of the weights; biases of the visible units, if they are not the base rate.
@@ -103,6 +103,7 @@ FIGURES = {
 }
 
 
+@script
 def main():
     args = image_settings(
         __doc__,
@@ -114,7 +115,3 @@ def main():
     for number in args.figures:
         subject, curves, claims = FIGURES[number]
         reproduce_images(number, subject, args, curves=curves, claims=claims)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -19,7 +19,7 @@ from time import perf_counter
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import print_table, run_script, save_table
+from _common import print_table, save_table, script
 from _data import binary, load_images, load_small_digits
 from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
 
@@ -115,6 +115,7 @@ def draw(paths, seconds, args):
     save_picture(figure, f"{args.stem}.png")
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -163,7 +164,3 @@ def main():
              f"{slower:.0f}", 300 < slower < 3_000),
         ])  # fmt: skip
     draw(paths, seconds, args)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -12,7 +12,7 @@ from functools import partial
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import run_script, save_table, unconverged_is_fine
+from _common import save_table, script, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 
@@ -46,6 +46,7 @@ def course(model, X, X_test, args):
         model.set_params(max_iter=min(args.every, left))
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -83,7 +84,3 @@ def main():
     axes[0].set_ylabel("TAP log-likelihood by unit, nats")
     axes[0].legend()
     save_picture(figure, f"{args.stem}.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

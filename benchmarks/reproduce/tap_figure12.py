@@ -9,7 +9,7 @@ from functools import partial
 
 import _path  # noqa: F401
 import numpy as np
-from _common import log_likelihood, run_script, unconverged_is_fine
+from _common import log_likelihood, script, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 
@@ -25,6 +25,7 @@ def evaluate(model, X_test, args):
     ]
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -69,7 +70,3 @@ def main():
     ax.set(xlabel="epoch", ylabel="mean of test images, nats")
     ax.legend()
     save_picture(figure, f"{args.stem}.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

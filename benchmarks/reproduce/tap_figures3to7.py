@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import run_script, unconverged_is_fine
+from _common import script, unconverged_is_fine
 from _data import binary, load_images
 from _reproduction import (
     compare,
@@ -227,6 +227,7 @@ def claims(machines, args):
     ]  # fmt: skip
 
 
+@script
 def main():
     args = settings(
         __doc__,
@@ -254,7 +255,3 @@ def main():
     figure_5(chosen, f"{stem}5.png")
     figure_6(chosen[0], f"{stem}6.png")
     figure_7(chosen, f"{stem}7.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -11,7 +11,7 @@ from functools import partial
 import _path  # noqa: F401
 import numpy as np
 from _baselines import nearest, pixelwise
-from _common import run_script, unconverged_is_fine
+from _common import script, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
@@ -98,6 +98,7 @@ def claims(curves, args):
     return rows
 
 
+@script
 def main():
     p = [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     args = settings(
@@ -131,7 +132,3 @@ def main():
     stem = args.stem.replace("figures8and9", "figure")
     all_curves(args.p, curves, f"{stem}8.png")
     one_digit(models, X, X_test[0], args, f"{stem}9.png")
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -13,7 +13,7 @@ import warnings
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_table, processor_timed, report, run_script
+from _common import make_parser, print_table, processor_timed, report, script
 from _data import CLASSES, load_classes
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -111,11 +111,9 @@ def measure(method, seed, X, y):
     return rows
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--sets", nargs="+", choices=list(CLASSES), default=list(CLASSES))
-    args = parser.parse_args()
+    args = make_parser(__doc__, seeds=2, sets=CLASSES).parse_args()
     # Of classes with fewer rows than folds, of convergence, of constant columns in a fold.
     warnings.simplefilter("ignore")
     with report(args.output / "tables_classify.txt", "Classes of tables, held-out rows"):
@@ -134,7 +132,3 @@ def main():
                 ])  # fmt: skip
         print_table(["table", "method", "accuracy", "-ln p", "seconds", "folds"], lines)
         print("Standard errors are those of the mean over the folds, which share rows.")
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_table, report, run_script, unconverged_is_fine
+from _common import make_parser, print_table, report, script, unconverged_is_fine
 from _data import MissingData, load_mixed, load_numbers
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
@@ -124,11 +124,9 @@ def log_width(train, test):
     return width
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    options = parser.parse_args()
+    options = make_parser(__doc__, seeds=5, sets=SETS).parse_args()
     header, lines = None, []
     with report(options.output / "tables_density.txt", __doc__), unconverged_is_fine():
         for name in options.sets:
@@ -150,7 +148,3 @@ def main():
             lines.append([name, X.shape[1], *means, f"{np.mean(n_classes):.1f}"])
             print_table(header, lines[-1:])
         print_table(header, lines)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -16,7 +16,7 @@ import warnings
 import _path  # noqa: F401
 import numpy as np
 import pandas as pd
-from _common import make_parser, print_table, processor_timed, report, run_script
+from _common import make_parser, print_table, processor_timed, report, script
 from _data import load_mixed
 from sklearn.ensemble import RandomForestClassifier
 
@@ -133,16 +133,10 @@ def compare(sets, n_seeds, folder):
     print_table(["table", "score", "first", f"among {N_SHOWN}", "seconds"], lines)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    args = parser.parse_args()
+    args = make_parser(__doc__, seeds=1, sets=SETS).parse_args()
     warnings.simplefilter("ignore")  # of codes that may stand for missing cells
     title = f"A changed cell in {SHARE:.0%} of the rows: share found, seconds of one core"
     with report(args.output / "tables_explain.txt", title):
         compare(args.sets, args.seeds, args.data)
-
-
-if __name__ == "__main__":
-    run_script(main)

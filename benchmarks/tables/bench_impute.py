@@ -20,7 +20,7 @@ import warnings
 import _path  # noqa: F401
 import numpy as np
 import pandas as pd
-from _common import make_parser, print_check, print_table, processor_timed, report, run_script
+from _common import make_parser, print_check, print_table, processor_timed, report, script
 from _data import load_mixed, load_numbers, load_table
 from sklearn import ensemble as trees
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -259,9 +259,9 @@ def compare_mixed(sets, n_seeds, folder):
     print_table(["table", "method", "categories", "-ln p", "numbers", "seconds"], lines)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=5, help="2 at most for words and numbers")
+    parser = make_parser(__doc__, seeds=5)
     parser.add_argument("--sets", nargs="*", choices=WORDS, default=WORDS)
     parser.add_argument("--mixed", nargs="*", choices=MIXED + NUMBERS, default=MIXED + NUMBERS)
     args = parser.parse_args()
@@ -273,7 +273,3 @@ def main():
     if args.mixed:
         with report(args.output / "tables_impute_mixed.txt", title):
             compare_mixed(args.mixed, min(args.seeds, 2), args.data)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -29,7 +29,7 @@ import warnings
 import _path  # noqa: F401
 import numpy as np
 import pandas as pd
-from _common import make_parser, print_table, processor_timed, report, run_script
+from _common import make_parser, print_table, processor_timed, report, script
 from _data import load_classes, load_spikes, load_table
 from bench_classify import complete
 from scipy.stats import rankdata
@@ -186,18 +186,12 @@ def flagged(X, n_seeds):
     print_table(["columns", "rows", "method", "shares by seed", "mean"], lines)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=3, help="partitions; two more of the shares")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    args = parser.parse_args()
+    args = make_parser(__doc__, seeds=3, sets=SETS).parse_args()
     warnings.simplefilter("ignore")  # of covariances without full rank
     with report(args.output / "tables_outliers.txt", "Outliers of tables, area under the curve"):
         compare(args.sets, args.seeds, args.data)
     X, y = load_classes("breast_cancer", args.data)
     with report(args.output / "tables_contamination.txt", "Shares of new rows that are flagged"):
         flagged(np.asarray(X, dtype=float)[np.asarray(y) == BENIGN], args.seeds + 2)
-
-
-if __name__ == "__main__":
-    run_script(main)

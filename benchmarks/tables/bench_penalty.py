@@ -7,7 +7,7 @@ import warnings
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_table, processor_timed, report, run_script
+from _common import make_parser, print_table, processor_timed, report, script
 from _data import load_mixed, load_table
 
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -32,10 +32,9 @@ def compare(table, seed):
     return own, uniform, max(score(a, train, test)[0] for a in ALPHAS), seconds, once
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
+    args = make_parser(__doc__, seeds=3).parse_args()
     warnings.simplefilter("ignore")
     with report(args.output / "tables_penalty.txt", "Strengths of the penalty of networks"):
         lines = []
@@ -50,7 +49,3 @@ def main():
             lines.append([size, *shown, f"{seconds:.1f}", f"{once:.1f}"])
         header = ["table", "each pair", "one for all", "best of nine for all"]
         print_table([*header, "seconds", "of one for all"], lines)
-
-
-if __name__ == "__main__":
-    run_script(main)

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 import _path  # noqa: F401
 import numpy as np
 import pandas as pd
-from _common import make_parser, print_table, processor_timed, report, run_script
+from _common import make_parser, print_table, processor_timed, report, script
 from _data import load_mixed
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
@@ -108,16 +108,10 @@ def compare(sets, n_seeds, folder):
     print_table(["table", "rows", "score", "nearer", "area lost", "seconds"], lines)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    args = parser.parse_args()
+    args = make_parser(__doc__, seeds=2, sets=SETS).parse_args()
     warnings.simplefilter("ignore")
     title = f"Synthetic rows: means of {args.seeds} splits, seconds of one core"
     with report(args.output / "tables_synthetic.txt", title):
         compare(args.sets, args.seeds, args.data)
-
-
-if __name__ == "__main__":
-    run_script(main)

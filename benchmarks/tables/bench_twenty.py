@@ -42,7 +42,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from _baselines import BernoulliMixture, BernoulliRBMPeer, as_sdcp_rbm, chow_liu, independent
 from _circuits import learn_spn, random_circuits
-from _common import MissingData, make_parser, print_table, report, run_script, save_table
+from _common import MissingData, make_parser, print_table, report, save_table, script
 from _common import processor_timed as timed
 from _data import load_density
 from _published import PUBLISHED, SOURCES, best_published
@@ -228,7 +228,7 @@ def judged(models, valid, test, seconds):
     all_rows, all_errors, all_chains = zip(*found, strict=True)
     # By the low ends, as everything else that is chosen.
     ends = [rows[0]["low"] + STD_ERRS["low"] * errors["low"] for rows, errors, _ in found]
-    weights = mixture_weights(np.column_stack(ends))
+    weights = likeliest_weights(np.column_stack(ends), np.ones(len(valid)))
     if len(models) > 1:
         print(f"  weights of the mixture: {np.round(weights, 3).tolist()}", flush=True)
     of_valid, *of_test = (
@@ -240,11 +240,6 @@ def judged(models, valid, test, seconds):
         for part, name in [(0, "low"), (1, "low"), (1, "high"), (1, "ladder"), (1, "ais")]
     )
     return of_valid, *of_test, min(all_chains), seconds
-
-
-def mixture_weights(log_p):
-    """The weights with the largest likelihood of some rows."""
-    return likeliest_weights(log_p, np.ones(len(log_p)))
 
 
 def mixed(log_p, margins, weights):
@@ -625,12 +620,11 @@ def draw_set(ax, found, name):
         ax.spines[side].set_visible(False)
 
 
+@script
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser = make_parser(__doc__, seeds=3, sets=SETS)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--models", nargs="+", help="only these")
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--again", action="store_true", help="also fits that the table has")
     args = parser.parse_args()
     args.path = args.output / "twenty.csv"
@@ -643,7 +637,3 @@ def main():
                 print(f"{name} skipped: {error}")
         print()
         tell(args)
-
-
-if __name__ == "__main__":
-    run_script(main)
