@@ -207,7 +207,7 @@ def expit(x, xp=None):
 
 def at_least(x, least, xp):
     """The greater of each number of an array and another number."""
-    return x.clamp(min=least) if hasattr(x, "clamp") else xp.maximum(x, least)  # PyTorch, others
+    return x.clamp(min=least) if hasattr(x, "clamp") else xp.clip(x, least)  # PyTorch, others
 
 
 def converted(x, dtype, xp):
