@@ -354,15 +354,6 @@ def test_columns_of_numbers_only_and_weights():
     assert_allclose(one.covariance, other.covariance, rtol=1e-3, atol=1e-6)
 
 
-def test_numbers_that_the_rows_do_not_determine():
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 30)))
-    with (
-        pytest.warns(UserWarning, match="12 rows for 30"),
-        pytest.raises(ValueError, match="leave out some of the columns of numbers"),
-    ):
-        statistics.inference(Location().fit(X), X)
-
-
 def test_a_sparse_network_estimates_on_other_rows():
     class Sparse(SparseFVBM):
         _scored_kinds = ("number", "auto")
@@ -372,10 +363,3 @@ def test_a_sparse_network_estimates_on_other_rows():
     assert result.pair_p_value()[2, 3] < 1e-6
     with pytest.raises(ValueError, match="split"):
         statistics.inference(Sparse().fit(X), X)
-
-
-def test_figures_of_the_categories_alone_are_told_of(model, X):
-    with pytest.warns(UserWarning, match="normal scores.*the categories alone.*'binned'"):
-        statistics.aic(model, X)
-    with pytest.raises(ValueError, match="ignore='a' is for tables without"):
-        model.interaction_scores(ignore="a")

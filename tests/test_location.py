@@ -588,11 +588,6 @@ def test_whole_numbers_have_probabilities():
     assert abs(total - without) < 1e-3
 
 
-def test_rows_cannot_be_added(model):
-    with pytest.raises(ValueError, match="partial_fit"):
-        Location().partial_fit(numbers_and_words())
-
-
 def test_dates():
     seen = pd.date_range("2024-01-01", periods=60)
     X = pd.DataFrame({"seen": seen, "word": np.array(["a", "b"])[np.arange(60) // 30]})

@@ -1,14 +1,11 @@
 """What the estimators over densities have in common; labels of classes."""
 
-import pickle
 import threading
 import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
@@ -154,12 +151,6 @@ def test_a_line_for_each_stage(estimator, table, capsys):
         assert line.startswith(f"[{name}] {begin}")
 
 
-@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood()), ids=name_of)
-def test_verbose_is_checked(estimator, table):
-    with pytest.raises(ValueError, match="The 'verbose' parameter"):
-        estimator.set_params(verbose="many").fit(*table)
-
-
 def test_a_joint_density_is_one_stage(table, capsys):
     BoltzmannClassifier(verbose=1).fit(*table)
     line = capsys.readouterr().out
@@ -173,37 +164,6 @@ PARTS = [
     ("terms", FSLLDensity(alpha=0.1, unseen="error")),
     ("pairs", FVBMPseudoLikelihood(alpha=0.01, unseen="error")),
 ]
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        BoltzmannClassifier(),
-        BoltzmannClassifier(joint=False),
-        BoltzmannMixture(PARTS, random_state=0),
-        BoltzmannOutlierDetector(random_state=0),
-    ],
-)
-def test_tables_of_any_kind_and_pickles(estimator, animals):
-    _, gaps, y = animals
-    gaps, y = gaps[:100], y[:100]
-    if isinstance(estimator, BoltzmannMixture):
-        gaps = gaps.drop(columns="weight")
-    objects = gaps.astype(object).where(gaps.notna(), None).to_numpy()
-    tables = pl.from_pandas(gaps), pa.Table.from_pandas(gaps, preserve_index=False), objects
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        expected, *others = (clone(estimator).fit(rows, y) for rows in (gaps, *tables))
-    scores = expected.score_samples(gaps)
-    for model, rows in zip(others, tables, strict=True):
-        assert_allclose(model.score_samples(rows), scores, atol=1e-6)
-        if isinstance(model, BoltzmannClassifier):
-            p = expected.predict_proba(gaps)
-            assert_allclose(model.predict_proba(rows), p, atol=1e-6)
-    for model in (expected, *others[:2]):
-        assert model.feature_names_in_.tolist() == list(gaps.columns)
-    again = pickle.loads(pickle.dumps(expected))
-    assert_array_equal(again.score_samples(gaps), scores)
 
 
 @pytest.mark.parametrize(

@@ -416,24 +416,18 @@ def test_surprises_point_at_wrong_cells():
     assert_allclose(again.to_numpy(), found.to_numpy(), atol=1e-6)
 
 
-def test_surprises_of_polars():
-    pl = pytest.importorskip("polars")
+@pytest.mark.parametrize(("library", "frame"), [("polars", "DataFrame"), ("pyarrow", "table")])
+def test_surprises_of_other_frames(library, frame):
+    make = getattr(pytest.importorskip(library), frame)
     X = pd.DataFrame(coupled_rows(100), columns=list("abcde")).astype(str)
     expected = BoltzmannOutlierDetector(random_state=0).fit(X).explain(X[:5])
-    found = BoltzmannOutlierDetector(random_state=0).fit(pl.DataFrame(X.to_dict("list")))
-    found = found.explain(pl.DataFrame(X[:5].to_dict("list")))
-    assert isinstance(found, pl.DataFrame) and found.columns == list("abcde")
-    assert_allclose(found.to_numpy(), expected.to_numpy())
-
-
-def test_surprises_of_pyarrow():
-    pa = pytest.importorskip("pyarrow")
-    X = pd.DataFrame(coupled_rows(100), columns=list("abcde")).astype(str)
-    expected = BoltzmannOutlierDetector(random_state=0).fit(X).explain(X[:5])
-    tables = [pa.table(frame.to_dict("list")) for frame in (X, X[:5])]
-    found = BoltzmannOutlierDetector(random_state=0).fit(tables[0]).explain(tables[1])
-    assert isinstance(found, pa.Table) and found.column_names == list("abcde")
-    assert_allclose(found.to_pandas().to_numpy(), expected.to_numpy())
+    table, some = (make(rows.to_dict("list")) for rows in (X, X[:5]))
+    found = BoltzmannOutlierDetector(random_state=0).fit(table).explain(some)
+    assert type(found) is type(table)
+    columns = found.columns if library == "polars" else found.column_names
+    assert columns == list("abcde")
+    found = np.array([list(found[name]) for name in columns], float).T
+    assert_allclose(found, expected.to_numpy())
 
 
 def test_densities_without_probabilities_of_columns_explain_nothing():

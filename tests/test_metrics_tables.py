@@ -165,19 +165,3 @@ def test_rows_that_are_repeated_and_rows_that_are_not():
     twice = np.vstack([training, more])
     assert abs(nearest_record_share(twice, held_out, fresh, random_state=0) - 0.5) < 0.125
     assert abs(nearest_record_share(training, held_out, other) - 0.5) < 0.125
-
-
-@pytest.mark.parametrize("function", [c2st_score, compare_tables])
-def test_tables_that_cannot_be_compared(function, tables):
-    one, other = tables
-    with pytest.raises(ValueError, match="not all have age, since"):
-        function(one, other.drop(columns=["age", "since"]))
-    with pytest.raises(ValueError, match=r"\[60, 1\] rows"):
-        function(one, other[:1])
-    with pytest.raises(ValueError, match="shape"):
-        function(np.zeros(3), np.zeros(3))
-
-
-def test_fewer_rows_than_folds(tables):
-    with pytest.raises(ValueError, match="4 rows, fewer than the 5 folds"):
-        c2st_score(tables[0], tables[1][:4])

@@ -4,6 +4,7 @@ from functools import partial
 from io import StringIO
 
 import numpy as np
+import pandas as pd
 
 from sklearn_boltz.datasets import (
     make_alignment,
@@ -84,9 +85,11 @@ ROWS = [
 # Pairs of tables.
 TABLES = {
     "other columns": (np.zeros((9, 2)), np.zeros((9, 4))),
+    "frames of other columns": (pd.DataFrame(np.eye(9), columns=list("abcdefghi")),
+                                pd.DataFrame(np.eye(9)[:, :7], columns=list("abcdefg"))),
     "a single row": (np.zeros((9, 2)), np.zeros((1, 2))),
     "no table": (np.zeros((9, 2)), np.zeros(2)),
-}
+}  # fmt: skip
 
 
 def read(text, options):

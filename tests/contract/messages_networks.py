@@ -1,5 +1,6 @@
 """Bad input to networks, and tables without a maximum."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -75,7 +76,17 @@ def likelihood(X, **params):
     return MaximumEntropy(**params).fit(X)
 
 
+NO_PAIR = np.zeros((2, 2))
+COUPLINGS = {
+    "one way": {"J": [[0, 1], [0, 0]]}, "with a diagonal": {"J": np.eye(2), "coding": "bits"},
+    "of one column and two": {"J": [[0, 1]]}, "of other fields": {"J": NO_PAIR, "h": [0, 0, 0]},
+    "of NaN": {"J": [[0, np.nan], [np.nan, 0]]}, "of no coding": {"J": NO_PAIR, "coding": "ising"},
+}  # fmt: skip
 CASES = {
+    **{
+        f"couplings {what}": partial(FVBMPseudoLikelihood.from_couplings, **given)
+        for what, given in COUPLINGS.items()
+    },
     "lists for too few columns": lambda: fit(BITS, columns=[range(2), range(2)]),
     "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
     "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
@@ -126,6 +137,8 @@ CASES = {
     "inference of more numbers than rows": lambda: statistics.inference(
         fit(NUMBERS.reshape(12, 20), columns="number"), NUMBERS.reshape(12, 20)
     ),
+    "numbers in parts": lambda: FVBMPseudoLikelihood(columns="number").partial_fit(NUMBERS),
+    "aic of numbers": lambda: statistics.aic(of_numbers(), NUMBERS),
     "a graph of another table of numbers": lambda: statistics.to_networkx(
         of_numbers(), inference_of_bits()
     ),

@@ -1,6 +1,7 @@
 """Bad input to RBMs that are trained by chains, that grow, and that predict."""
 
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,11 @@ def grown_from(init, X=BITS):
 REAL = {"max_iter": 1, "columns": "gaussian"}
 REAL_HIDDEN = {"max_iter": 1, "hidden": "gaussian"}
 OF_AGES = {"init": NETWORK, "columns": {"age": "gaussian"}}
+# Weights of two columns and a unit, biases of the columns and of the unit.
+PARAMETERS = [
+    ([[1.0, 2.0]], [0.0]), ([[1.0, 2.0]], None, [0.0, 0.0]), ([[1.0, 2.0]], [0.0, np.inf]),
+    ([1.0, 2.0],), ([[np.nan, 0.0]],),
+]  # fmt: skip
 STARTS = {
     "another kind of estimator": lambda: begun_at(LogisticRegression()),
     "a fitted RBM of scikit-learn": lambda: begun_at(BernoulliRBM(5, n_iter=1).fit(BITS), BITS),
@@ -182,4 +188,5 @@ CASES = {
 }
 for what, labels in LABELS_OF_FITS.items():
     CASES[what] = lambda labels=labels: classifier().fit(BITS, labels)
+CASES |= {f"parameters {given}": partial(SDCPRBM.from_parameters, *given) for given in PARAMETERS}
 CASES |= {f"init: {what}": call for what, call in STARTS.items()}

@@ -20,6 +20,7 @@ from private import Table, is_date_or_time, is_empty, opened, true_of
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
+    BoltzmannClassifier,
     BoltzmannImputer,
     BoltzmannMixture,
     FSLLDensity,
@@ -282,7 +283,12 @@ def rows_of(table):
         return table.tolist()
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False)
-    return table.to_dicts() if isinstance(table, pl.DataFrame) else table.to_pylist()
+    rows = table.to_dicts() if isinstance(table, pl.DataFrame) else table.to_pylist()
+    return [list(row.values()) for row in rows]
+
+
+def as_objects(frame):
+    return frame.astype(object).where(frame.notna(), None).to_numpy()
 
 
 @each(ALL)
@@ -303,25 +309,25 @@ def test_what_is_said_of_columns_is_heard(estimator):
             clone(estimator).set_params(columns=columns).fit(X)
 
 
-@each([*OF_ANY_TABLE, *META])
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+@each([*OF_ANY_TABLE, *META, BoltzmannClassifier(random_state=0)])
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, as_objects])
 def test_frames_of_all_libraries_have_the_same_answers(estimator, convert):
     frame = people()[["city", "kids", "member"]]
     frame = frame.assign(
         city=frame["city"].where(np.arange(60) % 11 != 3, None), wage=np.arange(60) / 7
     )
-    table = convert(frame)
-    models = [clone(estimator).fit(X) for X in (frame, table)]
+    table, y = convert(frame), np.arange(60) % 2
+    models = [pickle.loads(pickle.dumps(clone(estimator).fit(X, y))) for X in (frame, table)]
     verbs = ["score_samples", "transform", "predict", "predict_proba", "log_pseudo_likelihood"]
     uses = [getattr(type(estimator), name, None) for name in verbs]
     if hasattr(models[0], "impute"):
         uses += [lambda model, X, how=how: model.impute(X, how=how, random_state=0)
                  for how in ("mean", "mode", "sample")]  # fmt: skip
-        uses.append(lambda model, X: model.predict_column_proba(X, "city"))
+        uses.append(lambda model, X: model.predict_column_proba(X, 0))
     if hasattr(models[0], "sample"):
         uses.append(lambda model, X: model.sample(5, random_state=0))
         if name_of(estimator) not in ("RBMClassifier", "BoltzmannClassifier"):
-            uses.append(lambda model, X: model.sample(5, random_state=0, given={"city": "c1"}))
+            uses.append(lambda model, X: model.sample(5, random_state=0, given={0: "c1"}))
     for use in filter(None, uses):
         expected, found = (use(*pair) for pair in zip(models, (frame, table), strict=True))
         if not isinstance(expected, (np.ndarray, tuple)):
