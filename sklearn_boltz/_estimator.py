@@ -690,8 +690,9 @@ def checked_weights(sample_weight, X):
     -------
     weights : ndarray of float64 of shape (n_samples,)
     """
-    given = [] if sample_weight is None else as_numpy(sample_weight)
-    given = np.asarray(given, dtype=np.float64)
+    if is_foreign(sample_weight):
+        sample_weight = as_numpy(sample_weight)
+    given = np.asarray([] if sample_weight is None else sample_weight, dtype=np.float64)
     illegal = np.flatnonzero(~((given >= 0) & (given < np.inf)))
     if len(illegal):
         value = given.ravel()[illegal[0]]
@@ -708,8 +709,7 @@ def mean_of_rows(log_probability, sample_weight):
     """The mean over rows that count; others may have a log-probability of -inf."""
     if sample_weight is None:
         return float(np.mean(log_probability))
-    given = as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight
-    weights = checked_weights(given, log_probability)
+    weights = checked_weights(sample_weight, log_probability)
     counted = weights > 0
     return float(np.average(log_probability[counted], weights=weights[counted]))
 

@@ -17,7 +17,7 @@ from sklearn_boltz._estimator import (
 )
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
-from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, like
+from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
@@ -353,7 +353,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         X = self._validated(X, reset=reset)
         weights = None
         if sample_weight is not None:
-            weights = checked_weights(as_numpy(sample_weight), np.empty((X.shape[0], 0)))
+            weights = checked_weights(sample_weight, np.empty((X.shape[0], 0)))
             counts = np.flatnonzero(weights > 0)
             X, weights = DeviceRows(X)[counts], relative(weights[counts])
         return DeviceRows(X, weights), weights

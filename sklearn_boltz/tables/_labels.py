@@ -36,8 +36,9 @@ def split_labels(y, name="y"):
             "row; -1 stands for a row without one."
         )
     check_unmasked(y, name)
-    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
-        y = np.array(y, dtype=object if any(map(is_missing, y)) else None)  # no word "nan"
+    if isinstance(y, list | tuple):
+        words = any(isinstance(label, str) for label in y)
+        y = np.array(y, dtype=object if words and any(map(is_missing, y)) else None)  # no "nan"
     y = column_or_1d(as_numpy(y) if is_foreign(y) else y, warn=True)
     present = np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":
