@@ -507,10 +507,7 @@ def test_float32_learns_as_well(xp):
 
 @pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
 def test_products_of_bfloat16_learn_as_well(X, y, kind):
-    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that in float32.
-
-    Of a classifier the accuracy, of one fit.
-    """
+    """Of 5 fits, the mean score is within 5 standard errors of that in float32."""
     torch = pytest.importorskip("torch")
     options, n_fits = {"learning_rate": 0.2}, 5
     rows, labels = torch.asarray(rows_of_groups()), None

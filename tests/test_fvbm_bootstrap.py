@@ -78,10 +78,7 @@ def test_a_penalty_may_be_kept():
 
 
 def test_bootstrap_errors_are_those_of_the_sandwich():
-    """The spread of 400 resamples; its own standard error is 3.5 %, and 6 of them are allowed.
-
-    With 3,000 rows both are within a few per cent of the truth.
-    """
+    """The spread of 400 resamples has a standard error of 3.5 %, and 6 of them are allowed."""
     rows = draw(chain(3, 0.4), 3000, seed=1)
     model = fit(rows)
     ratio = statistics.bootstrap(model, rows, 400, random_state=0).std_err
@@ -283,10 +280,7 @@ def test_stability_selection_finds_the_chain():
 
 
 def test_stability_selection_keeps_its_bound():
-    """Of independent columns, the mean number of false pairs of 10 data sets is at most 1.
-
-    It is a bound and not a level: the mean is below 0.3 with a standard error below 0.2.
-    """
+    """The bound is 1 false pair; the mean is below 0.3 with a standard error below 0.2."""
     rng, counts = np.random.default_rng(0), []
     for rows in rng.choice([-1, 1], size=(10, 100, 6)):
         found = stability_selection(L1, rows, n_pairs=5, threshold=0.8, random_state=rng)

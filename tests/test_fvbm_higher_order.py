@@ -206,11 +206,7 @@ def test_terms_of_four_by_heredity():
 
 @pytest.mark.parametrize("d", [8, pytest.param(20, marks=pytest.mark.slow)])
 def test_beside_the_exact_likelihood(d):
-    """FSLLDensity(max_order=3) on the same rows: both near the truth, and to each other.
-
-    A maximum of q parameters lies about q / 2N nats from the truth; the pseudo-likelihood somewhat
-    more.
-    """
+    """Both are near the truth, from which a maximum of q parameters lies about q / 2N nats."""
     terms = [(0, 1, 2), (3, 4, 5), (1, 6, 7)]
     network = random_network(d, terms, [0.4, -0.4, 0.3], seed=4, scale=0.15)
     rng, n = np.random.default_rng(0), 20_000

@@ -288,9 +288,7 @@ def test_enumerate_rows_leaves_what_has_too_many_states():
 
 @pytest.mark.parametrize("n_drawn", range(5))
 def test_importance_weights(n_drawn):
-    """Their mean is the sum over all states: within five standard errors for each of two rows of
-    fields and five numbers of drawn columns, a false alarm of 6e-6. Without draws, it is the sum.
-    """
+    """Their mean is the sum over all states, within five standard errors: a false alarm of 6e-6."""
     model = random_potts([3, 4, 2, 5], 2, 0.5)
     fields = np.stack([model.intercept, -2 * model.intercept])
     arrays = fields, model.coupling, model.starts, n_drawn

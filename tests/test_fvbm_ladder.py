@@ -192,10 +192,7 @@ def test_temperatures_by_acceptance():
 @given(st.lists(st.integers(2, 4), min_size=2, max_size=5), st.floats(0, 1), st.integers(0, 2**20))
 @settings(max_examples=cases(12))
 def test_log_partition_of_any_model(n_values, scale, seed):
-    """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees.
-
-    Each of the ratios that it consists of is found to 1e-9.
-    """
+    """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
     model = random_model(n_values, scale, seed)
     path, rng = path_to(model, seed)
     estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)

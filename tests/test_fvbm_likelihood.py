@@ -222,11 +222,7 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
-    """Fifteen moments of a known model by 20 groups of chains.
-
-    Their differences in standard errors are about Student's t of 19 degrees of freedom: one of
-    45 beyond 6 happens once in 2,000 runs if all are right.
-    """
+    """By 20 groups of chains: one of 45 beyond 6 of Student's t happens once in 2,000 runs."""
     x = rows(seed, 5, 200)
     statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x))))
     theta = np.random.default_rng(seed).normal(0, 0.4, 15)

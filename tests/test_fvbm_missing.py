@@ -228,9 +228,7 @@ def test_gaps_among_signs_are_those_among_bits():
     ids=["bits", "categories"],
 )
 def test_intervals_cover_the_truth(truth, n_sets, atol):
-    """95 % intervals of 10 and more parameters, which depend on each other: as if of one interval
-    of each data set, a false alarm has the probability 1e-6.
-    """
+    """As if of one interval of each data set, a false alarm has a probability of 1e-6."""
     if isinstance(truth, SpinModel):
         pairs = truth.coupling[np.triu_indices(4, 1)]
         parameters = np.concatenate([truth.intercept, pairs])

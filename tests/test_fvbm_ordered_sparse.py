@@ -187,12 +187,7 @@ def test_order_finds_edges_of_items_in_few_rows(nodewise):
 
 
 def test_few_edges_in_independent_items():
-    """Of 8 tables with 15 pairs each, in all.
-
-    A pair enters if its trend or its block is worth its price in both regressions, which has a
-    probability of .0084 or less: 1.0 edge is expected at most, and more than 6 have a probability
-    of 8e-5.
-    """
+    """A pair enters with a probability of .0084 at most: more than 6 of 120 edges have 8e-5."""
     rng, found = np.random.default_rng(0), 0
     for _ in range(8):
         X = rng.choice(5, size=(400, 6), p=[0.1, 0.2, 0.4, 0.2, 0.1])

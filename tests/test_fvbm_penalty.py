@@ -176,10 +176,7 @@ def test_each_pair_of_categories_has_a_strength(order):
 
 
 def test_few_strong_pairs_are_shrunk_less():
-    """Four pairs of columns that agree, among 28: other rows are more probable than with alpha_.
-
-    By two standard errors over 12 tables.
-    """
+    """Four pairs that agree, among 28: other rows are likelier, by two errors of 12 tables."""
     gains = []
     for seed in range(12):
         rng = np.random.default_rng(seed)

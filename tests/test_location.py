@@ -356,10 +356,7 @@ def test_rows_with_gaps_by_enumeration(n_classes):
 
 
 def test_rows_with_many_completions_have_draws(monkeypatch):
-    """Here, those with more than one; 100 rows of 200 draws, whose mean error is near 0.
-
-    An error beyond 4.5 sd of the mean of 600 shares or more would be one in 100,000.
-    """
+    """Of 100 rows of 200 draws, an error beyond 4.5 sd of the mean is one in 100,000."""
     model = small_model(2)
     codes, z = categories_and_scores(100, missing=0.5)
     exact = model.category_probabilities(codes, z)

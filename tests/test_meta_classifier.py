@@ -91,9 +91,7 @@ def two_modes():
 
 @pytest.mark.parametrize("density", [None, SDCPRBM(20, max_iter=5, random_state=0)])
 def test_many_missing_cells_are_summed_out_by_annealing(density, two_modes, monkeypatch):
-    """Against enumeration, for the network. Standard errors are 0.03 at most, so that four of them
-    are exceeded in any of the 15 different rows by less than 1 in 900 choices of the seed, which is
-    fixed."""
+    """Against enumeration, within four standard errors: less than 1 in 900 seeds exceed them."""
     X, y, gaps = two_modes
     model = BoltzmannClassifier(density, joint=True).fit(X, y)
     exact = model.predict_proba(gaps)

@@ -89,10 +89,7 @@ def test_equal_rows_have_equal_scores_in_any_batch(density, container):
 
 @pytest.mark.parametrize("by_chains", [False, True])
 def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkeypatch):
-    """Also of the densities in bins; with chains, within six standard errors of their 20 states.
-
-    Each chain counts five times. Less than 1 in 10,000 fail.
-    """
+    """Also in bins; with chains within six standard errors, where less than 1 in 10,000 fail."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(coupled_rows(400), columns=list("abcde")).astype(str)
     X = X.assign(pay=X["a"].astype(int) + rng.normal(size=400))
@@ -221,11 +218,7 @@ def many_columns(n, seed):
 
 
 def test_contamination_is_the_share_of_outliers_among_new_rows():
-    """Of few rows of many columns, where the scores of the fit's own rows would find 45 %.
-
-    The mean over five tables of 100 rows is .078 with a standard error of .012: a false alarm in
-    less than 1 of 10,000 runs.
-    """
+    """Five tables have .078 with an error of .012: a false alarm in less than 1 of 10,000 runs."""
     new, shares = many_columns(2000, seed=100), []
     for seed in range(1, 6):
         detector = BoltzmannOutlierDetector(contamination=0.1).fit(many_columns(100, seed))

@@ -122,9 +122,7 @@ def test_energies_of_a_binary_quadratic_model():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.02])
 def test_a_sampler_finds_what_a_table_finds(alpha):
-    """Moments within 0.6 standard errors of those of the maximum: 0.3, and six errors of 40,960
-    states in place of those of the 1,000 rows.
-    """
+    """Moments within 0.6 standard errors of the maximum: 0.3, and six errors of 40,960 states."""
     x = exact(*ising(6), 1000, np.random.default_rng(0))
     n_drawn = []
 
@@ -238,10 +236,7 @@ def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
 
 
 def test_clusters_at_the_critical_temperature():
-    """The energy of the periodic 7 × 7 lattice by enumeration of rows, and few sweeps to get there.
-
-    The difference is beyond four standard errors once in 15,000.
-    """
+    """The energy by enumeration of rows: beyond four standard errors once in 15,000."""
     side, beta = 7, np.log(1 + np.sqrt(2)) / 2
     spins = 2.0 * binary(side) - 1
     within = (spins * np.roll(spins, 1, axis=1)).sum(axis=1)
@@ -320,11 +315,7 @@ def test_inverse_temperatures_without_end():
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
 @pytest.mark.parametrize("n_chains", [1, 8])
 def test_the_time_of_autoregressive_chains(phi, n_chains):
-    """(1 + φ) / (1 - φ), but for the terms beyond five times that, or beyond five.
-
-    It is more than four standard errors away, by the formula of Madras and Sokal (1988), once in
-    15,000.
-    """
+    """(1 + φ) / (1 - φ), but for late terms: beyond four standard errors once in 15,000."""
     rng, n = np.random.default_rng(1), 200_000
     first = rng.normal(size=(n_chains, 1)) / np.sqrt(1 - phi**2)
     x, _ = lfilter([1], [1, -phi], rng.normal(size=(n_chains, n // n_chains)), zi=phi * first)

@@ -175,11 +175,7 @@ def test_rungs_have_states_of_their_own():
 @pytest.mark.parametrize("n_chains", [20, 100])
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_partition_of_all_units(kind, n_chains):
-    """Within 5 standard errors, which are small: 14 cases, a false alarm of 1e-5 in all.
-
-    (With 20 chains by Student's distribution: 5e-4.) Of each rung: states of another distribution
-    than its own, or other weights of these, would show here.
-    """
+    """Of each rung, within 5 standard errors: 14 cases, a false alarm of 1e-5 (20 chains: 5e-4)."""
     model, base = small_model(kind, scale=1.5), small_model(kind, seed=3).visible
     ladder = ladder_to(model, base, None, n_chains, Stream(1), WORKERS)
     found = ladder_estimate(ladder, 0.05, 2000, WORKERS)
@@ -228,10 +224,7 @@ def test_what_is_cheap_is_estimated_more_closely():
     ids=["behind a barrier", "narrow", "narrower"],
 )  # fmt: skip
 def test_modes_are_found_however_late(model, seed):
-    """Chains fall into narrow modes after the rungs were set: the ladder sets more, and is right.
-
-    Within 5 standard errors, in six runs: a false alarm of 6e-7 each.
-    """
+    """The ladder sets more rungs, and is right within 5 standard errors: a false alarm of 6e-7."""
     ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 100, Stream(seed), WORKERS)
     found = ladder_estimate(ladder, 0.03, 1000, WORKERS)
     assert found.trusted and found.std_err <= 0.03 and len(ladder) > 2
@@ -820,10 +813,7 @@ def in_first_mode(V):
 
 
 def test_tempered_training_finds_the_shares_of_modes():
-    """Of 12 seeds, the shares of the model were off by .05 at most, but for 20 slow epochs.
-
-    Of the samples: 5 standard errors, a false alarm of 6e-7.
-    """
+    """Of 12 seeds off by .05 at most; of the samples 5 standard errors, a false alarm of 6e-7."""
     X = bimodal(600, 14, 0.7)
     model = sdcp(tempered=0.5, learning_rate=0.02, max_iter=20).fit(X)
     share = in_first_mode(exact_states(model._model(), 20_000, 0)).mean()

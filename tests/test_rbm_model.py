@@ -294,10 +294,7 @@ def test_both_ends_enclose_the_log_partition(workers):
 
 
 def test_raise_from_rows_is_conservative(workers):
-    """For rows that follow the model, the mean bound is below the mean of ln p(v).
-
-    It is the annealing law that is bounded, so rows that do not follow the model may get more.
-    """
+    """For rows that follow the model, the mean bound is below the mean of ln p(v)."""
     law, excess = law_of("BB", "B", 2.0), []
     rows = law.draw(10_000)
     for n_temperatures in [1, 200]:

@@ -157,11 +157,7 @@ def test_a_step_of_other_parameters_goes_from_the_model_to_the_rows():
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_the_mean_step_points_along_the_gradient(centered):
-    """With chains that have forgotten their start, one step is unbiased for the gradient.
-
-    For S-DCP with small steps, d steps go d times as far; each component is compared within
-    five standard errors of the mean over many batches.
-    """
+    """Within five standard errors; of S-DCP, d small steps go d times as far."""
     rbm, rate, d = random_rbm(4, 3, scale=0.5), 1e-4, 3
     frequencies = np.random.default_rng(2).dirichlet(np.ones(len(rbm.V)))
     rows = np.random.default_rng(3).choice(len(rbm.V), size=(400, 100), p=frequencies)

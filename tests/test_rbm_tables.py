@@ -330,12 +330,7 @@ LAYERS = {
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("kinds", LAYERS)
 def test_the_mean_step_points_along_the_gradient(kinds, centered, workers):
-    """Steps with chains that forget their start are unbiased for the gradient.
-
-    The gradient is that of the exact log-likelihood, by finite differences; each of some dozen
-    components is compared within 5 standard errors of 300 steps, which fails by chance about once
-    in 100,000 runs.
-    """
+    """Unbiased for the exact gradient: 5 errors of 300 steps are exceeded once in 100,000 runs."""
     visible, hidden = LAYERS[kinds]
     rng = np.random.default_rng(3)
     weights = 0.5 * rng.normal(size=(len(hidden), len(visible)))
@@ -423,11 +418,7 @@ def expected_steps(model, rows, offset):
 
 
 def test_a_planted_dependence_is_learned():
-    """Cities are told from degrees on rows that the training has not seen.
-
-    If the model had learned nothing, the mean gain in ln p(city | rest) over the base rates would
-    exceed 5 standard errors once in 3 million times. It is near 1 nat.
-    """
+    """The mean gain in ln p(city | rest) is near 1 nat; by chance beyond 5 errors in 3e-7."""
     X = weather(900)
     model = SDCPRBM(6, columns={"degrees": "gaussian"}, max_iter=20, random_state=0)
     model.fit(X[:600])
