@@ -63,10 +63,8 @@ from sklearn_boltz.networks.categorical._block_penalty import (
     next_weights,
 )
 from sklearn_boltz.networks.categorical._cells import (
-    Cells,
     distinct_codes,
     find_patterns,
-    state_counts,
 )
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -203,7 +201,7 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,
@@ -265,7 +263,6 @@ from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages,
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     ColumnSums,
-    StreamedRows,
     divided,
     visits,
 )
