@@ -173,12 +173,6 @@ def test_samples_of_a_deep_model(way):
     assert_array_equal(started, rows(4)[[0, 1, 2, 0, 1, 2]])
 
 
-def test_what_may_be_given():
-    X = pd.DataFrame(rows(3), columns=["a", "b", "c"])
-    model = SDCPRBM(2, max_iter=1, random_state=0).fit(X)
-    assert (model.sample(9, 0, given={"b": 1})["b"] == 1).all()
-
-
 # Columns.
 
 

@@ -8,7 +8,6 @@ from contract.state import arrays_of, assert_goes_on, parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -499,15 +498,6 @@ def test_an_attribute_that_is_set_counts(kind, digits):
 
 
 # Whatever the data.
-
-
-@both_machines
-def test_sparse_rows_are_as_dense_ones(kind, digits):
-    X, rows = digits[:80], csr_matrix(digits[:80])
-    dense, sparse = (small(kind, max_iter=2).fit(of) for of in (X, rows))
-    assert_allclose(parameters(sparse), parameters(dense), rtol=1e-4, atol=1e-6)
-    assert_allclose(sparse.score_samples(rows), dense.score_samples(X), rtol=1e-4)
-    assert_allclose(sparse.transform(rows), dense.transform(X), rtol=1e-4)
 
 
 @settings(max_examples=cases(25))

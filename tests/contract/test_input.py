@@ -159,6 +159,7 @@ def test_every_sparse_format(estimator, X, layout, dtype, container):
     exercise(model, X)
     scores = model.score_samples(X)
     assert_allclose(model.score_samples(table), scores, atol=1e-5)
+    assert_allclose(model.transform(table), model.transform(X), atol=1e-5)
     if isinstance(model, InfiniteRBM):
         return  # a last bit of a sum decides on which bits are drawn
     assert_allclose(scores, clone(model).fit(X.astype(dtype)).score_samples(X), atol=1e-4)
