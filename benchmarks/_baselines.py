@@ -120,10 +120,7 @@ class BernoulliRBMPeer:
 
 
 def as_sdcp_rbm(parameters, X):
-    """An `SDCPRBM` with the parameters of another RBM, in the type of X: to judge them alike.
-
-    These are weights and intercepts of the visible and the hidden units.
-    """
+    """An `SDCPRBM` with the parameters of another RBM, in the type of X, to judge them alike."""
     weights, visible, hidden = (np.ascontiguousarray(x, X.dtype) for x in parameters)
     model = SDCPRBM(len(weights), max_iter=0, random_state=0).fit(X)
     model.components_, model.intercept_visible_, model.intercept_hidden_ = weights, visible, hidden

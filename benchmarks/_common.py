@@ -71,10 +71,9 @@ class _Tee:
 
 @contextmanager
 def report(path, title, seconds=None):
-    """Print a title, the machine and the date, and at the end the seconds.
+    """Print a title, the machine, the date, what is printed inside and the seconds, also to a file.
 
-    All that is printed inside goes to a file too. A run that is stopped leaves no seconds; those of
-    a run that goes on with an earlier one are what a function gives.
+    A function gives the seconds of a run that goes on with an earlier one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -125,10 +124,9 @@ def log_likelihood(model, X, *, reverse=False, **ladder):
 
 
 def print_bracket(model, X, **annealing):
-    """Print the mean log-likelihood of rows under an RBM with ln Z by each method.
+    """Print the mean log-likelihood of rows with ln Z by each method, AIS and RAISE with options.
 
-    The options are those of AIS and RAISE. -> The smaller of the values by the ladder and by AIS,
-    less two standard errors.
+    -> The smaller of the values by the ladder and by AIS, less two standard errors.
     """
     annealing = {"random_state": 0} | annealing
     free_energy = model.free_energy(X).mean()

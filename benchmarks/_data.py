@@ -91,10 +91,7 @@ def binary(X, rng=None):
 
 
 def load_parts(name, folder):
-    """Pixels from 0 to 1 and classes of "train", "valid" and "test", of "mnist" or "caltech".
-
-    The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
-    """
+    """Pixels and classes of three parts; the last rows of MNIST validate, as in Frank-Wolfe."""
     data = _image_arrays(name, folder)
     if name == "mnist":
         for letter in "Xy":
@@ -137,10 +134,7 @@ TABLES = {
 
 
 def load_table(name, folder):
-    """A table of words as a data frame of texts, of levels as one of numbers.
-
-    A missing cell is None, or NaN. The levels, bfi, are without the age, which is a number.
-    """
+    """A data frame of texts, None missing; of numbers, NaN missing, for the levels of bfi."""
     for place in (folder, folder / "tables") if folder is not None else ():
         if (place / TABLES[name]).is_file():
             if name == "bfi":

@@ -26,10 +26,11 @@ N_ROWS, GAMMA = 6000, 0.25
 
 def find_r():
     """Rscript that has glmnet."""
-    command = [shutil.which("Rscript") or "false", "-e", "library(glmnet)"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
+    rscript = shutil.which("Rscript")
+    command = [rscript, "-e", "library(glmnet)"]
+    if rscript is None or subprocess.run(command, capture_output=True, check=False).returncode:
         raise MissingData("there is no Rscript with glmnet")
-    return command[0]
+    return rscript
 
 
 def by_r(rscript, X, folder):

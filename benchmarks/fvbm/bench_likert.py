@@ -1,19 +1,24 @@
-"""Which pairs of Likert items `alpha="ebic"` selects, beside tests of all pairs.
+"""Which pairs of Likert items `alpha="ebic"` selects, beside other criteria and tests of all pairs.
 
 Items of five levels: a chain, a random graph, blocks of five, no edges. Half of the tables are cut
-from normal variables with partial correlations of .35 or so, half drawn from Potts couplings. With
-`ordered`, levels are taken in their order. The chi-squared tests are adjusted by Holm.
+from normal variables with partial correlations of .35 or so, half drawn from Potts couplings. Other
+EBICs, on the same paths, charge ln N for each parameter: of the penalised fit, of the refit, and
+effective ones (Yuan and Lin 2006, eq. 6.3). With `ordered`, levels are taken in their order. The
+chi-squared tests are adjusted by Holm.
 """
 
+from functools import partial
 from unittest.mock import patch
 
 import _path  # noqa: F401
 import numpy as np
 from _common import make_parser, print_table, report, script
+from scipy.linalg import solve
 
 from sklearn_boltz import SparseFVBM
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.sparse import _dependent
+from sklearn_boltz.networks.sparse import _dependent, _task
+from sklearn_boltz.networks.sparse._path import neighbours
 
 GRAPHS, N_NETWORKS = ("chain", "random", "blocks", "none"), 3
 SIZES = (200, 10), (500, 10), (500, 20), (1000, 20)
@@ -38,10 +43,29 @@ def table_of(kind, latent, n, d, rng):
     return edges, PottsModel(coupling, shift.T.ravel(), np.full(d, 5)).sample(n, rng, 100)
 
 
-def found_in(X, pairs, level=None, **options):
-    """Which pairs are found, by the EBIC or by chi-squared tests."""
+def charged(of, path, state, gamma):
+    """The EBIC with ln N for each parameter: "penalised", "refitted" or "effective" ones."""
+    network, layout, total = path.network, path.network.layout, path.network.total
+    present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]
+    chosen, gradient = path.weights == 0, path.solver.gradient(state)
+    chosen[layout.pairs[present]] = True
+    _, parameters, matrix = next(path.solver.second_derivatives(state, chosen))
+    step = np.zeros_like(gradient)
+    step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
+    before, after = (np.sqrt(np.bincount(layout.groups, theta**2))[layout.pairs]
+                     for theta in (state.theta, state.theta + step))  # fmt: skip
+    if of == "effective":
+        sizes = 1 + before / np.maximum(after, 1e-12) * (sizes - 1)
+    falls = state.losses.sum() + gradient @ step / 2 * (of == "refitted")
+    value = 2 * total * falls + sizes[present].sum() * np.log(total)
+    return np.array([value + 2 * gamma * present.sum() * np.log(network.n_columns - 1)])
+
+
+def found_in(X, pairs, of=None, level=None, **options):
+    """Which pairs are found, by an EBIC or by chi-squared tests."""
     if level is None:
-        return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
+        with patch.object(_task, "ebic", partial(charged, of) if of else _task.ebic):
+            return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
     with patch.object(_dependent, "LEVEL", level):
         dependent = _dependent.dependent_pairs(X, np.ones(len(X)), pairs.tolist())
     return np.array([pair in dependent for pair in pairs.tolist()])
@@ -54,6 +78,7 @@ def main():
         f"{way}, ordered": {**options, "columns": ("ordinal", range(5))}
         for way, options in ways.items()
     }
+    ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
     header = ["criterion", "F1, cut normals", "F1, Potts", "false edges", "without edges"]
     log = make_parser(__doc__).parse_args().output / "likert.txt"

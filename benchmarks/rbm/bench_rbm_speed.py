@@ -1,7 +1,7 @@
 """Speed of SDCPRBM with 500 hidden and 784 visible units.
 
-Epochs beside their matrix products alone, `BernoulliRBM`, and the same loop in
-PyTorch, where that is installed.
+Epochs beside their matrix products alone, `BernoulliRBM`, and the same loop in PyTorch, where that
+is installed.
 
 The rows are those of statistically binarised MNIST, or random ones with as many ones (an eighth)
 without --data; zeros save this library time, and others none.

@@ -58,10 +58,9 @@ def seconds(args):
 
 
 def kept(args, name, make, seconds_of=None):
-    """What `make` returns; from the folder of models, if an earlier run has put it there.
+    """What `make` returns, or an earlier run has kept; its seconds are counted in both cases.
 
-    Its seconds count among those of the script in both cases. `seconds_of` gives those of what the
-    folder has, where another script has made it in several parts; None for those of `make`.
+    `seconds_of` gives those of what another script has made in several parts.
     """
     if args.models is None:
         return make()
@@ -80,10 +79,7 @@ def kept(args, name, make, seconds_of=None):
 
 
 def compare(args, rows):
-    """Print and keep the comparison.
-
-    A row has four cells: what; in the paper; here; whether they agree, None if that is open.
-    """
+    """Print and keep rows of what, in the paper, here, and whether they agree, None if open."""
     words = {True: "yes", False: "no", None: ""}
     rows = [[what, paper, here, words[agrees]] for what, paper, here, agrees in rows]
     rows.insert(1, ["date, seconds", "", f"{date.today()}, {seconds(args):,.0f}", ""])

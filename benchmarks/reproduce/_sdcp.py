@@ -56,10 +56,7 @@ class SpectralDescent(SGD):
 
 
 def settings_with_points(description, full, quick):
-    """Settings with as many epochs from each point of a curve to the next, if need be fewer points.
-
-    So the last point is that of the last epoch.
-    """
+    """Settings whose points, if need be fewer, are equally far apart up to the last epoch."""
     args = settings(description, full, quick)
     args.points = max(n for n in range(1, args.points + 1) if args.epochs % n == 0)
     return args

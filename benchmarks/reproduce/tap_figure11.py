@@ -28,18 +28,13 @@ def make(sizes, args):
 
 def course(model, X, X_test, args):
     """Train jointly; -> rows (epoch, train, test, norms), the first before the joint training."""
-    n_units, entries = 784 + sum(model.hidden_layer_sizes), []
-    some = X[: len(X_test)]
+    entries, some = [], X[: len(X_test)]
     while True:
         model.fit(X)
         figures = [model.tap_log_likelihood(rows).mean() for rows in (some, X_test)]
         norms = [np.linalg.norm(W) for W in model.components_]
         entries.append([model.n_iter_, *figures, *norms])
-        print(
-            f"{model.hidden_layer_sizes}, pre-trained {model.pretrain_max_iter}, epoch "
-            f"{model.n_iter_}: train {figures[0]:.1f}, test {figures[1]:.1f}, "
-            f"{figures[1] / n_units:.4f} a unit; norms {', '.join(f'{n:.1f}' for n in norms)}"
-        )
+        print(f"{model.hidden_layer_sizes}, epoch {model.n_iter_}: test {figures[1]:.1f}")
         left = args.epochs - model.n_iter_
         if left <= 0:
             return np.array(entries)

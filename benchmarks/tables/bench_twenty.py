@@ -390,7 +390,6 @@ def fit_set(name, args):
         keys = [
             (name, part, model, str(seed))
             for model, (_, is_random) in models.items()
-            if not args.models or model in args.models
             for seed in range(args.seeds if is_random else 1)
         ]
         for key in keys:
@@ -624,7 +623,6 @@ def draw_set(ax, found, name):
 def main():
     parser = make_parser(__doc__, seeds=3, sets=SETS)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--models", nargs="+", help="only these")
     parser.add_argument("--again", action="store_true", help="also fits that the table has")
     args = parser.parse_args()
     args.path = args.output / "twenty.csv"
