@@ -44,3 +44,11 @@ def categories(n_rows, n_values=(2, 3, 4, 3), seed=0, same=0.5):
     X = rng.integers(n_values, size=(n_rows, len(n_values)))
     X[:, 1] = np.where(rng.random(n_rows) < same, X[:, 0], X[:, 1])
     return X
+
+
+def items(n_rows, d, seed=0, correlation=0.4):
+    """Items of five levels, each of which tells of the next one."""
+    z = np.random.default_rng(seed).normal(size=(n_rows, d))
+    for j in range(1, d):
+        z[:, j] = correlation * z[:, j - 1] + np.sqrt(1 - correlation**2) * z[:, j]
+    return np.digitize(z, [-1.2, -0.4, 0.4, 1.2])

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from private import BinaryModel, InteractionModel, PottsModel, SpinModel
+from private import (
+    BinaryModel,
+    CategoricalPseudoLikelihood,
+    InteractionModel,
+    PottsModel,
+    SpinModel,
+)
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy
 
 # Probability of a false alarm of a chi-square test.
@@ -132,3 +138,19 @@ def differences(function, theta, step=1e-5):
     """Central differences of a function of a vector, one row for each coordinate."""
     steps = step * np.eye(len(theta))
     return np.array([(function(theta + e) - function(theta - e)) / (2 * step) for e in steps])
+
+
+def zero_sum_slopes(codes, n_values, model, atol):
+    """Numbers of each pair, ∂/∂J of the mean log pseudo-likelihood, zero-sum, and J of its block.
+
+    Those by the intercepts are 0 within `atol`.
+    """
+    problem = CategoricalPseudoLikelihood(codes, n_values, np.ones(len(codes)))
+    _, gradient = problem.evaluate(problem.pack(model.coupling_, model.intercept_))
+    slopes, intercepts = problem.unpack(gradient / problem.total)
+    assert np.abs(intercepts).max() <= atol
+    ends = np.cumsum(n_values)
+    for i, j, _ in problem.blocks():
+        states = np.ix_(*(np.arange(ends[k] - n_values[k], ends[k]) for k in (i, j)))
+        slope = slopes[states] - slopes[states].mean(axis=0)
+        yield i, j, slope - slope.mean(axis=1, keepdims=True), model.coupling_[states]

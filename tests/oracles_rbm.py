@@ -1,6 +1,7 @@
 """Brute force for RBMs: sums over all joint states. Of the package, only parameters are used."""
 
 import itertools
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -212,3 +213,11 @@ def law_of(visible, hidden, scale=0.7):
 def typed(model, dtype):
     weights = model.weights.astype(dtype)
     return RBMModel(weights, model.visible.astype(dtype), model.hidden.astype(dtype))
+
+
+def with_parameters(model, rbm):
+    """A copy of a fitted estimator that has the parameters of a `SmallRBM`."""
+    model = deepcopy(model)
+    model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
+    model.intercept_hidden_ = rbm.c.copy()
+    return model

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from networks import categories, chain
+from networks import categories, chain, items
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import zero_sum_slopes
 from scipy.optimize import minimize
 from sklearn.base import clone
 
@@ -44,18 +45,6 @@ def strength_of(codes, i, j, standardize):
     return weight
 
 
-def slopes_of(codes, model):
-    """∂/∂J of the mean log pseudo-likelihood, and J, of each pair (i, j), both zero-sum."""
-    problem = CategoricalPseudoLikelihood(codes, Q, np.ones(len(codes)))
-    theta = problem.pack(model.coupling_, model.intercept_)
-    slopes, intercepts = problem.unpack(problem.evaluate(theta)[1] / len(codes))
-    assert_allclose(intercepts, 0, atol=1e-6)
-    for i, j, _ in problem.blocks():
-        states = np.ix_(*(STARTS[k] + np.arange(Q[k]) for k in (i, j)))
-        centre = [np.eye(Q[k]) - 1 / Q[k] for k in (i, j)]
-        yield i, j, centre[0] @ slopes[states] @ centre[1], model.coupling_[states]
-
-
 @pytest.mark.parametrize("alpha", [0.02, 0.08])
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("gaps", [False, True])
@@ -67,7 +56,7 @@ def test_kkt(alpha, standardize, gaps):
         X = X[~np.isnan(X).all(axis=1)]
     model = sparse(X, alpha=alpha, standardize=standardize, missing="observed", tol=1e-9)
     codes, n_zero = np.where(np.isnan(X), -1, X).astype(np.int16), 0
-    for i, j, slope, block in slopes_of(codes, model):
+    for i, j, slope, block in zero_sum_slopes(codes, Q, model, 1e-6):
         left, right = ROOTS[i], ROOTS[j]
         strength = alpha * strength_of(codes, i, j, standardize)
         dual = left @ slope @ right
@@ -159,15 +148,6 @@ def test_the_criterion_is_what_it_says(bent):
     assert (np.argmin(expected) == 1) == bent
     assert_allclose(model.path_.ebic[-1], min(expected), atol=0.5)
     assert abs(expected[0] - expected[1]) > 5
-
-
-def items(n, d, seed):
-    """Items of five levels, each of which tells of the next one."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=(n, d))
-    for j in range(1, d):
-        z[:, j] = 0.4 * z[:, j - 1] + np.sqrt(0.84) * z[:, j]
-    return np.digitize(z, [-1.2, -0.4, 0.4, 1.2])
 
 
 def pairs_of(X, kind="nominal", **options):

@@ -9,8 +9,9 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import categories, chain, fit, spins
+from networks import categories, chain, fit, items, spins
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import zero_sum_slopes
 from scipy.optimize import minimize
 from scipy.stats import chi2
 from sklearn.base import clone
@@ -19,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import InvalidParameterError
 
-from private import CategoricalPseudoLikelihood, PseudoLikelihood, descend, price
+from private import PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
 from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
@@ -219,20 +220,6 @@ def test_by_node_against_logistic_regression():
         assert_array_equal(path.coupling[k][j, others] == 0, np.abs(expected) < 1e-6)
 
 
-def zero_sum_slopes(problem, model):
-    """Derivatives of the mean log pseudo-likelihood by blocks, projected; and the blocks."""
-    n_values = problem.n_values
-    ends = np.cumsum(n_values)
-    _, gradient = problem.evaluate(problem.pack(model.coupling_, model.intercept_))
-    slopes, intercepts = problem.unpack(gradient / problem.total)
-    assert_allclose(intercepts, 0, atol=3e-5)
-    for i, j, _ in problem.blocks():
-        states = np.ix_(*(np.arange(ends[k] - n_values[k], ends[k]) for k in (i, j)))
-        slope = slopes[states]
-        slope = slope - slope.mean(axis=0)
-        yield i, j, slope - slope.mean(axis=1, keepdims=True), model.coupling_[states]
-
-
 @settings(max_examples=cases(12))
 @given(seed=seeds, alpha=st.floats(0.01, 0.3), standardize=st.booleans(), missing=st.booleans())
 def test_kkt_of_groups(seed, alpha, standardize, missing):
@@ -244,13 +231,12 @@ def test_kkt_of_groups(seed, alpha, standardize, missing):
         X = X[~np.isnan(X).all(axis=1)]
     model = fit(X, penalty="group", alpha=alpha, standardize=standardize, missing="observed")
     codes = np.where(np.isnan(X), -1, X).astype(np.int16)
-    problem = CategoricalPseudoLikelihood(codes, n_values, np.ones(len(X)))
     sd = np.ones(4)
     if standardize:
         shares = [np.bincount(c[c >= 0], minlength=q) / (c >= 0).sum()
                   for c, q in zip(codes.T, n_values, strict=True)]  # fmt: skip
         sd = np.sqrt([(1 - p @ p) / (1 - 1 / len(p)) for p in shares])
-    for i, j, slope, block in zero_sum_slopes(problem, model):
+    for i, j, slope, block in zero_sum_slopes(codes, n_values, model, 3e-5):
         freedom = (n_values[i] - 1) * (n_values[j] - 1)
         strength = alpha * sd[i] * sd[j] / 2 * np.sqrt(freedom)
         if block.any():
@@ -526,12 +512,7 @@ def test_the_price_of_a_block():
 
 @by_node
 def test_items_on_a_chain(nodewise):
-    """Each of 8 items of five levels tells of the next one; 500 rows."""
-    rng, true = np.random.default_rng(0), chain(8)
-    z = rng.normal(size=(500, 8))
-    for j in range(1, 8):
-        z[:, j] = 0.5 * z[:, j - 1] + np.sqrt(0.75) * z[:, j]
-    X = np.digitize(z, [-1.2, -0.4, 0.4, 1.2])
+    X, true = items(500, 8, correlation=0.5), chain(8)
     found = fit(X, penalty="group", alpha="ebic", nodewise=nodewise)._pair_norms() > 0
     assert found[true].all() and (found & ~true).sum() <= 2
 
@@ -540,12 +521,12 @@ def bits_of_any_rate(rng):
     return np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
 
 
-def items(rng):
+def independent_items(rng):
     return rng.choice(5, size=(500, 10), p=[0.1, 0.2, 0.4, 0.2, 0.1])
 
 
 @pytest.mark.parametrize(
-    ("table", "n_tables", "most"), [(bits_of_any_rate, 20, 18), (items, 10, 10)]
+    ("table", "n_tables", "most"), [(bits_of_any_rate, 20, 18), (independent_items, 10, 10)]
 )
 def test_ebic_finds_few_edges_in_independent_columns(table, n_tables, most):
     """Of tables with 45 pairs each, in all.

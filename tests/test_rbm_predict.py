@@ -1,6 +1,5 @@
 """What fitted RBMs and DBMs say of rows, against brute force."""
 
-from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -18,6 +17,7 @@ from oracles_rbm import (
     pseudo_likelihoods,
     random_dbm,
     random_rbm,
+    with_parameters,
 )
 from private import exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
@@ -40,11 +40,8 @@ def fitted(kind, n_features):
     return MAKERS[kind]().fit(rows(n_features))
 
 
-def as_estimator(rbm, kind="SDCP", **params):
-    model = deepcopy(fitted(kind, len(rbm.b))).set_params(**params)
-    model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
-    model.intercept_hidden_ = rbm.c.copy()
-    return model
+def as_estimator(rbm, kind="SDCP"):
+    return with_parameters(fitted(kind, len(rbm.b)), rbm)
 
 
 def marginal(dbm):

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from oracles_rbm import agreeing, random_rbm
+from oracles_rbm import agreeing, random_rbm, with_parameters
 from private import SGD, Adam, OneThread, Stream, reshape, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
@@ -59,14 +59,6 @@ def fitted(X, **kwargs):
 def fit_by(algorithm):
     """A fit that tests compare others with, and leave as it is."""
     return fitted(bits(), **ALGORITHMS[algorithm])
-
-
-def with_parameters(model, rbm):
-    """A copy of a fitted estimator that holds the parameters of an oracle."""
-    model = pickle.loads(pickle.dumps(model))
-    model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
-    model.intercept_hidden_ = rbm.c.copy()
-    return model
 
 
 # The algorithms.
