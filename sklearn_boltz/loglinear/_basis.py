@@ -60,8 +60,9 @@ class StateSpace:
         if states.dtype.kind == "f":
             return (states @ self.strides.astype(np.float64)).astype(np.int64)
         codes = np.zeros(states.shape[0], dtype=np.int64)
-        for i, stride in enumerate(self.strides.tolist()):
-            codes += states[:, i] * np.int64(stride)
+        for i, stride in enumerate(self.strides):
+            # The type of small integers would be kept by NumPy 1.
+            codes += np.multiply(states[:, i], stride, dtype=np.int64)
         return codes
 
     def decode(self, codes):

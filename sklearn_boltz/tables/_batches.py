@@ -392,7 +392,8 @@ def _blocks_of(source, batch_rows):
 
 
 def _is_of(X, package, method):
-    return type(X).__module__.split(".")[0] == package and hasattr(X, method)
+    # Data frames of Dask were in dask_expr before 2025.1.
+    return type(X).__module__.startswith(package) and hasattr(X, method)
 
 
 class _Blocks:
