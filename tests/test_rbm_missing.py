@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from contract.state import assert_goes_on, parameters
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from sklearn.base import clone
 
@@ -240,7 +241,7 @@ def test_scores_of_real_columns():
     grid = np.linspace(-500, 600, 4001)
     for bit in (0, 1):
         rows = np.column_stack([np.full(4001, bit), grid, np.full(4001, 1.0)])
-        expected = np.log(np.trapezoid(np.exp(model.score_samples(rows)), grid))
+        expected = np.log(trapezoid(np.exp(model.score_samples(rows)), grid))
         row = np.array([[bit, np.nan, 1.0]])
         assert model.score_samples(row)[0] == pytest.approx(expected, abs=1e-4)
     assert np.exp(model.score_samples([[0, np.nan, np.nan], [1, np.nan, np.nan]])).sum() == (
