@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import sklearn
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.fixes import parse_version
 
 from private import PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
@@ -209,11 +211,12 @@ def test_joint_against_a_general_solver():
 def test_by_node_against_logistic_regression():
     X = spins(200, 6, 1)
     path = fit(X, penalty="l1", alpha="ebic", nodewise="and", tol=1e-8).path_
-    sd = standard_deviations(X)
+    sd, is_old = standard_deviations(X), parse_version(sklearn.__version__) < parse_version("1.8")
+    lasso = {"penalty": "l1"} if is_old else {"l1_ratio": 1.0}
     for k, j in product((5, 12, 20), (0, 4)):
         others = np.arange(6) != j
         peer = LogisticRegression(
-            l1_ratio=1.0, C=2 / (200 * path.alphas[k, j]), solver="saga", tol=1e-9, max_iter=10**5
+            **lasso, C=2 / (200 * path.alphas[k, j]), solver="saga", tol=1e-9, max_iter=10**5
         ).fit(X[:, others] / sd[others], X[:, j])
         expected = peer.coef_[0] / 2 / sd[others]
         assert_allclose(path.coupling[k][j, others], expected, atol=2e-3)

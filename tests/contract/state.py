@@ -60,7 +60,7 @@ def interrupted(make, n, args, method="fit", error=KeyboardInterrupt):
     Python ignores what is raised where C calls it (looking for the libraries of BLAS) and where it
     closes a generator that no one needs any more: then the method ends at an earlier call.
     """
-    for place in range(n, 0, -99):
+    for place in range(n, 0, -17):
         model = make()
         before = state(model)
         with CtrlC(place, error) as interrupt:
