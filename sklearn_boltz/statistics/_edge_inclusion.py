@@ -218,9 +218,9 @@ def edge_inclusion(
     its intervals too narrow by √2. Its square root, the default, has the right curvature there. It
     has too little for thresholds, which matters little to edges.
 
-    In 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
-    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and 47
-    % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
+    Of 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
+    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and
+    47 % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
 
     A sweep proposes for each pair to add or to remove its edge or to change its interaction, and
     then new thresholds of each column. Without removing it, an edge that all rows separate has no
@@ -373,9 +373,9 @@ class Chains:
         self.counts = counts[:, 1:]
         self.threshold_steps = threshold_steps(counts, power)
         spread = np.sqrt(self.products.diagonal())
-        self.steps = STEP * np.sqrt(weights.sum() / (2 * power)) / np.outer(spread, spread)
-        # Of new edges; `learn` moves them.
-        self.centres, self.widths = np.zeros((d, d)), self.steps.copy()
+        # Of proposed interactions; `learn` moves them. The widths are those of independent columns.
+        self.centres = np.zeros((d, d))
+        self.widths = STEP * np.sqrt(weights.sum() / (2 * power)) / np.outer(spread, spread)
         self.rounds = list(rounds(d))
         self.begin(counts, n_chains)
 
@@ -386,7 +386,7 @@ class Chains:
         self.thresholds = np.tile(logits, (n_chains, 1, 1))
         share = np.linspace(0, 1, n_chains)[:, np.newaxis, np.newaxis]
         shape = n_chains, d, d
-        some = self.steps * self.generator.normal(size=shape)
+        some = self.widths * self.generator.normal(size=shape)
         some = np.triu(some * (self.generator.random(shape) < share), 1)
         self.interaction = some + some.swapaxes(1, 2)
         self.fields = self.interaction @ self.cells
@@ -425,10 +425,10 @@ class Chains:
         n_found = (samples != 0).sum(axis=(0, 1))
         mean, square = (np.sum(samples**k, axis=(0, 1)) / np.maximum(n_found, 1) for k in (1, 2))
         width = WIDER * np.sqrt(np.maximum(square - mean**2, 0))
-        places = tuple(np.array(pairs)[:, n_found >= LEAST_FOUND])
-        self.centres[places] = mean[n_found >= LEAST_FOUND]
-        least = self.steps[places] / STEP
-        self.widths[places] = np.maximum(width[n_found >= LEAST_FOUND], least)
+        known = n_found >= LEAST_FOUND
+        places = tuple(np.array(pairs)[:, known])
+        self.centres[places] = mean[known]
+        self.widths[places] = np.maximum(width[known], self.widths[places] / 2)
 
     def accepts(self, gain):
         return np.log(self.generator.random(gain.shape)) < gain
@@ -448,7 +448,7 @@ class Chains:
         walks = (old != 0) & (self.generator.random(old.shape) < 0.5)
         noise = self.generator.normal(size=old.shape)
         added = np.where(old == 0, self.centres[j, k] + self.widths[j, k] * noise, 0)
-        new = np.where(walks, old + self.steps[j, k] * noise, added)
+        new = np.where(walks, old + self.widths[j, k] * noise, added)
         ends, others, n = np.append(j, k), np.append(k, j), len(j)
         change = np.tile(new - old, 2)
         fields = self.fields[:, ends] + change[..., np.newaxis] * self.cells[others]
