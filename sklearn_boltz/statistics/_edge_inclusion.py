@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.missing._completion import distinct_incomplete
+from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._physics import r_hat
@@ -186,8 +187,8 @@ def edge_inclusion(
     Raises
     ------
     ValueError
-        If columns of more than two values have no order, or if a column has the same value in all
-        rows without missing cells.
+        If columns of more than two values have no order, if a column has the same value in all
+        rows without missing cells, or if the sweeps do not fit into memory.
 
     Warns
     -----
@@ -250,12 +251,16 @@ def edge_inclusion(
     0.5
     """
     codes, weights = complete_levels(network, *counted(network, X, sample_weight))
+    pairs, warm_up = np.triu_indices(codes.shape[1], 1), n_sweeps // 2
+    check_memory(
+        8 * len(pairs[0]) * n_chains * (warm_up + 2 * n_sweeps),
+        f"edge_inclusion: {n_sweeps:,} sweeps of {n_chains} chains and {len(pairs[0]):,} pairs",
+        "Set a smaller n_sweeps, or leave out columns.",
+    )
     chains = Chains(
         *(codes, weights, network._coding.n_values, edge_prior, interaction_scale),
         *(likelihood_power, n_chains, make_generator(random_state)),
     )
-    pairs = np.triu_indices(codes.shape[1], 1)
-    warm_up = n_sweeps // 2
     samples = np.empty((n_chains, warm_up + n_sweeps, len(pairs[0])))
     for k in range(warm_up + n_sweeps):
         if k in (warm_up // 4, warm_up // 2, warm_up):
