@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import cauchy, norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
@@ -28,6 +29,9 @@ STEP = 2.4
 LEAST_FOUND, WIDER = 50, 1.3
 # How often a sweep moves all thresholds.
 N_THRESHOLD_MOVES = 4
+# Steps of Hamiltonian dynamics in a sweep, their first length in widths, and the share of sweeps
+# whose end is to be accepted. In the warm-up, a sweep changes the length by less than a tenth.
+N_LEAPS, FIRST_LEAP, ACCEPTED, CHANGE = 6, 0.3, 0.8, 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,7 +153,7 @@ def edge_inclusion(
     edge_prior=0.5,
     interaction_scale=2.5,
     likelihood_power=0.5,
-    n_sweeps=2000,
+    n_sweeps=1000,
     n_chains=4,
     random_state=None,
 ):
@@ -171,7 +175,7 @@ def edge_inclusion(
         The scale of the Cauchy prior of an interaction if there is the edge.
     likelihood_power : float, default=0.5
         The power of the pseudo-likelihood, see Notes. 1 gives the posterior of the R package bgms.
-    n_sweeps : int, default=2000
+    n_sweeps : int, default=1000
         Number of sweeps of each chain that are kept. Half as many come before them.
     n_chains : int, default=4
         Number of chains. They begin with graphs that have none to all of the edges.
@@ -223,10 +227,11 @@ def edge_inclusion(
     of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and
     47 % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
 
-    A sweep proposes for each pair to add or to remove its edge or to change its interaction, and
-    then new thresholds of each column. Without removing it, an edge that all rows separate has no
-    finite mean interaction: the Cauchy prior has none. The time grows with the square of the number
-    of columns and with that of distinct rows.
+    A sweep proposes for each pair to add or to remove its edge, then new interactions of all edges
+    together by Hamiltonian dynamics, and new thresholds of each column. The time grows with the
+    square of the number of columns, and with the number of distinct rows: 6,000 sweeps of 344 rows
+    of 17 columns with 5 levels take 16 s. Where the rows separate a pair, its mean interaction
+    does not converge, as the prior has no mean.
 
     References
     ----------
@@ -263,9 +268,9 @@ def edge_inclusion(
     )
     samples = np.empty((n_chains, warm_up + n_sweeps, len(pairs[0])))
     for k in range(warm_up + n_sweeps):
-        if k in (warm_up // 4, warm_up // 2, warm_up):
+        if k in (warm_up // 4, warm_up // 2, 3 * warm_up // 4):
             chains.learn(samples[:, k // 2 : k], pairs)
-        chains.sweep()
+        chains.sweep(tune=k < warm_up)
         samples[:, k] = chains.interaction[:, *pairs]
     names = np.array(network._input_names(), dtype=object)
     result = EdgeInclusion(samples[:, warm_up:].copy(), edge_prior, names)
@@ -309,7 +314,8 @@ def complete_levels(network, codes, weights):
 
 
 def warn_of_chains(result):
-    found = np.nan_to_num(result.r_hat)
+    # Chains that stay at different values have no R̂.
+    found = np.where(result.std > 0, np.nan_to_num(result.r_hat, nan=np.inf), 0)
     if found.max(initial=0) > MAX_R_HAT:
         j, k = np.unravel_index(found.argmax(), found.shape)
         names = result.feature_names
@@ -371,7 +377,9 @@ class Chains:
         self.log_odds = np.log(edge_prior / (1 - edge_prior))
         self.means = weights @ codes / weights.sum()
         self.cells = np.ascontiguousarray((codes - self.means).T)
-        self.products = (self.cells * weights) @ self.cells.T
+        products = (self.cells * weights) @ self.cells.T
+        # Symmetric to the last bit: leaps would let a difference grow.
+        self.products = (products + products.T) / 2
         self.levels = np.arange(1, n_values.max())
         self.exists = self.levels < n_values[:, np.newaxis]
         counts = np.array([np.bincount(x, weights, n_values.max()) for x in codes.T])
@@ -381,7 +389,7 @@ class Chains:
         # Of proposed interactions; `learn` moves them. The widths are those of independent columns.
         self.centres = np.zeros((d, d))
         self.widths = STEP * np.sqrt(weights.sum() / (2 * power)) / np.outer(spread, spread)
-        self.rounds = list(rounds(d))
+        self.rounds, self.leap = list(rounds(d)), FIRST_LEAP
         self.begin(counts, n_chains)
 
     def begin(self, counts, n_chains):
@@ -421,8 +429,8 @@ class Chains:
         return np.where(interaction != 0, log_p, 0)
 
     def log_proposal(self, interaction, j, k):
-        """Of a new edge, compared with the removal, which half of the moves of an edge try."""
-        log_q = norm.logpdf(interaction, self.centres[j, k], self.widths[j, k]) - np.log(0.5)
+        """Of a new edge, compared with its removal."""
+        log_q = norm.logpdf(interaction, self.centres[j, k], self.widths[j, k])
         return np.where(interaction != 0, log_q, 0)
 
     def learn(self, samples, pairs):
@@ -434,26 +442,28 @@ class Chains:
         places = tuple(np.array(pairs)[:, known])
         self.centres[places] = mean[known]
         self.widths[places] = np.maximum(width[known], self.widths[places] / 2)
+        self.widths[places[::-1]] = self.widths[places]
 
     def accepts(self, gain):
         return np.log(self.generator.random(gain.shape)) < gain
 
-    def sweep(self):
-        """Move all pairs and all thresholds."""
+    def sweep(self, tune):
+        """Move all edges, interactions and thresholds; change the length of leaps if wanted."""
         # Where a proposal is so far off that it overflows, it is refused.
         with np.errstate(over="ignore", invalid="ignore"):
             for pairs in self.rounds:
-                self.move_pairs(*pairs)
+                self.move_edges(*pairs)
+            accepted = self.move_interactions()
             for _ in range(N_THRESHOLD_MOVES):
                 self.move_thresholds()
+        if tune:
+            self.leap *= np.exp(CHANGE * (accepted.mean() - ACCEPTED))
 
-    def move_pairs(self, j, k):
-        """Add, remove or change the edges of pairs that have no column in common."""
+    def move_edges(self, j, k):
+        """Add or remove the edges of pairs that have no column in common."""
         old = self.interaction[:, j, k]
-        walks = (old != 0) & (self.generator.random(old.shape) < 0.5)
         noise = self.generator.normal(size=old.shape)
-        added = np.where(old == 0, self.centres[j, k] + self.widths[j, k] * noise, 0)
-        new = np.where(walks, old + self.widths[j, k] * noise, added)
+        new = np.where(old == 0, self.centres[j, k] + self.widths[j, k] * noise, 0)
         ends, others, n = np.append(j, k), np.append(k, j), len(j)
         change = np.tile(new - old, 2)
         fields = self.fields[:, ends] + change[..., np.newaxis] * self.cells[others]
@@ -462,7 +472,7 @@ class Chains:
         gain = log_p - self.log_p[:, ends]
         gain = gain[:, :n] + gain[:, n:] + 2 * self.power * (new - old) * self.products[j, k]
         gain += self.log_prior(new) - self.log_prior(old)
-        gain -= np.where(walks, 0, self.log_proposal(new, j, k) - self.log_proposal(old, j, k))
+        gain -= self.log_proposal(new, j, k) - self.log_proposal(old, j, k)
         chain, pair = np.nonzero(self.accepts(gain))
         self.interaction[chain, j[pair], k[pair]] = new[chain, pair]
         self.interaction[chain, k[pair], j[pair]] = new[chain, pair]
@@ -470,6 +480,46 @@ class Chains:
             self.fields[chain, ends[place]] = fields[chain, place]
             self.shifts[chain, ends[place]] = shifts[chain, place]
             self.log_p[chain, ends[place]] = log_p[chain, place]
+
+    def move_interactions(self):
+        """Change the interactions of all edges together; -> which chains do."""
+        shape, x = self.interaction.shape, self.interaction
+        leap = self.leap * self.widths * (x != 0)
+        leap *= self.generator.uniform(0.5, 1.5, size=(len(x), 1, 1))
+        p = np.triu(self.generator.normal(size=shape), 1) * (x != 0)
+        start = p = p + p.swapaxes(1, 2)
+        slope = self.slope(x)
+        for _ in range(N_LEAPS):
+            p = p + leap / 2 * slope
+            x = x + leap * p
+            slope = self.slope(x)
+            p = p + leap / 2 * slope
+        fields, shifts = x @ self.cells, x @ self.means
+        log_p = self.log_density(slice(None), self.thresholds, fields, shifts)
+        # Matrices have each pair twice.
+        gain = self.log_prior(x) - self.log_prior(self.interaction) + (start**2 - p**2) / 2
+        gain = gain / 2 + self.power * (x - self.interaction) * self.products
+        accepted = self.accepts(gain.sum(axis=(1, 2)) + (log_p - self.log_p).sum(axis=1))
+        self.interaction[accepted], self.fields[accepted] = x[accepted], fields[accepted]
+        self.shifts[accepted], self.log_p[accepted] = shifts[accepted], log_p[accepted]
+        return accepted
+
+    def slope(self, interaction):
+        """The derivatives of the log posterior by the interactions, (n_chains, d, d)."""
+        shifts = interaction @ self.means
+        weights, factor = np.exp(self.thresholds) * self.exists, np.exp(interaction @ self.cells)
+        total, moment = np.zeros((2, *factor.shape))
+        for h in self.levels[::-1] - 1:
+            total += weights[..., h, np.newaxis]
+            total *= factor
+            moment *= factor
+            moment += total
+        expected = (moment / (1 + total) * self.weights) @ self.cells.T
+        below = expit(self.thresholds - self.levels * shifts[..., np.newaxis]) - 0.5
+        by_shifts = (self.exists * self.levels * below).sum(axis=-1)
+        one_way = by_shifts[..., np.newaxis] * self.means - self.power * expected
+        prior = -2 * interaction / (self.scale**2 + interaction**2)
+        return one_way + one_way.swapaxes(1, 2) + 2 * self.power * self.products + prior
 
     def move_thresholds(self):
         """Change all thresholds of each column."""
