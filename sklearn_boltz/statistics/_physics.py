@@ -243,7 +243,8 @@ def to_ising(model, *, coding="spins"):
     coding : {"spins", "bits"}, default="spins"
         Whether the first and second value of a column are -1 and 1, or 0 and 1. With bits, the
         couplings and fields are the coefficients and intercepts of the logistic regressions of
-        each column on all others: the weights and thresholds of the R package IsingFit.
+        each column on all others by this model. The R package IsingFit calls them weights and
+        thresholds; its thresholds are those of separate regressions, before weights are averaged.
 
     Returns
     -------
