@@ -274,7 +274,7 @@ from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
 from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
-from sklearn_boltz.statistics import _physics
+from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation

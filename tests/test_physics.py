@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
 from scipy.special import log_softmax
 from scipy.stats import chi2
+from sklearn.linear_model import LogisticRegression
 
 from oracles_rbm import SmallRBM, binary
 from private import _physics
@@ -71,6 +72,24 @@ def test_couplings_of_a_network_are_those_of_spins(coding):
     assert network.coupling_.any() and network.intercept_.any()
 
 
+def test_bits_are_those_of_logistic_regressions():
+    """Of each column on the others, over all states with their probabilities."""
+    network = FVBMPseudoLikelihood.from_couplings(*ising(5))
+    J, h = to_ising(network, coding="bits")
+    x = (1 + log_weights(J, h)[0]) / 2
+    p = np.exp(network.score_samples(2 * x - 1))
+    log_w = ((x @ J) * x).sum(axis=1) / 2 + x @ h
+    assert_allclose(p, np.exp(log_w - np.logaddexp.reduce(log_w)))
+    for j in range(5):
+        regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
+        regression.fit(np.delete(x, j, axis=1), x[:, j], sample_weight=1e4 * p)
+        assert_allclose(regression.coef_[0], np.delete(J[j], j), atol=1e-6)
+        assert_allclose(regression.intercept_, h[j], atol=1e-6)
+    again = FVBMPseudoLikelihood.from_couplings(J, h, coding="bits")
+    assert_allclose(again.coupling_, network.coupling_)
+    assert_allclose(again.intercept_, network.intercept_, atol=1e-12)
+
+
 def given_rbm():
     rng = np.random.default_rng(0)
     return SDCPRBM.from_parameters(*(rng.normal(size=shape) for shape in [(3, 4), 4, 3]))
@@ -102,6 +121,9 @@ def test_spins_of_an_rbm_have_its_joint_distribution(name):
     np.add.at(of_rows, (V @ [8, 4, 2, 1]).astype(int), p)
     order = (oracle.V @ [8, 4, 2, 1]).astype(int)
     assert_allclose(of_rows[order], oracle.p, rtol=1e-5)
+    J, h = to_ising(rbm, coding="bits")
+    assert_allclose(J[4:, :4], oracle.W)
+    assert_allclose(h, np.concatenate([oracle.b, oracle.c]), atol=1e-6)
 
 
 def test_energies_of_a_binary_quadratic_model():

@@ -293,6 +293,17 @@ class SparseFVBM(Network):
     array([[0. , 0. , 0.6],
            [0. , 0. , 0. ],
            [0.6, 0. , 0. ]])
+
+    Answers to four questions, with an order. The last is near the first.
+
+    >>> words = np.array(["never", "seldom", "often", "always"])
+    >>> answers = rng.integers(4, size=(200, 4))
+    >>> answers[:, 3] = np.clip(answers[:, 0] + rng.integers(-1, 2, size=200), 0, 3)
+    >>> model = SparseFVBM(columns=("ordinal", words.tolist())).fit(words[answers])
+    >>> model.categories_[0].tolist()
+    ['never', 'seldom', 'often', 'always']
+    >>> np.argwhere(np.triu(model.interaction_scores(apc=False)))
+    array([[0, 3]])
     """
 
     _parameter_constraints = CONSTRAINTS | {

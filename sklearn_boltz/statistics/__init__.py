@@ -1,12 +1,13 @@
 """Standard errors, tests, comparisons and figures of fitted networks."""
 
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, bootstrap
-from sklearn_boltz.statistics._centrality import centrality
-from sklearn_boltz.statistics._centrality_stability import (
+from sklearn_boltz.statistics._centrality import (
     CentralityStability,
+    centrality,
     centrality_stability,
 )
 from sklearn_boltz.statistics._criteria import aic, bic, ebic, likelihood_ratio
+from sklearn_boltz.statistics._edge_inclusion import EdgeInclusion, edge_inclusion
 from sklearn_boltz.statistics._graph import joint_network, to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
 from sklearn_boltz.statistics._inference import PairwiseInference
@@ -27,6 +28,7 @@ from sklearn_boltz.statistics.covariance._tests import HypothesisTest
 
 __all__ = [
     "CentralityStability",
+    "EdgeInclusion",
     "GroupComparison",
     "HypothesisTest",
     "NetworkBootstrap",
@@ -40,6 +42,7 @@ __all__ = [
     "centrality_stability",
     "compare_groups",
     "ebic",
+    "edge_inclusion",
     "estimate_inverse_temperature",
     "inference",
     "joint_network",

@@ -1,13 +1,27 @@
-"""How central each variable of a network is."""
+"""How central each variable of a network is, and whether fewer rows would show the same."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
+from sklearn_boltz.statistics._refits import Refits, repeated_rows
+from sklearn_boltz.statistics._results import import_pandas
 from sklearn_boltz.tables._frames import is_missing
+
+# The probability of the correlation stability coefficient.
+PROBABILITY = 0.95
+# Centralities that differ by less than this share are equal but for rounding.
+ROUNDING = 1e-9
 
 
 def strength(sizes, communities=None):
@@ -162,3 +176,238 @@ def checked_communities(communities, n_variables):
             "them missing."
         )
     return labels
+
+
+@dataclass(frozen=True, repr=False)
+class CentralityStability:
+    """How well centralities from fewer rows agree with those from all rows.
+
+    The result of `centrality_stability`.
+
+    Parameters
+    ----------
+    statistic : str
+        The centrality.
+    shares : ndarray of shape (n_shares,)
+        The shares of the rows that were left out, rising.
+    correlations : ndarray of shape (n_shares, n_samples)
+        The correlation of the centralities of each sample with those of all rows.
+    threshold : float
+        The correlation that is asked for.
+
+    See Also
+    --------
+    centrality_stability : The method, with its reference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import SparseFVBM
+    >>> from sklearn_boltz.statistics import centrality_stability
+    >>> X = np.random.default_rng(0).choice([-1, 1], size=(400, 4))
+    >>> X[:, 1:3] = X[:, :1]
+    >>> X[::5, 1] *= -1
+    >>> X[::3, 2] *= -1
+    >>> centrality_stability(SparseFVBM(), X, shares=[0.1, 0.5], n_samples=10, random_state=0)
+    CentralityStability of strength: coefficient 0.5, for a correlation of 0.7 in 95% of the samples
+    """
+
+    statistic: str
+    shares: np.ndarray
+    correlations: np.ndarray
+    threshold: float
+
+    @property
+    def probability(self):
+        """The share of the samples that reach the threshold, ndarray of shape (n_shares,)."""
+        return (self.correlations >= self.threshold).mean(axis=1)
+
+    @property
+    def coefficient(self):
+        """The correlation stability coefficient, CS.
+
+        The largest share of the rows that can be left out such that at least 95 % of the samples
+        reach the threshold; 0 if there is none among `shares`.
+        """
+        return float(self.shares[self.probability >= PROBABILITY].max(initial=0))
+
+    def to_frame(self):
+        """Return a table of the correlations; needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each share of the rows that were left out, with the mean of the correlations,
+            the ends of the interval that has 95 % of them, and the share of those that reach the
+            threshold.
+        """
+        pandas = import_pandas("`shares` and `correlations`")
+        low, high = np.quantile(self.correlations, [0.025, 0.975], axis=1)
+        columns = {"mean": self.correlations.mean(axis=1), "low": low, "high": high}
+        columns["probability"] = self.probability
+        return pandas.DataFrame(columns, index=pandas.Index(self.shares, name="share"))
+
+    def __repr__(self):
+        return (
+            f"CentralityStability of {self.statistic}: coefficient {self.coefficient:.2g}, for a "
+            f"correlation of {self.threshold:g} in {PROBABILITY:.0%} of the samples"
+        )
+
+
+@validate_params(
+    {
+        "estimator": [BaseEstimator],
+        "X": ["array-like"],
+        "statistic": [StrOptions(set(MEASURES))],
+        "communities": ["array-like", None],
+        "shares": ["array-like", None],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "correlation": [Interval(Real, -1, 1, closed="both")],
+        "sample_weight": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+    },
+    prefer_skip_nested_validation=False,
+)
+def centrality_stability(
+    estimator,
+    X,
+    *,
+    statistic="strength",
+    communities=None,
+    shares=None,
+    n_samples=100,
+    correlation=0.7,
+    sample_weight=None,
+    n_jobs=None,
+    random_state=None,
+):
+    """Tell how many rows could be left out without changing which variables are central.
+
+    Random samples of the rows, without replacement, are fitted, and their centralities are compared
+    with those of all rows (the case-dropping bootstrap [1]_).
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        The estimator to fit to each sample; it is not changed. If it chooses its penalty, each fit
+        does.
+    X : array-like of shape (n_samples, n_features)
+        The data; NaN is a missing cell.
+    statistic : {"strength", "closeness", "betweenness", "bridge_strength"}, default="strength"
+        The centrality, see :func:`~sklearn_boltz.statistics.centrality`.
+    communities : array-like of shape (n_features,), default=None
+        The community of each variable, for ``"bridge_strength"``.
+    shares : array-like of shape (n_shares,), default=None
+        The shares of the rows to leave out. None means ten values from 0.05 to 0.75, as in bootnet.
+    n_samples : int, default=100
+        Number of samples for each share.
+    correlation : float, default=0.7
+        The correlation with the centralities of all rows that a sample should have.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts, whole numbers. None counts each once.
+    n_jobs : int, default=None
+        Number of fits at a time, in processes of joblib. None means 1, unless in a context of
+        :class:`joblib.parallel_config`. The result does not depend on it.
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness.
+
+    Returns
+    -------
+    stability : CentralityStability
+        With `correlations`, and the correlation stability coefficient as `coefficient`.
+
+    Raises
+    ------
+    ImportError
+        If networkx is not installed, for closeness and betweenness.
+    ValueError
+        If all variables are equally central in the network of all rows, if `shares` leave no rows,
+        or if weights are not whole numbers.
+
+    See Also
+    --------
+    centrality : The centralities themselves.
+    bootstrap : How much each coupling varies.
+    stability_selection : Pairs that are coupled in most random halves of the rows.
+
+    Notes
+    -----
+    The coefficient should not be below 0.25, and preferably be above 0.5, for differences of
+    centralities to be interpreted [1]_. It cannot exceed the largest of `shares`. Correlations are
+    Pearson's, and 0 for a sample in which all variables are equally central, for example as no
+    coupling was selected.
+
+    References
+    ----------
+    .. [1] S. Epskamp, D. Borsboom and E. I. Fried, "Estimating Psychological Networks and Their
+       Accuracy", Behavior Research Methods 50(1), 195–212, 2018.
+       https://doi.org/10.3758/s13428-017-0862-1
+
+    Examples
+    --------
+    All columns depend on the first, so their strengths differ, and fewer rows would do. Of
+    independent columns the order of the strengths is chance.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.statistics import centrality_stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(300, 6))
+    >>> star = np.where(rng.random(X.shape) < 0.5, X[:, :1], X)
+    >>> options = {"shares": [0.25, 0.5, 0.75], "n_samples": 20, "random_state": 0}
+    >>> centrality_stability(FVBMPseudoLikelihood(), star, **options).coefficient
+    0.75
+    >>> centrality_stability(FVBMPseudoLikelihood(), X, **options).coefficient
+    0.25
+    """
+    if not isinstance(estimator, Network):
+        raise TypeError(
+            "centrality_stability takes an FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy; got "
+            f"{type(estimator).__name__}."
+        )
+    if statistic == "bridge_strength" and communities is None:
+        raise ValueError(
+            "statistic='bridge_strength' needs `communities`, a label for each column."
+        )
+    model = clone(estimator).fit(X, sample_weight=sample_weight)
+    if communities is not None:
+        communities = checked_communities(communities, model.n_features_in_)
+    codes = repeated_rows(model, X, sample_weight, "centrality_stability")
+    shares = np.linspace(0.05, 0.75, 10) if shares is None else column_or_1d(shares)
+    shares = np.unique(np.asarray(shares, dtype=np.float64))
+    kept = len(codes) - np.round(shares * len(codes)).astype(np.int64)
+    if not (len(shares) and (shares > 0).all() and (kept > 1).all()):
+        raise ValueError(
+            "shares must be above 0, and leave at least 2 of the "
+            f"{len(codes)} rows; got {shares.tolist()}."
+        )
+    whole = MEASURES[statistic](block_norms(model, model.coupling_), communities)
+    if is_constant(whole):
+        raise ValueError(
+            f"centrality_stability: in the network of all rows all variables have the {statistic} "
+            f"{whole[0]:.3g}, so there is no order that could be stable. Take more rows, or an "
+            "estimator that selects more couplings, for example with alpha='cv'."
+        )
+    refits, generator = Refits.of(model, codes), make_generator(random_state)
+    tasks = (
+        (refits, generator.permutation(len(codes))[:size], statistic, communities, whole)
+        for size in kept
+        for _ in range(n_samples)
+    )
+    found = in_parallel(correlation_of_rows, tasks, n_jobs)
+    correlations = np.reshape(found, (len(shares), n_samples))
+    return CentralityStability(statistic, shares, correlations, float(correlation))
+
+
+def correlation_of_rows(refits, rows, statistic, communities, whole):
+    """The correlation of the centralities of some rows with those of all rows."""
+    weights = np.bincount(rows, minlength=len(refits.rows)).astype(np.float64)
+    model = refits.fit(weights)
+    part = MEASURES[statistic](block_norms(model, model.coupling_), communities)
+    return 0.0 if is_constant(part) else np.corrcoef(part, whole)[0, 1]
+
+
+def is_constant(values):
+    """Whether all values are equal but for rounding."""
+    return np.ptp(values) <= ROUNDING * np.abs(values).max(initial=0)

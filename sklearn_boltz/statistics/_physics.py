@@ -233,20 +233,24 @@ def local_minima(network, X=None, *, n_starts=1000, random_state=None):
     )
 
 
-def to_ising(model):
+def to_ising(model, *, coding="spins"):
     """Return the couplings and fields of an Ising model with the distribution of a model.
 
     Parameters
     ----------
     model : FVBMPseudoLikelihood, SparseFVBM, MaximumEntropy, SDCPRBM, TAPRBM or InfiniteRBM
         A fitted network or RBM of binary columns.
+    coding : {"spins", "bits"}, default="spins"
+        Whether the first and second value of a column are -1 and 1, or 0 and 1. With bits, the
+        couplings and fields are the coefficients and intercepts of the logistic regressions of
+        each column on all others by this model. The R package IsingFit calls them weights and
+        thresholds; its thresholds are those of separate regressions, before weights are averaged.
 
     Returns
     -------
     J : ndarray of float64 of shape (n_spins, n_spins)
-        The couplings, symmetric with a zero diagonal: p(s) ∝ exp(½ s·Js + h·s), where -1 stands for
-        the first value of a column and 1 for the second. The spins of an RBM are its visible units
-        and then its hidden ones.
+        The couplings, symmetric with a zero diagonal: p(s) ∝ exp(½ s·Js + h·s). The spins of an RBM
+        are its visible units and then its hidden ones.
     h : ndarray of float64 of shape (n_spins,)
         The fields.
 
@@ -270,10 +274,25 @@ def to_ising(model):
            [1., 0.]])
     >>> h
     array([1., 1.])
+    >>> J, h = statistics.to_ising(SDCPRBM.from_parameters([[4.0]]), coding="bits")
+    >>> J
+    array([[0., 4.],
+           [4., 0.]])
+    >>> h
+    array([0., 0.])
     """
+    if coding not in ("spins", "bits"):
+        raise ValueError(f"coding must be 'spins' or 'bits', got {coding!r}.")
     if not isinstance(model, (Network, BaseRBM)):
         raise TypeError(f"to_ising takes a fitted network or RBM; got {type(model).__name__}.")
     check_is_fitted(model)
+    J, h = _of_spins(model)
+    # With spins s = 2x - 1.
+    return (J, h) if coding == "spins" else (4 * J, 2 * (h - J.sum(axis=1)))
+
+
+def _of_spins(model):
+    """Couplings and fields of spins of a fitted network or RBM."""
     if isinstance(model, Network):
         _check_spins(model)
         return model.coupling_.copy(), model.intercept_.copy()

@@ -1,5 +1,6 @@
 """Tables in, tables out: the values of columns as codes, and the way back."""
 
+import warnings
 from collections import Counter
 from functools import partial
 from numbers import Integral, Real
@@ -7,6 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
@@ -14,6 +16,7 @@ from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
     columns_of,
+    having,
     is_whole,
     missing_cells,
     unit_of_dates,
@@ -458,10 +461,29 @@ def _learned(X, frame, numbers, codes, kinds):
     kinds = kinds or [Kind()] * len(found)
     # Numbers in an array stand for themselves.
     open_kind = Kind("plain" if frame is None and numbers is not None else "auto")
-    return of_each(
+    columns = of_each(
         (title, partial(_column, title, cells, kind, open_kind, order, codes))
         for (title, cells), kind, order in zip(found, kinds, orders, strict=True)
     )
+    _warn_of_alphabet([c for c, order in zip(columns, orders, strict=True) if order is None])
+    return columns
+
+
+def _warn_of_alphabet(columns):
+    """Warn of words in an order that nobody has declared, if they are more than two."""
+
+    def has_words(column):
+        return any(len(str(value)) > 2 and str(value).isalpha() for value in column.categories)
+
+    declared = [c for c in columns if c.kind.name == "ordinal" and c.kind.levels is None]
+    odd = [c for c in declared if len(c.categories) > 2 and has_words(c)]
+    if odd:
+        warnings.warn(
+            f"{having([column.title for column in odd])} strings and the kind 'ordinal'. They are "
+            f"put in alphabetical order, {odd[0].shown()}. If their order is another, declare it: "
+            "columns=('ordinal', ['low', 'medium', 'high']).",
+            stacklevel=find_stack_level(),
+        )
 
 
 def _column(title, cells, kind, open_kind, order, codes):

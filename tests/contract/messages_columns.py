@@ -63,6 +63,9 @@ CASES = {
     "dates declared as nominal": lambda: FVBMPseudoLikelihood(columns={"a": "nominal"}).fit(
         columns(pd.date_range("2026-01-01", periods=40), "ab")
     ),
+    "words in an order that is not declared": lambda: FVBMPseudoLikelihood(
+        columns="ordinal", alpha=1
+    ).fit(columns(["never", "often", "always", "seldom"] * 10)),
     "unseen words": unseen_words,
     "codes of missing values": lambda: FVBMPseudoLikelihood(alpha=1).fit(codes([1, 2])),
     "more categories than units": lambda: SDCPRBM(2, columns=Categorical([2, 2, 2])).fit(

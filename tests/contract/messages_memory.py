@@ -30,6 +30,11 @@ def covariance():
     return statistics.inference(model, WIDE[:, :200])
 
 
+def edges():
+    model = FVBMPseudoLikelihood(alpha=0.1, max_iter=1, missing="observed").fit(bits(40, 9))
+    return statistics.edge_inclusion(model, bits(40, 9), n_sweeps=10**7)
+
+
 def within_a_gibibyte(call):
     def limited():
         with (
@@ -54,6 +59,7 @@ TOO_LARGE = {
         WORDS[:, :3]
     ),
     "covariance": covariance,
+    "chains of edges": edges,
     "hidden units": lambda: SDCPRBM(10**9).fit(X),
     "weights": lambda: SDCPRBM(10**8).fit(X),
     "weights of a batch": lambda: SDCPRBM(10**8).partial_fit(X),

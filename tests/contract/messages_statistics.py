@@ -131,6 +131,12 @@ def stable(penalty="group", **options):
     return lambda: stability_selection(SparseFVBM(penalty=penalty), SPINS, **options)
 
 
+def edges_of(X, **options):
+    return lambda: statistics.edge_inclusion(
+        fit(X, alpha=1.0, **options), X, n_sweeps=400, random_state=0
+    )
+
+
 def central(X=SPINS, estimator=None, **options):
     estimator = SparseFVBM(alpha=0.01) if estimator is None else estimator
     return lambda: statistics.centrality_stability(estimator, X, **options)
@@ -195,6 +201,7 @@ CASES = {
     "spins of three values": lambda: statistics.to_ising(network("threes")),
     "spins of terms": lambda: statistics.to_ising(network("term")),
     "spins of counts": lambda: statistics.to_ising(network("counts")),
+    "spins of no coding": lambda: statistics.to_ising(network("bits"), coding="ones"),
     "spins of numbers": lambda: statistics.to_ising(network("numbers")),
     "spins of numbers in an RBM": lambda: statistics.to_ising(rbm(columns="gaussian")),
     "spins of an RBM with other hidden units": lambda: statistics.to_ising(
@@ -277,6 +284,12 @@ CASES = {
     "stability of a penalty that selects nothing": stable(penalty="l2"),
     "stability without an error": stable(max_false=0.01),
     "stability with weights that are no counts": stable(sample_weight=np.full(100, 0.5)),
+    "inclusion of edges of an RBM": lambda: statistics.edge_inclusion(SDCPRBM(2), BITS),
+    "inclusion of edges of strings": edges_of(pd.DataFrame(WORDS[THREES], columns=list("abcd"))),
+    "inclusion of edges of nominal codes": edges_of(THREES, columns={1: "nominal", 3: "nominal"}),
+    "inclusion of edges of numbers": edges_of(RNG.normal(size=(100, 2)), columns="number"),
+    "inclusion of edges of a constant column": edges_of(CONSTANT),
+    "inclusion of edges of rows with gaps": edges_of(GAPS),
     "centrality of an RBM": lambda: statistics.centrality(SDCPRBM(2)),
     "centrality before fit": lambda: statistics.centrality(SparseFVBM()),
     "communities of too few columns": lambda: statistics.centrality(
