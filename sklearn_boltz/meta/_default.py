@@ -1,5 +1,6 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
+import warnings
 from time import perf_counter
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
+    APART,
     MOST_LEVELS,
     as_array,
     having,
@@ -117,7 +119,10 @@ class OfTables(Tabular):
 def timed_fit(estimator, rows, weights):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None."""
     start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
-    return clone(estimator).fit(rows, **weights), perf_counter() - start
+    with warnings.catch_warnings():
+        # It would name the columns of `rows`, which may be codes.
+        warnings.filterwarnings("ignore", f".*: {APART}")
+        return clone(estimator).fit(rows, **weights), perf_counter() - start
 
 
 def choose_density(n_values, ordered, n_rows, **options):

@@ -1,15 +1,17 @@
 """BoltzmannImputer: fills missing cells of a table with a density model of its rows."""
 
 import warnings
+from inspect import signature
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
@@ -20,9 +22,16 @@ from sklearn_boltz.meta._default import (
     timed_fit,
 )
 from sklearn_boltz.meta._linear import LinearMeans
+from sklearn_boltz.meta._surprise import table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
-from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, looks_missing, missing_cells
+from sklearn_boltz.tables._cells import (
+    MISSING_CODES,
+    columns_of,
+    looks_missing,
+    missing_cells,
+    warn_of_pairs_apart,
+)
 from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._frames import (
     is_frame,
@@ -86,8 +95,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness, for the fit and for draws. For multiple imputation, use
-        ``how="sample"`` and several imputers with different integers.
+        The source of randomness, for the fit and for draws.
 
     verbose : int, default=0
         If positive, print the time of the fit, and the share of the cells that are missing.
@@ -183,7 +191,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Raises
         ------
         ValueError
-            If all cells are missing, if a number is infinite, or if a column holds dates.
+            If all cells are missing, if a number is infinite, or if a column holds times of day.
+
+        Warns
+        -----
+        UserWarning
+            If a column has no observed cell; if the model is a network and no row has both of two
+            columns, as in surveys with split ballots.
         """
         with unchanged_on_error(self):
             return self._fit(X, sample_weight)
@@ -211,6 +225,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self.estimator_, seconds = timed_fit(
             estimator, rows, None if sample_weight is None else weights
         )
+        if isinstance(self.estimator_, Network):
+            warn_of_pairs_apart(~missing, self._column, type(self).__name__)
         if self._table is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
             linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
@@ -234,16 +250,108 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         X : ndarray or data frame
             A copy without missing cells. Observed cells are unchanged.
         """
+        return self._completed(X, self.how, 1)[0]
+
+    @validate_arguments({"n_imputations": [Interval(Integral, 1, None, closed="left")]})
+    def multiple_imputations(self, X, n_imputations=5):
+        """Draw several complete tables, whatever `how` is: multiple imputation.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table.
+        n_imputations : int, default=5
+            The number of tables.
+
+        Returns
+        -------
+        tables : list of ndarray or data frame
+            Tables as those of `transform` with ``how="sample"``, independent draws of each other.
+            They are the same in each call if `random_state` is an integer.
+
+        Notes
+        -----
+        All tables are drawn from the one fitted model, so their differences do not contain its
+        own uncertainty: Rubin calls such imputations improper [1]_. For proper ones, draw each
+        table from a model of bootstrap rows, see :ref:`multiple_imputation`.
+
+        References
+        ----------
+        .. [1] D. B. Rubin, "Multiple Imputation for Nonresponse in Surveys", Wiley, 1987.
+           https://doi.org/10.1002/9780470316696
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz import BoltzmannImputer
+        >>> X = np.array([["yes", "left"], ["no", "right"], ["yes", "right"], ["yes", None]] * 20)
+        >>> tables = BoltzmannImputer(random_state=0).fit(X).multiple_imputations(X, 3)
+        >>> [int((table[:, 1] == "left").sum()) for table in tables]
+        [30, 30, 26]
+        """
+        return self._completed(X, "sample", n_imputations)
+
+    @available_if(
+        lambda self: self.estimator is None or hasattr(self.estimator, "predict_column_proba")
+    )
+    def predict_cell_proba(self, X):
+        """Return the probabilities of the values of each missing cell, given its row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table.
+
+        Returns
+        -------
+        found : dict of Bunch
+            An entry for each column with missing cells in `X`, by its name, or by its number if
+            the table of `fit` has no names:
+
+            rows : ndarray of int of shape (n_missing,)
+                The positions of the rows in which the cell is missing.
+            probabilities : ndarray of float64 of shape (n_missing, n_values)
+                p(value | the observed cells of the row), other missing cells summed out.
+            categories : ndarray of shape (n_values,) or None
+                The values in their order, or the names of the bins of a number. None for numbers
+                that stand for themselves, such as 0 and 1.
+            ends : ndarray of shape (n_values, 2) or None
+                Of a number in bins, the least and the greatest number of each bin in `fit`.
+
+        Raises
+        ------
+        AttributeError
+            If a given `estimator` has no `predict_column_proba`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn_boltz import BoltzmannImputer
+        >>> X = pd.DataFrame({"sky": ["sun", "rain", "sun", "sun"] * 20,
+        ...                   "coat": ["no", "yes", "no", "yes"] * 20})
+        >>> gaps = pd.DataFrame({"sky": ["rain", "sun"], "coat": [None, None]})
+        >>> found = BoltzmannImputer().fit(X).predict_cell_proba(gaps)["coat"]
+        >>> pd.DataFrame(found.probabilities, found.rows, found.categories).round(2)
+             no   yes
+        0  0.02  0.98
+        1  0.66  0.34
+        """
         X = some_columns(self._read(X), self._kept)
-        missing = missing_cells(X)
-        filled = self._filled(X, missing)
-        if not self.add_indicator:
-            return filled
-        flags = missing[:, self._with_gaps]
-        if not is_frame(filled):
-            return np.hstack([filled, flags.astype(filled.dtype)])
-        names = self.get_feature_names_out()[len(self._kept) :]
-        return with_flags(filled, names, flags)
+        missing, generator = missing_cells(X), check_random_state(self.random_state)
+        rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
+        if self._table is not None:
+            with named(self):
+                X = self._table.encode(X, "missing")
+        if rows and self._table is not None and isinstance(self.estimator_, Network):
+            shares = self._shares(X, generator)
+            p = {j: shares[j][own] for j, own in rows.items()}
+        else:
+            p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
+        keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return {
+            keys[self._kept[j]]: Bunch(rows=own, **self._described(p[j], j))
+            for j, own in rows.items()
+        }
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns of the result.
@@ -277,41 +385,74 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         n_values[(n_values == 0) & bits] = 2
         return choose_density(n_values, self._table.is_ordered, len(codes), **draws_of(codes))
 
-    def _filled(self, X, missing):
+    def _completed(self, X, how, n_tables):
+        """Tables without missing cells, with indicators if these are wanted."""
+        X = some_columns(self._read(X), self._kept)
+        missing, generator = missing_cells(X), check_random_state(self.random_state)
+        tables = [self._filled(X, missing, how, generator) for _ in range(n_tables)]
+        flags = missing[:, self._with_gaps]
+        if not self.add_indicator:
+            return tables
+        if not is_frame(X):
+            return [np.hstack([filled, flags.astype(filled.dtype)]) for filled in tables]
+        names = self.get_feature_names_out()[len(self._kept) :]
+        return [with_flags(filled, names, flags) for filled in tables]
+
+    def _filled(self, X, missing, how, generator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._table is None:
-            return self._in_blocks(_impute, X, self.how)
+            return self._in_blocks(_impute, X, generator, how)
         with named(self):
             codes = self._table.encode(X, "missing")
-        generator = check_random_state(self.random_state)
-        if self.how == "sample" or not isinstance(self.estimator_, Network):
-            filled, numbers = self._in_blocks(_impute, codes, self.how), {}
+        if how == "sample" or not isinstance(self.estimator_, Network):
+            filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
         else:
-            filled, numbers = self._cell_by_cell(X, codes)
-        drawn = np.random.default_rng(generator.randint(2**31)) if self.how == "sample" else None
+            filled, numbers = self._cell_by_cell(X, codes, how, generator)
+        drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._table.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, X, codes):
+    def _cell_by_cell(self, X, codes, how, generator):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
-        p = self._in_blocks(_cell_probabilities, codes)
-        shares = np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+        shares = self._shares(codes, generator)
         filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
         for j, column in enumerate(self._table.columns):
-            if column.bins is None and (self.how == "mode" or not self._has_means[j]):
+            if column.bins is None and (how == "mode" or not self._has_means[j]):
                 continue
             values = _values(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values
             if j in linear:  # on six tables, nearer than the nearer one of both, or nearly so
                 numbers[j] = (numbers[j] + linear[j]) / 2
-            if self.how == "mode" and column.bins.is_whole:
+            if how == "mode" and column.bins.is_whole:
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers
 
-    def _in_blocks(self, fill, rows, *options):
+    def _shares(self, codes, generator):
+        """The probabilities of the codes of missing cells, an array for each column."""
+        p = self._in_blocks(_cell_probabilities, codes, generator)
+        return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+
+    def _column_proba(self, rows, j, generator):
+        """The same of one column, of densities other than networks of codes."""
+        method, options = self.estimator_.predict_column_proba, {}
+        if "random_state" in signature(method).parameters:
+            options["random_state"] = generator.randint(2**31)
+        return method(rows, int(j), **options)
+
+    def _described(self, p, j):
+        """Probabilities of a column, and of what they are."""
+        table, categories, ends = self._table or table_of(self.estimator_), None, None
+        if table is not None and table.is_word[j]:
+            column = table.columns[j]
+            categories, bins = column.values, column.bins or column.scores and column.scores.bins
+            ends = bins and column.back(bins.values[:, [0, -1]])
+            p = p[:, : len(categories)]  # a constant column has two values in the model
+            p = p / p.sum(axis=1, keepdims=True)
+        return {"probabilities": p, "categories": categories, "ends": ends}
+
+    def _in_blocks(self, fill, rows, generator, *options):
         """Rows that are filled in blocks, whatever the number of processes."""
-        generator = check_random_state(self.random_state)
         blocks = row_blocks(len(rows), BLOCK_ROWS)
         tasks = [
             (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)

@@ -33,6 +33,9 @@ from sklearn_boltz.tables._table import Table
 ALPHA = 0.01
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
+# Couplings up to which the network of columns of more than two values is fitted by Newton steps. On
+# ALARM, with 2,240, these take four times as long as L-BFGS, for the same area.
+MOST_NEWTON = 1000
 # Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
 FENCE = 1.5
 # What rounding makes of equal scores, in ratio to these.
@@ -379,6 +382,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._table, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
+        n_couplings = (np.sum(n_values - 1) ** 2 - np.sum((n_values - 1) ** 2)) / 2
+        if n_values.max() > 2 and n_couplings > MOST_NEWTON:
+            options["solver"] = "lbfgs"
         return choose_density(n_values, table.is_ordered, len(X), alpha=ALPHA, **options)
 
     def _rows(self, X):

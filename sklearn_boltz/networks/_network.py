@@ -22,6 +22,7 @@ from sklearn_boltz.networks.location._joint import JointLayout, joint_network, w
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -92,6 +93,8 @@ class Network(Drawing, Likelihoods):
         ConvergenceWarning
             If there is no maximum, without a penalty, because the data separate a variable; if
             `max_iter` ends the fit; or if the maximum is still far when `tol` ends it.
+        UserWarning
+            If no row has both of two columns, as in surveys with split ballots.
 
         Notes
         -----
@@ -105,6 +108,8 @@ class Network(Drawing, Likelihoods):
             else:
                 batches = self._encoded(batches)
                 rows = read_batches(self, batches)
+            if rows.codes is not None:
+                warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
             if rows.scores and getattr(self, "max_order", 2) > 2:
                 raise ValueError(

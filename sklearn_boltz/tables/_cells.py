@@ -4,16 +4,20 @@ What messages say is looked for after a table has been refused: the cell that is
 remedy for its case.
 """
 
+import warnings
 from datetime import date, time, timedelta
 from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._frames import cells_of, is_frame, is_missing, names_of
 
 # Columns that a message names at most.
 N_NAMES = 5
+# What a warning of columns says that no row has both of.
+APART = "no row has both of the columns"
 # What to do where a value looks like a code for a missing one.
 IF_A_VALUE = "If it is a value, set columns='nominal'."
 # Codes that stand for one in surveys.
@@ -87,6 +91,36 @@ def also(titles):
     """A sentence for the other columns of which a message holds; empty if there are none."""
     titles = list(titles)
     return f" The same holds for {listed(titles)}." if titles else ""
+
+
+def warn_of_pairs_apart(observed, title, name):
+    """Warn of pairs of columns that no row has both of, such as those of split ballots.
+
+    Parameters
+    ----------
+    observed : ndarray of bool of shape (n, n_columns)
+    title : callable
+        What messages call a column, of its number.
+    name : str
+        What they call the estimator.
+    """
+    if observed.all():
+        return
+    counts = observed.astype(np.float32)
+    never = counts.T @ counts == 0
+    is_empty = never.diagonal()
+    pairs = np.argwhere(np.triu(never & ~is_empty & ~is_empty[:, None]))
+    if not len(pairs):
+        return
+    names = [title(j).removeprefix("column ") for j in pairs[:N_NAMES].ravel().tolist()]
+    some = ", ".join(map(" and ".join, zip(names[::2], names[1::2], strict=True)))
+    more = f", and {len(pairs) - N_NAMES:,} more" if len(pairs) > N_NAMES else ""
+    warnings.warn(
+        f"{name}: {APART} {some}{more}. What the model says of such a pair "
+        "follows from other columns: that the two do not interact beyond that is an assumption, "
+        "which these rows cannot test.",
+        stacklevel=find_stack_level(),
+    )
 
 
 def first_of(n_cells, what, titles):

@@ -238,7 +238,7 @@ class Column(NamedTuple):
         if self.unit is None:
             return numbers
         known = ~np.isnan(numbers)
-        dates = np.full(len(numbers), "NaT", f"datetime64[{self.unit}]")
+        dates = np.full(numbers.shape, "NaT", f"datetime64[{self.unit}]")
         dates[known] = np.rint(numbers[known]).astype(np.int64).astype(dates.dtype)
         return dates
 
