@@ -176,6 +176,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
+    "reset_modules": ("thumbnails.use_style",),
     "min_reported_time": 1000,
     "write_computation_times": False,
     "remove_config_comments": True,
