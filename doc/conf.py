@@ -46,6 +46,7 @@ extensions = [
     "sphinx_design",
     "markdown_page",
     "other_projects",
+    "parameter_groups",
     "thumbnails",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
