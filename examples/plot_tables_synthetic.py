@@ -3,8 +3,8 @@ Synthetic rows, as good as real ones?
 =====================================
 
 A table that may not be shared can be replaced by rows drawn from a model of it, if they are like
-real ones and none is a copy. Both can be measured, with rows that the model has not seen. Here we
-elect a second House of Representatives.
+real ones and none is a copy. Both can be measured, with rows that the model has not seen. Here they
+are members of the United States House of Representatives.
 """
 
 # %%

@@ -25,14 +25,14 @@ PARTS = {
     "plot_rbm_ladder": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_rbm_learning_curves": (1, (0.0, 0.1, 0.49, 1.0)),
     "plot_rbm_receptive_fields": (2, (0.12, 0.0, 0.72, 0.76)),
-    "plot_tables_fill": (1, (0.0, 0.0, 1.0, 1.0)),
-    "plot_tables_odd_cell": (1, (0.0, 0.0, 0.76, 0.72)),
-    "plot_tables_synthetic": (1, (0.0, 0.0, 0.76, 1.0)),
+    "plot_tables_fill": (1, (0.53, 0.0, 1.0, 1.0)),
+    "plot_tables_odd_cell": (1, (0.0, 0.0, 0.69, 0.77)),
+    "plot_tables_synthetic": (1, (0.0, 0.0, 0.747, 1.0)),
     "plot_tap_dbm": (3, (0.0, 0.0, 0.56, 1.0)),
     "plot_tap_denoising": (2, (0.0, 0.0, 0.56, 1.0)),
     "plot_tap_landscape": (2, (0.0, 0.09, 0.5, 0.63)),
     "plot_votes_ask": (2, (0.0, 0.0, 0.7, 1.0)),
-    "plot_votes_network": (1, (0.0, 0.0, 0.86, 1.0)),
+    "plot_votes_network": (1, (0.0, 0.0, 0.85, 1.0)),
 }
 
 # A thumbnail without a text, up to the title that follows it.
