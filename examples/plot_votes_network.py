@@ -32,8 +32,8 @@ print(f"correlated: {(false_discovery_control(p) < 0.05).sum()} of {len(pairs)} 
 # The network
 # -----------
 # Strings and missing cells go in as they are. Edges are couplings that are significant after the
-# same correction: red if who votes yes to one votes yes to the other, blue and dashed if no.
-# Republicans count as yes.
+# same correction: red where a yes to one goes with a yes to the other, blue and dashed where with a
+# no. Republicans count as yes.
 
 model = FVBMPseudoLikelihood().fit(votes)
 display = CouplingDisplay.from_estimator(
@@ -42,8 +42,8 @@ display = CouplingDisplay.from_estimator(
 plt.show()
 
 # %%
-# The party decides few votes directly. Who is for aid to El Salvador is against aid to the Contras,
-# within the parties, too.
+# The party decides few votes directly. Members for aid to El Salvador are against aid to the
+# Contras, within the parties, too.
 #
 # How sure is an edge?
 # --------------------
@@ -68,7 +68,7 @@ plt.show()
 # %%
 # If incomplete rows are dropped
 # ------------------------------
-# Most programs for networks ask for complete rows, and 232 of the 435 are. Here is what would be
+# Many programs for networks ask for complete rows, and 232 of the 435 are. Here is what would be
 # left of the network.
 
 complete = votes.dropna()
