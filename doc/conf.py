@@ -46,6 +46,7 @@ extensions = [
     "sphinx_design",
     "markdown_page",
     "other_projects",
+    "parameter_groups",
     "thumbnails",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
@@ -176,6 +177,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
+    "reset_modules": ("thumbnails.use_style",),
     "min_reported_time": 1000,
     "write_computation_times": False,
     "remove_config_comments": True,

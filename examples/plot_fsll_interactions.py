@@ -173,7 +173,7 @@ for n_samples in sizes:
 
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ax.loglog(sizes, divergence["greedy"], "s-", color=WRONG, label="FSLLDensity, greedy")
-ax.loglog(sizes, divergence["newton"], "o-", color="#0072b2", label="FSLLDensity, newton")
+ax.loglog(sizes, divergence["newton"], "o-", color="C0", label="FSLLDensity, newton")
 ax.loglog(sizes, len(edges) / (2 * sizes), "k--", lw=1, label="edges known: 31 / (2n)")
 ax.set(xlabel="number of samples n", ylabel="KL(p*‖p), nats")
 ax.grid(alpha=0.3)

@@ -87,7 +87,7 @@ covers = (low < true_values[order]) & (true_values[order] < high)
 
 fig, ax = plt.subplots(figsize=(10, 4), layout="constrained")
 place = np.arange(len(order))
-ax.vlines(place, low, high, colors=np.where(covers, "tab:blue", "tab:red"), lw=1.5)
+ax.vlines(place, low, high, colors=np.where(covers, "C0", "C1"), lw=1.5)
 ax.plot(place, true_values[order], "k", drawstyle="steps-mid", lw=1, label="truth")
 ax.set(xlabel="pair", ylabel="coupling", title=f"{covers.mean():.0%} of the intervals cover")
 ax.legend(loc="upper left")

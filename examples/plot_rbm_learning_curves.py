@@ -46,7 +46,7 @@ models = {
 # small, the additional steps of S-DCP and CS-DCP do not pay. On larger ones they do:
 # :doc:`/benchmarks`.
 
-colors = dict(zip(models, plt.get_cmap("tab10").colors, strict=False))
+colors = {name: f"C{k}" for k, name in enumerate(models)}
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for ax, against in zip(axes, ["iteration", "seconds"], strict=True):
     for name, model in models.items():

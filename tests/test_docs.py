@@ -90,8 +90,9 @@ def source(*path):
 
 
 def test_the_example_of_the_readme_runs_without_pandas(monkeypatch):
-    """With pandas, it runs as a doctest of README.md itself, for all epochs."""
+    """All but that of real tables. As doctests of README.md itself, all run, for all epochs."""
     readme = source("README.md").read_text(encoding="utf-8")
+    readme = readme[readme.index("## A drop-in upgrade") :]
     assert "SDCPRBM(32, " in readme
     readme = readme.replace("SDCPRBM(32, ", "SDCPRBM(32, max_iter=50, ")
     # Not None in sys.modules: scikit-learn takes what is there for the module.
@@ -101,7 +102,7 @@ def test_the_example_of_the_readme_runs_without_pandas(monkeypatch):
         import pandas  # noqa: F401
     examples = doctest.DocTestParser().get_doctest(readme, {}, "README.md", "README.md", 0)
     result = doctest.DocTestRunner().run(examples)
-    assert result.attempted > 5
+    assert result.attempted == 5
     assert result.failed == 0
 
 

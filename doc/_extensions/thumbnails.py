@@ -1,4 +1,4 @@
-"""Thumbnails of the gallery: a part of a picture, large enough to be read, with a text for it.
+"""The look of the gallery's pictures, and thumbnails: a part of one that can be read, with a text.
 
 sphinx-gallery shrinks whole pictures. Here an example has the number of a picture and a part of it:
 left, top, right and bottom as shares of its width and height. Examples that are not in the table
@@ -8,6 +8,7 @@ keep what sphinx-gallery makes.
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from PIL import Image
 
 SIZE = (640, 440)
@@ -18,18 +19,20 @@ PARTS = {
     "plot_fvbm_network": (2, (0.0, 0.06, 0.84, 1.0)),
     "plot_infinite_rbm": (1, (0.0, 0.0, 0.5, 1.0)),
     "plot_neurons_maximum_entropy": (3, (0.495, 0.48, 1.0, 0.93)),
-    "plot_rbm_from_bernoulli_rbm": (2, (0.0, 0.02, 0.68, 0.98)),
+    "plot_rbm_from_bernoulli_rbm": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_rbm_grid_search": (1, (0.0, 0.0, 0.87, 1.0)),
     "plot_rbm_impute": (2, (0.0, 0.0, 0.55, 1.0)),
     "plot_rbm_ladder": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_rbm_learning_curves": (1, (0.0, 0.1, 0.49, 1.0)),
     "plot_rbm_receptive_fields": (2, (0.12, 0.0, 0.72, 0.76)),
-    "plot_tables_survey": (1, (0.0, 0.487, 0.5, 1.0)),
-    "plot_tables_votes": (1, (0.05, 0.04, 0.49, 0.535)),
+    "plot_tables_fill": (1, (0.53, 0.0, 1.0, 1.0)),
+    "plot_tables_odd_cell": (1, (0.0, 0.0, 0.69, 0.77)),
+    "plot_tables_synthetic": (1, (0.0, 0.0, 0.747, 1.0)),
     "plot_tap_dbm": (3, (0.0, 0.0, 0.56, 1.0)),
     "plot_tap_denoising": (2, (0.0, 0.0, 0.56, 1.0)),
     "plot_tap_landscape": (2, (0.0, 0.09, 0.5, 0.63)),
-    "plot_votes_network": (1, (0.0, 0.05, 0.83, 1.0)),
+    "plot_votes_ask": (2, (0.0, 0.0, 0.7, 1.0)),
+    "plot_votes_network": (1, (0.0, 0.0, 0.85, 1.0)),
 }
 
 # A thumbnail without a text, up to the title that follows it.
@@ -38,6 +41,12 @@ THUMBNAIL = re.compile(
     r'(.*?<div class="sphx-glr-thumbnail-title">)([^<]*)',
     re.DOTALL,
 )
+
+
+def use_style(gallery_conf, example):
+    """Begin each example with the look of the gallery."""
+    plt.rcdefaults()
+    plt.style.use(Path(__file__).parents[1] / "gallery.mplstyle")
 
 
 def thumbnail(picture, part):

@@ -8,13 +8,13 @@ from sklearn_boltz.datasets._fetch import (
     fetch_omniglot,
 )
 from sklearn_boltz.datasets._potts import make_alignment
+from sklearn_boltz.datasets._real import load_house_votes, load_penguins
 from sklearn_boltz.datasets._synthetic import (
     make_bars_and_stripes,
     make_bayesian_network,
     make_ising_grid,
     make_shifting_bar,
 )
-from sklearn_boltz.datasets._votes import load_house_votes
 
 __all__ = [
     "fetch_caltech101_silhouettes",
@@ -22,6 +22,7 @@ __all__ = [
     "fetch_mnist",
     "fetch_omniglot",
     "load_house_votes",
+    "load_penguins",
     "make_alignment",
     "make_bars_and_stripes",
     "make_bayesian_network",

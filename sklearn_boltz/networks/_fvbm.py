@@ -50,15 +50,9 @@ class FVBMPseudoLikelihood(Network):
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
-        pseudo-likelihood of the rows; 0 is the plain maximum. Intercepts are never penalised. With
-        ``alpha > 0`` the maximum exists for all data. If some variable has more than two values,
-        the penalty is α/8 times the sum of the squares of all entries of the blocks j < k. For
-        binary variables this is the same.
-
-        ``"auto"`` estimates the variance of the couplings from the rows: with N rows of d binary
-        columns, α is 2 (d - 1) / N, and larger where couplings are weak; see Notes. Standard
-        errors, tests, criteria and the bootstrap are then those of the estimate without the
-        penalty.
+        pseudo-likelihood of the rows; 0 is the plain maximum. With ``alpha > 0`` the maximum exists
+        for all data. ``"auto"`` estimates the strength from the rows, see Notes. Standard errors,
+        tests, criteria and the bootstrap are then those of the estimate without the penalty.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -184,7 +178,12 @@ class FVBMPseudoLikelihood(Network):
     of the data plus one observation spread evenly over its values. The same holds for a value that
     never occurs.
 
-    The penalty is a normal prior of the couplings, and ``alpha="auto"`` estimates its variance s.
+    Intercepts are never penalised. If some variable has more than two values, the penalty is α/8
+    times the sum of the squares of all entries of the blocks j < k. For binary variables this is
+    the same.
+
+    The penalty is a normal prior of the couplings, and ``alpha="auto"`` estimates its variance s:
+    with N rows of d binary columns, α is 2 (d - 1) / N, and larger where couplings are weak.
     For independent columns, αN is 2/s, as each pair enters the pseudo-likelihood twice. In general
     the 2 is the variance of the scores of the couplings over the information on them. The first fit
     has s = 1 / (d - 1): with this variance, the other columns together move the field of each

@@ -47,15 +47,9 @@ class SparseFVBM(Network):
     alpha : float, "ebic" or "cv", default="ebic"
         Strength α of the penalty, per row. With 0, `edges` are fitted without a penalty.
 
-        ``"ebic"`` and ``"cv"`` choose α from a path of 100 values. The path begins with the
-        smallest α that leaves no pair, and ends at a 10,000th of it, or at a 100th if there are
-        fewer rows than parameters. It ends earlier if 15 values in a row have not improved the
-        criterion. ``"ebic"`` minimises the extended Bayesian information criterion [2]_: -2 ℓ +
-        κ [ln N + 2 γ ln(d - 1)], for a binary variable with the log-likelihood ℓ given the others,
-        κ neighbours, N rows and d columns. With ``nodewise=False`` it is the sum of these over the
-        variables, in which each pair counts at both of its ends. For variables with more than two
-        values see Notes. ``"cv"`` maximises the log pseudo-likelihood of held-out rows. With
-        missing cells α is chosen as with ``missing="observed"``, also if EM follows.
+        ``"ebic"`` looks for the true edges, by the extended Bayesian information criterion [2]_;
+        ``"cv"`` for the best log pseudo-likelihood of held-out rows, and keeps more. Both choose α
+        from a path of 100 values, see Notes.
 
     l1_ratio : float, default=0.5
         The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
@@ -229,6 +223,13 @@ class SparseFVBM(Network):
     the penalty by coordinate descent, block by block. All pairs are checked in each iteration.
     Along a path each fit starts from the previous one, and keeps its second derivatives as long as
     they are accurate enough.
+
+    The path begins with the smallest α that leaves no pair, and ends at a 10,000th of it, or at a
+    100th if there are fewer rows than parameters. It ends earlier if 15 values in a row have not
+    improved the criterion. ``alpha="ebic"`` minimises -2 ℓ + κ [ln N + 2 γ ln(d - 1)], for a binary
+    variable with the log-likelihood ℓ given the others, κ neighbours, N rows and d columns. With
+    ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at both
+    of its ends. With missing cells α is chosen as with ``missing="observed"``, also if EM follows.
 
     If some variable has more than two values, ``alpha="ebic"`` compares fits of the selected pairs
     without the penalty, which shrinks large blocks most: to ℓ it adds ½ gᵀ H⁻¹ g, what one Newton
