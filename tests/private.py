@@ -71,7 +71,6 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
@@ -122,15 +121,16 @@ from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
+from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._likelihood import Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import Recorder, bslm
-from sklearn_boltz.networks.training._statistics import Further, FurtherStatistics, Statistics
+from sklearn_boltz.networks.training._statistics import Further, Statistics
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
     choose_strength,

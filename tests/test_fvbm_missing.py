@@ -283,7 +283,7 @@ def test_the_information_has_the_penalty_of_the_fit(n_values):
     if max(n_values) == 2:
         model = random_spins(3)
         problem = PseudoLikelihood(np.ascontiguousarray(2.0 * codes.T - 1), weights, 0.2)
-        expected = problem.information(problem.at(model.coupling, model.intercept))
+        expected = problem.information(problem.at(problem.pack(model.coupling, model.intercept)))
         coordinates = Coordinates.of_spins(model, 0.2 * weights.sum())
     else:
         model = random_potts(n_values)

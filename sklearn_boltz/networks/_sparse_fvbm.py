@@ -7,20 +7,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
-from sklearn_boltz.networks.fitting._options import (
-    check_rows,
-    checked_edges,
-    relaxed_task,
-    sparse_task,
-)
-from sklearn_boltz.networks.fitting._plan import (
-    Plan,
-    by_em,
-    direct,
-    make_task,
-    relaxed,
-    with_terms,
-)
+from sklearn_boltz.networks.fitting._options import check_rows, checked_edges, sparse_task
+from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task, relaxed, with_terms
+from sklearn_boltz.networks.sparse._task import SparseTask
 
 # Bins of a column of numbers.
 MOST_BINS = 5
@@ -361,22 +350,22 @@ class SparseFVBM(Network):
         sparse, found = sparse_task(self, task, rows)
         found["ordered_"] = ordered
         fit = by_em if self.missing == "em" and not rows.is_complete else direct
-        way = fit(sparse, "newton", **options)
-        if self.max_order == 2 and self.relax:
-            refit = relaxed_task(self, task)
-            way = relaxed((sparse, way), fit(refit, "newton", **options))
-            return Plan(refit, way, found, initial)
-        if self.max_order == 2:
-            return Plan(sparse, way, found, initial)
-        selection = sparse, way
-        if self.penalty == "l2":
-            task.set_alpha(found["alpha_"])
-            if self.edges is None:
-                selection = None
-        terms = with_terms(
-            selection=selection, max_order=self.max_order, price=self.term_price, **options
-        )
-        return Plan(task, terms, found, initial)
+        way = fit(task, sparse.method, initial, label, **options)
+        if self.max_order > 2:
+            options |= {"max_order": self.max_order, "price": self.term_price}
+            if self.penalty == "l2":
+                task.problem.set_alpha(found["alpha_"])
+                way = None if self.edges is None else way
+            return with_terms(task, initial, label, way, **options), found
+        if self.relax:
+
+            def refit(pairs):
+                again = SparseTask(task, tol=self.tol, remedy="relax=False")
+                again.keep_pairs(pairs[0])
+                return fit(task, again.method, pairs, label, **options)
+
+            way = relaxed(way, refit)
+        return way, found
 
     def _ridge(self):
         return 0.0 if self._has_selected() else self.alpha_

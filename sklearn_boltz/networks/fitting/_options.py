@@ -52,11 +52,6 @@ def sparse_task(estimator, task, rows):
     return sparse, found
 
 
-def relaxed_task(estimator, task):
-    """The task without a penalty, for the pairs that one has selected."""
-    return SparseTask(task, tol=estimator.tol, remedy="relax=False")
-
-
 def _warn_of_empty(estimator, sparse, rows):
     """Tell of pairs that Pearson's chi-squared test finds where no pair has been selected."""
     pairs = sparse.candidates()

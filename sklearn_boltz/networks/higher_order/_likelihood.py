@@ -1,60 +1,28 @@
-"""What `Task` is, where the likelihood is maximised: the model gets the moments of the data.
-
-So fitted are networks of pairs, or with given terms and a potential of the number of ones.
-"""
+"""The likelihood of networks with given terms and a potential of the number of ones."""
 
 import numpy as np
 
 from sklearn_boltz.networks.higher_order._evidence import empty_term
 from sklearn_boltz.networks.training._existence import without_maximum
-from sklearn_boltz.networks.training._fit import Task
-from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.networks.training._statistics import Further
 
 
-class LikelihoodTask(Task):
-    """What is to be fitted by the likelihood.
-
-    The problem is the exact likelihood, if there is a table of all states. It is the
-    pseudo-likelihood, at whose maximum the search begins, if there are too many states for a table,
-    or if some rows are incomplete.
-    """
-
-    objective = Likelihood.name
-
-    @classmethod
-    def of(cls, task):
-        """The same rows."""
-        whole = cls(*task)
-        if whole.is_exact() and task.problem.observed is None:
-            return whole._replace(problem=Likelihood(task.problem))
-        return whole
-
-    def is_exact(self):
-        """Whether there is a table of all states of the columns that vary."""
-        return len(self.varying) <= MAX_COLUMNS
-
-    def complete(self, rows, counts):
-        """The objective of complete rows of the columns that vary, in place of incomplete ones."""
-        return Likelihood(super().complete(rows, counts))
-
-    def message(self, point, direction, monitor, label):
-        """What a user should know about the end of a fit, or None."""
-        if not isinstance(self.problem, Likelihood) or not len(self.problem.further):
-            return super().message(point, direction, monitor, label)
-        pairs, further = self.problem.pairs, self.problem.further
-        if not pairs.penalty and not len(further.counts):
-            reason = self.no_maximum(label)
-            if reason is not None:
-                return reason
-            term = empty_term(pairs, further.terms)
-            if term is not None:
-                columns = ", ".join(label(self.varying[j]) for j in term)
-                reason = f"some values of {columns} never occur together"
-                return without_maximum(reason, self.objective)
-        if monitor.status == "max_iter":
-            return "The fit ended at max_iter, while the likelihood still rose. Raise max_iter."
-        return None
+def message(task, point, direction, monitor, label):
+    """What a user should know about the end of a fit by the exact likelihood, or None."""
+    pairs, further = task.problem.pairs, task.problem.further
+    if not further:
+        return task.message(point, direction, monitor, label)
+    if not pairs.penalty and not len(further.counts):
+        reason = task.no_maximum(label)
+        if reason is not None:
+            return reason
+        term = empty_term(pairs, further.terms)
+        if term is not None:
+            columns = ", ".join(label(task.varying[j]) for j in term)
+            return without_maximum(f"some values of {columns} never occur together", task.objective)
+    if monitor.status == "max_iter":
+        return "The fit ended at max_iter, while the likelihood still rose. Raise max_iter."
+    return None
 
 
 def further_of(task, terms, count_potential):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_boltz.networks.higher_order._evidence import best_triples, empty_term, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.training._existence import without_maximum
-from sklearn_boltz.networks.training._fit import result_of
+from sklearn_boltz.networks.training._fit import Result
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
 from sklearn_boltz.networks.training._solvers import Monitor
@@ -37,8 +37,6 @@ class TermNetwork(NamedTuple):
         The objective.
     status : str
         How the fit ended, as of `Monitor`.
-    potential : ndarray
-        Of the number of ones; here there is none.
     """
 
     coupling: np.ndarray
@@ -48,7 +46,8 @@ class TermNetwork(NamedTuple):
     allowed: np.ndarray | None = None
     value: float = math.nan
     status: str = "initial"
-    potential: np.ndarray = np.zeros(0)
+
+    potential = ()
 
 
 def refit(pairs: PseudoLikelihood, network, terms, tol):
@@ -166,7 +165,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
     pairs = task.problem
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
-    network = TermNetwork(*task.initial(*initial), [], np.zeros(0), allowed)
+    network = pairs.unpack(task.initial(*initial))
+    network = TermNetwork(*network, [], np.zeros(0), allowed)
     status, is_over = "interrupted", False
 
     def end_round(network):
@@ -189,10 +189,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         if recorder.last is None:
             raise
     message = _message(task, recorder.last, status, max_rounds, label)
-    _, _, terms, weights, _ = whole(task, recorder.last)
-    values = np.array(recorder.values) / pairs.total
-    result = result_of(task, recorder, values, status, message)
-    return result._replace(terms=terms, weights=weights)
+    network, values = task.whole(recorder.last), np.array(recorder.values) / pairs.total
+    return Result.of(task, network, recorder, values, status, message)
 
 
 def _record(recorder, network):
@@ -200,14 +198,6 @@ def _record(recorder, network):
     n, n_terms = len(recorder.values) + 1, len(network.terms)
     line = f"round {n}: {n_terms} terms, {network.value:.8f}"
     recorder.add(network.value, network, line, n_terms=n_terms)
-
-
-def whole(task, network):
-    """The network of all columns, from that of those that vary."""
-    terms = [tuple(task.varying[list(term)].tolist()) for term in network.terms]
-    potential = network.potential if network.potential.any() else ()
-    pairs = task.whole(network.coupling, network.intercept)
-    return *pairs, terms, network.weights, potential
 
 
 def _message(task, network, status, max_rounds, label):

@@ -146,6 +146,9 @@ class PairwiseModel(DiscreteModel):
     A child also defines `like` and `potts`.
     """
 
+    # There is nothing further.
+    terms, weights, potential = (), (), ()
+
     @property
     def pairs(self):
         """The part of the model with single columns and pairs: all of it."""

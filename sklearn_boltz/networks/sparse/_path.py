@@ -32,7 +32,8 @@ class PenaltyPath:
         Where to begin: intercepts, and no coupling.
     weights : ndarray of shape (n_groups,)
         Of the penalties of groups; 0 for intercepts.
-    form : Norms or OfUser
+    form : callable
+        As of `_penalty`.
     tol : float
     max_iter : int
     """
@@ -46,7 +47,7 @@ class PenaltyPath:
     def go(self, alpha, tol=None):
         """Go to the minima for a penalty of each part; -> the state."""
         layout = self.network.layout
-        penalty = self.form.of(layout.groups, self.weights, alpha[layout.parts])
+        penalty = self.form(layout.groups, self.weights, alpha[layout.parts])
         tol = np.maximum(self.tol, SHARE * alpha) if tol is None else tol
         self.state, _ = self.solver.solve(penalty, self.state, tol, self.max_iter)
         return self.state
@@ -66,7 +67,8 @@ class PenaltyPath:
         slopes = group_norms(layout.groups, self.solver.gradient(self.state), layout.n_groups)
         kept = (weights > 0) & np.isfinite(weights)
         needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
-        return self.form.alpha_max(layout.largest_of_part(needed))
+        penalty = self.form(layout.groups, weights, 1.0)
+        return penalty.alpha_max(layout.largest_of_part(needed))
 
 
 def alpha_grid(first, n_alphas, network):

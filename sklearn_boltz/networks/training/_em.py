@@ -34,13 +34,12 @@ SHARE = 0.2
 class Parameters(NamedTuple):
     """Where a round begins or ends; what all rounds have gained; and the objective per row."""
 
-    coupling: np.ndarray
-    intercept: np.ndarray
+    theta: np.ndarray
     gain: float
     value: float
 
 
-def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, label, n_draws=N_DRAWS):
+def fit_incomplete(task, initial, method, first, tol, max_rounds, recorder, label, n_draws=N_DRAWS):
     """EM.
 
     Parameters
@@ -50,9 +49,8 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, labe
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns. Where both are None, the estimate from the
         observed cells alone.
-    solver : str
-    solve : callable
-        The solver of that name.
+    method, first : Method
+        Of a round, and of that estimate.
     tol : float
         EM ends when a round raises the objective, summed over the rows, by less.
     max_rounds : int
@@ -67,50 +65,45 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, labe
     -------
     result : Result
     """
-    codes, counts = task.rows()
-    if not len(task.varying):
-        _record(recorder, Parameters(*task.initial(*initial), 0.0, 0.0))
-        return _fit.result_of(task, recorder, recorder.values, "converged", None)
-    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
-    data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
-    if solver == "newton":
-        solve = task.with_newton(kept_newton())
     status = "interrupted"
     try:
-        maximum = maximise(
-            data,
-            _described(task, _first(task, initial, label)),
-            partial(_round, task, solver, solve, tol, recorder),
-            tol=tol,
-            max_rounds=max_rounds,
-            generator=np.random.default_rng(SEED),
-            stop=recorder.stop,
-        )
-        status = "converged" if maximum.converged else "max_iter"
-        if recorder.asked:
-            status = "asked"
+        if initial[0] is None and initial[1] is None and len(task.varying):
+            monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
+            initial = _fit.maximise(task, initial, first, monitor, label).pairs
+        begin = Parameters(task.initial(*initial), 0.0, 0.0)
+        if len(task.varying):
+            status = _rounds(task, begin, method, tol, max_rounds, recorder, n_draws)
+        else:
+            _record(recorder, begin)
+            status = "converged"
     except KeyboardInterrupt:
         if recorder.last is None:
             raise
-    message = _message(task, status, max_rounds, label)
-    return _fit.result_of(task, recorder, recorder.values, status, message)
+    message, network = _message(method, status, max_rounds, label), task.network(recorder.last)
+    return _fit.Result.of(task, network, recorder, recorder.values, status, message)
 
 
-def _first(task, initial, label):
-    """Where EM begins."""
-    if initial[0] is None and initial[1] is None:
-        solver, solve = task.choose_solver("newton")
-        monitor = Monitor(1e-3, _fit.MAX_ITER[solver])
-        found = _fit.maximise(task, initial, solve, monitor, label)
-        if found.status == "interrupted":
-            raise KeyboardInterrupt
-        initial = found[:2]
-    return Parameters(*task.initial(*initial), 0.0, np.nan)
+def _rounds(task, begin, method, tol, max_rounds, recorder, n_draws):
+    """EM from some parameters; -> how it ended."""
+    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
+    n_values = task.problem.n_values
+    maximum = maximise(
+        IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
+        _described(task, begin),
+        partial(_round, task, method, tol, recorder),
+        tol=tol,
+        max_rounds=max_rounds,
+        generator=np.random.default_rng(SEED),
+        stop=recorder.stop,
+    )
+    if recorder.asked:
+        return "asked"
+    return "converged" if maximum.converged else "max_iter"
 
 
 def _described(task, parameters):
     """A model as the completion of rows wants it."""
-    model = task.model(parameters.coupling, parameters.intercept)
+    model = task.problem.model(parameters.theta)
     return Model(
         model.log_weight,
         lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
@@ -120,14 +113,14 @@ def _described(task, parameters):
     )
 
 
-def _round(task, solver, solve, tol, recorder, rows, weights, model):
-    """The next model: the maximum of the pseudo-likelihood of the completed rows."""
+def _round(task, method, tol, recorder, rows, weights, model):
+    """The next model: the maximum of the objective of the completed rows."""
     before, problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda _: _is_enough(monitor))
-    point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
+    monitor = Monitor(tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
+    point, _ = method.run(problem, problem.at(before.theta), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
-    parameters = task.parameters(problem, point)
-    after = Parameters(*parameters, before.gain + gain, point.value / problem.total)
+    theta = problem.neat(point.parameters)
+    after = Parameters(theta, before.gain + gain, point.value / problem.total)
     _record(recorder, after)
     return _described(task, after)
 
@@ -135,7 +128,7 @@ def _round(task, solver, solve, tol, recorder, rows, weights, model):
 def _record(recorder, parameters):
     """Record the end of a round."""
     n, value = len(recorder.values) + 1, parameters.value
-    recorder.add(value, parameters, f"round {n}: {value:.8f} a row")
+    recorder.add(value, parameters.theta, f"round {n}: {value:.8f} a row")
 
 
 def _is_enough(monitor):
@@ -165,9 +158,9 @@ def kept_newton():
     return climb
 
 
-def _message(task, status, max_rounds, label):
+def _message(method, status, max_rounds, label):
     """What a user should know about the end of EM, or None."""
-    reason = task.no_maximum(label)
+    reason = method.no_maximum(label)
     if reason is not None:
         return reason
     if status == "max_iter":

@@ -7,6 +7,7 @@ else it is tried again with more damping, as by Levenberg and Marquardt.
 """
 
 from copy import copy, deepcopy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,7 @@ from sklearn_boltz.networks.sampling._sampling import spins_of_sampler
 from sklearn_boltz.networks.sampling._spurious import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._existence import apart
-from sklearn_boltz.networks.training._fit import result_of
-from sklearn_boltz.networks.training._objective import penalty_of_sum
+from sklearn_boltz.networks.training._fit import Result
 from sklearn_boltz.networks.training._solvers import Monitor
 from sklearn_boltz.networks.training._statistics import Statistics
 from sklearn_boltz.numerics._random import Stream
@@ -50,33 +50,31 @@ SMALL_LOSS = 0.01
 MAX_CG, CG_TOL = 50, 0.05
 
 
-class Sample(NamedTuple):
-    """What chains tell of a model.
+class Visit(NamedTuple):
+    """A model where the search was, and what chains tell of it.
 
     Attributes
     ----------
+    theta : ndarray of shape (n_parameters,)
     expected, errors : ndarray of shape (n_parameters,)
         Moments of the model, and their standard errors.
     states : ndarray of float32 of shape (n, d)
         Some states, with the means of the data taken off.
+    ladder : Ladder or None
+        The chains; None of a user's sampler.
     """
 
+    theta: np.ndarray
     expected: np.ndarray
     errors: np.ndarray
     states: np.ndarray
+    ladder: Ladder | None = None
 
     @classmethod
-    def of_groups(cls, groups, states):
+    def of_groups(cls, theta, groups, *rest):
         """From the moments of groups of states, (N_GROUPS, n_parameters)."""
-        return cls(groups.mean(axis=0), groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS), states)
-
-
-class Visit(NamedTuple):
-    """A model where the search was, with its states, and its chains if it has any."""
-
-    theta: np.ndarray
-    sample: Sample
-    ladder: Ladder | None = None
+        errors = groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS)
+        return cls(theta, groups.mean(axis=0), errors, *rest)
 
 
 class Sampler:
@@ -93,86 +91,70 @@ class Sampler:
 
     def __init__(self, statistics, base, generator, workers):
         self.statistics, self.base = statistics, np.ascontiguousarray(base)
-        self.generator, self.workers = generator, workers
+        self.workers = workers
         model = SpinModel(np.zeros((len(base), len(base))), self.base)
         path = Path(model, self.base, None)
         rungs = [Rung(path, beta, path.independent(N_CHAINS, generator)) for beta in (0.0, 1.0)]
-        self.ladder = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
-        self.ladder.pairs = [Exchanges()]
+        self.first = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
+        self.first.pairs = [Exchanges()]
 
-    def visit(self, theta, n_rounds):
-        """Move all chains to a model; -> its moments, after some rounds that do not count."""
+    def visit(self, theta, n_rounds, ladder=None):
+        """Move the chains of a ladder to a model, or the first ones; -> its moments.
+
+        Some rounds before do not count.
+        """
         path = Path(self.statistics.model(theta), self.base, None)
-        ladder = self.ladder = deepcopy(self.ladder)
+        ladder = deepcopy(self.first if ladder is None else ladder)
         ladder.rungs = [
             Rung(path, rung.beta, path.model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
         ]
         for _ in range(max(FIRST_ROUNDS // 4, int(WARM_UP * n_rounds))):
             ladder.round(self.workers)
         refine(ladder, {1.0})
-        return Visit(theta, self._sample(path.model, n_rounds), ladder)
-
-    def _sample(self, model, n_rounds):
-        """The moments of a model, their errors, and some states."""
         n_blocks = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
         groups, kept = 0.0, []
         for block in np.array_split(np.arange(n_rounds), min(n_blocks, n_rounds)):
-            states, conditional = self._rounds(model, len(block))
+            states, conditional = self._rounds(ladder, len(block))
             groups = groups + self.statistics.sums(states, conditional)
             kept.append(states.reshape(-1, len(self.base))[::n_blocks])
         groups *= N_GROUPS / (n_rounds * N_CHAINS)
-        return Sample.of_groups(groups, np.concatenate(kept))
+        return Visit.of_groups(theta, groups, np.concatenate(kept), ladder)
 
-    def _rounds(self, model, n_rounds):
+    def _rounds(self, ladder, n_rounds):
         """States and conditional means after each round less the means of the data, by group."""
-        d = len(self.base)
+        d, intercept = len(self.base), ladder.rungs[-1].path.model.intercept
         states, conditional = np.empty((2, n_rounds, N_CHAINS, d), dtype=np.float32)
         for t in range(n_rounds):
-            self.ladder.round(self.workers)
-            chains = self.ladder.rungs[-1].chains
+            ladder.round(self.workers)
+            chains = ladder.rungs[-1].chains
             states[t] = chains.spins
-            conditional[t] = chains.means(model.intercept)
+            conditional[t] = chains.means(intercept)
         mean = self.statistics.mean.astype(np.float32)
         return (
             (a - mean).reshape(n_rounds, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
             for a in (states, conditional)
         )
 
-    def log_partition(self, visit):
-        """ln Z of a model by Bennett's ratios of neighbouring temperatures."""
-        self.ladder, found = visit.ladder, {}
+    def log_partition(self, ladder):
+        """ln Z of the model of a ladder by Bennett's ratios of neighbouring temperatures."""
+        found = {}
         for _ in range(4 * FIRST_ROUNDS):
-            for i, pair in self.ladder.round(self.workers).items():
+            for i, pair in ladder.round(self.workers).items():
                 found.setdefault(i, []).append(pair)
         ratios = [bennett(*np.concatenate(pairs, axis=1))[0] for pairs in found.values()]
-        return self.ladder.first_log_partition + float(np.sum(ratios))
+        return ladder.first_log_partition + float(np.sum(ratios))
 
 
-class OtherSampler:
-    """A user's sampler in place of chains.
+def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
+    """Draw states of a model by a user's sampler, one of each group in a round; -> its moments.
 
-    Parameters
-    ----------
-    statistics : Statistics
-    draw : callable
-        As of `spins_of_sampler`.
-    generator : Generator
+    `draw` is as of `spins_of_sampler`.
     """
-
-    ladder = None
-
-    def __init__(self, statistics, draw, generator):
-        self.statistics, self.draw, self.generator = statistics, draw, generator
-
-    def visit(self, theta, n_rounds):
-        """Draw states of a model, one of each group in a round; -> its moments."""
-        model, n = self.statistics.model(theta), n_rounds * N_GROUPS
-        spins = spins_of_sampler(self.draw, model, n, self.generator)
-        states = (spins - self.statistics.mean).astype(np.float32)
-        groups = states.reshape(N_GROUPS, n_rounds, -1)
-        return Visit(
-            theta, Sample.of_groups(self.statistics.sums(groups, groups) / n_rounds, states)
-        )
+    model, n = statistics.model(theta), n_rounds * N_GROUPS
+    spins = spins_of_sampler(draw, model, n, generator)
+    states = (spins - statistics.mean).astype(np.float32)
+    groups = states.reshape(N_GROUPS, n_rounds, -1)
+    return Visit.of_groups(theta, statistics.sums(groups, groups) / n_rounds, states)
 
 
 class Search:
@@ -181,7 +163,8 @@ class Search:
     Parameters
     ----------
     statistics : Statistics
-    sampler : Sampler or OtherSampler
+    visit : callable
+        `Sampler.visit`, or like it.
     first : Visit
     log_partition : float
         ln Z of the first model.
@@ -196,8 +179,8 @@ class Search:
         The mean of the rows less the penalty.
     """
 
-    def __init__(self, statistics, sampler, first, log_partition, tolerance):
-        self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
+    def __init__(self, statistics, visit, first, log_partition, tolerance):
+        self.statistics, self.visit, self.tolerance = statistics, visit, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
         self._visits = []  # those of the most rounds
         self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
@@ -208,7 +191,7 @@ class Search:
     def gradient(self):
         """Moments of the data less those of the model, less the slope of the penalty."""
         statistics, here = self.statistics, self.here
-        difference = statistics.moments - here.sample.expected
+        difference = statistics.moments - here.expected
         return difference - statistics.penalty_slope(here.theta)
 
     def differences(self):
@@ -221,13 +204,12 @@ class Search:
 
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
-        noise = self.here.sample.errors / self._errors
+        noise = self.here.errors / self._errors
         is_noisy = np.mean(self.differences() ** 2) < NOISY * np.mean(noise**2)
         if is_noisy and self.n_rounds < MAX_ROUNDS:
             self.n_rounds *= 2
         direction = newton_direction(self.statistics, self.here, self.gradient(), self.ridge)
-        self.sampler.ladder = self.here.ladder
-        there = self.sampler.visit(self.here.theta + direction, self.n_rounds)
+        there = self.visit(self.here.theta + direction, self.n_rounds, self.here.ladder)
         rise, error, overlap = compare(self.statistics, self.here, there)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if overlap >= LEAST_OVERLAP and rise >= -loss:
@@ -238,8 +220,7 @@ class Search:
             return
         self.ridge *= 4
         if is_noisy:
-            self.sampler.ladder = self.here.ladder
-            self._go(self.sampler.visit(self.here.theta, self.n_rounds))
+            self._go(self.visit(self.here.theta, self.n_rounds, self.here.ladder))
 
     def _go(self, visit):
         """Go to a model; once the rounds are the most, to the mean of the later half of them."""
@@ -251,11 +232,10 @@ class Search:
 
 def averaged(visits):
     """The mean of several models, whose moments are to first order the means of theirs."""
-    last, samples = visits[-1], [visit.sample for visit in visits]
-    errors = np.sqrt(np.mean([sample.errors**2 for sample in samples], axis=0) / len(samples))
-    expected = np.mean([sample.expected for sample in samples], axis=0)
+    errors = np.sqrt(np.mean([visit.errors**2 for visit in visits], axis=0) / len(visits))
+    expected = np.mean([visit.expected for visit in visits], axis=0)
     theta = np.mean([visit.theta for visit in visits], axis=0)
-    return Visit(theta, Sample(expected, errors, last.sample.states), last.ladder)
+    return visits[-1]._replace(theta=theta, expected=expected, errors=errors)
 
 
 def newton_direction(statistics, visit, gradient, ridge):
@@ -264,7 +244,7 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states, alpha = visit.sample.states, statistics.penalty_slope(np.ones_like(gradient))
+    states, alpha = visit.states, statistics.penalty_slope(np.ones_like(gradient))
     damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
@@ -288,9 +268,9 @@ def compare(statistics, here, there):
     The overlap is the mean probability with which states of both would be exchanged.
     """
     step = there.theta - here.theta
-    n = min(len(here.sample.states), len(there.sample.states))
-    forward = statistics.log_weights(step, here.sample.states[:n])
-    backward = -statistics.log_weights(step, there.sample.states[:n])
+    n = min(len(here.states), len(there.states))
+    forward = statistics.log_weights(step, here.states[:n])
+    backward = -statistics.log_weights(step, there.states[:n])
     # By the states of the new model alone: those of the old one, whose noise the step follows,
     # would make a step seem to rise too much.
     ratio = estimate_from_weights("raise", backward, -1, None)
@@ -306,25 +286,22 @@ def first_visit(problem, solve, statistics, sampler):
     Where the penalty is small, such a model may have mass far from the data. If a large one does
     not help, the initial columns are independent.
     """
-    d, first = len(statistics.mean), sampler.ladder
-    problem, expected = copy(problem), (1 + statistics.mean) / 2
-    point = problem.at(np.zeros((d, d)), sampler.base)
+    d, problem, expected = len(statistics.mean), copy(problem), (1 + statistics.mean) / 2
+    independent = np.zeros((d, d)), sampler.base
+    point = problem.at(problem.pack(*independent))
     for k in range(N_ALPHAS):
-        alpha = max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k)
-        problem.penalty = penalty_of_sum(alpha, problem.total)
+        problem.set_alpha(max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k))
         monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
         point, _ = solve(problem, point, monitor)
-        sampler.ladder = first
-        visit = sampler.visit(statistics.theta(point.coupling, point.intercept), FIRST_ROUNDS)
-        rates = expected + visit.sample.expected[:d] / 2
+        visit = sampler.visit(statistics.theta(*problem.unpack(point.theta)), FIRST_ROUNDS)
+        rates = expected + visit.expected[:d] / 2
         if not len(strange_columns(rates, expected, N_CHAINS)):
             return visit
-    sampler.ladder = first
-    return sampler.visit(statistics.theta(np.zeros((d, d)), sampler.base), FIRST_ROUNDS)
+    return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
 
 
 def maximise_by_sampling(
-    task, initial, tolerance, max_iter, recorder, label, generator, statistics=None, draw=None
+    task, initial, tolerance, max_iter, recorder, label, generator, further=None, draw=None
 ):
     """Find the model with the moments of the data.
 
@@ -341,8 +318,8 @@ def maximise_by_sampling(
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
     generator : Generator
-    statistics : Statistics, default=None
-        None for those of pairs.
+    further : Further, default=None
+        Of all columns that vary; None for pairs only.
     draw : callable, default=None
         A user's sampler, as of `spins_of_sampler`; None for chains.
 
@@ -351,21 +328,21 @@ def maximise_by_sampling(
     result : Result
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
-    statistics = Statistics(task.problem) if statistics is None else statistics
+    statistics, problem = Statistics(task.problem, further), task.problem
     status, search = "max_iter", None
     try:
         with Workers() as workers:
             sampler = Sampler(statistics, task.base[task.varying], generator, workers)
             if initial[0] is None and initial[1] is None:
-                _, solve = task.choose_solver("newton")
-                first = first_visit(task.problem, solve, statistics, sampler)
+                first = first_visit(problem, task.method("newton").run, statistics, sampler)
             else:
-                first = sampler.visit(statistics.theta(*task.initial(*initial)), FIRST_ROUNDS)
-            log_partition = sampler.log_partition(first)
+                theta = statistics.theta(*problem.unpack(task.initial(*initial)))
+                first = sampler.visit(theta, FIRST_ROUNDS)
+            log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
             if draw is not None:
-                sampler = OtherSampler(statistics, draw, generator)
-                first = sampler.visit(first.theta, FIRST_ROUNDS)
-            search = Search(statistics, sampler, first, log_partition, tolerance)
+                visit = partial(visit_by, draw, statistics, generator)
+                first = visit(first.theta, FIRST_ROUNDS)
+            search = Search(statistics, visit, first, log_partition, tolerance)
             while len(recorder.values) < max_iter:
                 search.step()
                 _record(recorder, search)
@@ -380,7 +357,8 @@ def maximise_by_sampling(
             raise
         status = "interrupted"
     message = _message(task, search, status, recorder.n_kept, label)
-    return result_of(task, recorder, recorder.values, status, message)
+    network = task.whole(recorder.last)
+    return Result.of(task, network, recorder, recorder.values, status, message)
 
 
 def _record(recorder, search):

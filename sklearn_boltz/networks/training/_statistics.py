@@ -7,7 +7,7 @@ from sklearn_boltz.networks.model._spin_model import SpinModel
 
 
 class Statistics:
-    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), in the data.
+    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
 
     With the means μ of the data taken off, terms of one and of two columns hardly go together,
     which makes moments less noisy and steps longer. θ are the parameters of these terms.
@@ -16,61 +16,79 @@ class Statistics:
     ----------
     problem : PseudoLikelihood or StreamedPseudoLikelihood
         Of complete rows.
+    further : Further, default=None
+        Of a problem that is not streamed. None for pairs only.
 
     Attributes
     ----------
     moments, variances : ndarray of shape (n_parameters,)
-        Means and variances of the terms.
+        Means of the terms over the rows, and their variances.
+    mean : ndarray of shape (d,)
+        μ.
     """
 
-    def __init__(self, problem):
-        self.total, self.alpha = problem.total, problem.penalty / problem.total
-        self.mean = problem.means / problem.total
-        self.upper = np.triu_indices(len(self.mean), 1)
-        self._set(problem.moments / problem.total)
-
-    def _set(self, products):
-        """Set moments and variances, from the means of x_j x_k."""
-        covariance = products - np.outer(self.mean, self.mean)
-        self.moments = self.pack(np.zeros_like(self.mean), covariance)
+    def __init__(self, problem, further=None):
+        d = len(problem.means)
+        self.further, self.upper = further or Further(d), np.triu_indices(d, 1)
+        self.total, products, sums = self.further.sums(problem)
+        self.alpha, self.mean = problem.penalty / self.total, problem.means / self.total
+        means = np.outer(self.mean, self.mean)
+        covariance = products / self.total - means
         # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
-        alone, means = 1 - self.mean**2, np.outer(self.mean, self.mean)
+        alone = 1 - self.mean**2
         both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
-        self.variances = self.pack(alone, both)
+        pairs, sums = self.pack(np.zeros_like(self.mean), covariance), sums / self.total
+        self.n_pairs, self.moments = len(pairs), np.append(pairs, sums)
+        n_terms = len(self.further.terms)
+        squares = np.append(np.ones(n_terms), sums[n_terms:])
+        self.variances = np.append(self.pack(alone, both), squares - sums**2)
 
     def pack(self, single, pair):
         """One vector, from numbers of columns and of pairs."""
         return np.concatenate([single, pair[self.upper]])
 
     def theta(self, coupling, intercept):
-        """θ of a network."""
-        return self.pack(intercept + coupling @ self.mean, coupling)
+        """θ of a network of pairs."""
+        pairs = self.pack(intercept + coupling @ self.mean, coupling)
+        return np.append(pairs, np.zeros(len(self.further)))
 
     def parameters(self, theta):
         """Couplings and intercepts of θ."""
         d = len(self.mean)
         coupling = np.zeros((d, d))
-        coupling[self.upper] = theta[d:]
+        coupling[self.upper] = theta[d : self.n_pairs]
         coupling += coupling.T
         return coupling, theta[:d] - coupling @ self.mean
 
     def model(self, theta):
         """The distribution."""
-        return SpinModel(*self.parameters(theta))
+        if not len(self.further):
+            return SpinModel(*self.parameters(theta))
+        weights, potential = self.further.split(theta[self.n_pairs :])
+        return InteractionModel(*self.parameters(theta), self.further.terms, weights, potential)
+
+    def _of_further(self, states):
+        """The further terms of states with the means taken off."""
+        return self.further.values(np.sign(states + self.mean.astype(states.dtype)))
 
     def log_weights(self, theta, states):
         """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
         d = len(self.mean)
         half = np.zeros((d, d), dtype=states.dtype)
-        half[self.upper] = theta[d:]
+        half[self.upper] = theta[d : self.n_pairs]
         own = states @ half + theta[:d].astype(states.dtype)
-        return np.einsum("ij,ij->i", own, states, dtype=np.float64)
+        sums = np.einsum("ij,ij->i", own, states, dtype=np.float64)
+        return sums + self._of_further(states) @ theta[self.n_pairs :] if self.further else sums
 
     def covariances_with(self, values, states):
         """Covariances of the terms with a number of each state."""
-        values = (values - values.mean()).astype(states.dtype) / len(values)
-        weighted = states * values[:, np.newaxis]
-        return self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
+        centred = values - values.mean()
+        scaled = centred.astype(states.dtype) / len(values)
+        weighted = states * scaled[:, np.newaxis]
+        pairs = self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
+        if not self.further:
+            return pairs
+        return np.append(pairs, centred / len(values) @ self._of_further(states))
 
     def sums(self, states, conditional):
         """Sums of the terms over each group of states, (n_groups, n_parameters).
@@ -80,16 +98,24 @@ class Statistics:
         pair = states.transpose(0, 2, 1) @ conditional
         pair = (pair + pair.transpose(0, 2, 1)) / 2
         single = conditional.sum(axis=1)
-        return np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+        sums = np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+        if not self.further:
+            return sums
+        return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
+
+    def _penalised(self):
+        """Where the parameters with a penalty stand in θ: there is none on the potential."""
+        return slice(len(self.mean), self.n_pairs + len(self.further.terms))
 
     def penalty(self, theta):
-        """½ α Σ m_jk²."""
-        return self.alpha / 2 * np.vdot(theta[len(self.mean) :], theta[len(self.mean) :])
+        """½ α (Σ m_jk² + Σ θ_t²)."""
+        penalised = theta[self._penalised()]
+        return self.alpha / 2 * np.vdot(penalised, penalised)
 
     def penalty_slope(self, theta):
         """Its derivative."""
-        slope = self.alpha * theta
-        slope[: len(self.mean)] = 0
+        slope, penalised = np.zeros_like(theta), self._penalised()
+        slope[penalised] = self.alpha * theta[penalised]
         return slope
 
     def log_likelihood(self, theta, log_partition):
@@ -97,22 +123,24 @@ class Statistics:
         coupling, intercept = self.parameters(theta)
         d = len(self.mean)
         products = np.zeros((d, d))
-        products[self.upper] = self.moments[d : d + len(self.upper[0])]
+        products[self.upper] = self.moments[d : self.n_pairs]
         products += np.outer(self.mean, self.mean)
         weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
-        return weight + self.constant(theta) - log_partition - self.penalty(theta)
-
-    def constant(self, theta):
-        """What other terms than those of pairs add to the mean log-weight of the rows."""
-        return 0.0
+        weight += theta[self.n_pairs :] @ self.moments[self.n_pairs :]
+        return weight - log_partition - self.penalty(theta)
 
     def name(self, place, label):
         """What a message calls a term."""
         d = len(self.mean)
         if place < d:
             return f"the mean of {label(place)}"
-        j, k = (label(places[place - d]) for places in self.upper)
-        return f"the covariance of {j} and {k}"
+        if place < self.n_pairs:
+            j, k = (label(places[place - d]) for places in self.upper)
+            return f"the covariance of {j} and {k}"
+        place -= self.n_pairs
+        if place < len(self.further.terms):
+            return f"the product of {', '.join(map(label, self.further.terms[place]))}"
+        return f"P(K = {self.further.counts[place - len(self.further.terms)]})"
 
 
 class Further:
@@ -126,14 +154,14 @@ class Further:
     ----------
     d : int
         Number of columns.
-    terms : list of tuples of int
+    terms : sequence of tuples of int, default=()
     frequencies : ndarray of shape (d + 1,), default=None
         Of the K in the data; None for a model without a potential.
     is_penalised : bool, default=False
         Whether couplings are.
     """
 
-    def __init__(self, d, terms, frequencies=None, is_penalised=False):
+    def __init__(self, d, terms=(), frequencies=None, is_penalised=False):
         self.d, self.terms, self.frequencies = d, terms, frequencies
         self.counts = np.zeros(0, dtype=np.int64)
         if frequencies is not None:
@@ -158,6 +186,8 @@ class Further:
         With a potential, there is one more row, spread evenly over all K: else V would be -∞ at
         those K that never occur.
         """
+        if not len(self):
+            return problem.total, problem.moments, np.zeros(0)
         rows = slice(problem.n_rows)
         values = self.values(problem.spins[:, rows].T)
         sums = problem.weights[rows] @ values.astype(np.float64)
@@ -179,81 +209,3 @@ class Further:
         potential = np.zeros(self.d + 1)
         potential[self.counts] = theta[len(self.terms) :]
         return theta[: len(self.terms)], potential
-
-
-class FurtherStatistics(Statistics):
-    """The terms of pairs, and further ones after them.
-
-    Parameters
-    ----------
-    problem : PseudoLikelihood
-        Of complete rows.
-    further : Further
-    """
-
-    def __init__(self, problem, further):
-        super().__init__(problem)
-        self.further, self.n_pairs = further, len(self.moments)
-        self.total, moments, sums = further.sums(problem)
-        self.alpha, self.mean = problem.penalty / self.total, problem.means / self.total
-        self._set(moments / self.total)
-        means = sums / self.total
-        squares = np.append(np.ones(len(further.terms)), means[len(further.terms) :])
-        self.moments = np.append(self.moments, means)
-        self.variances = np.append(self.variances, squares - means**2)
-
-    def theta(self, coupling, intercept):
-        """θ of a network of pairs."""
-        return np.append(super().theta(coupling, intercept), np.zeros(len(self.further)))
-
-    def parameters(self, theta):
-        """Couplings and intercepts of θ."""
-        return super().parameters(theta[: self.n_pairs])
-
-    def model(self, theta):
-        """The distribution."""
-        weights, potential = self.further.split(theta[self.n_pairs :])
-        terms = self.further.terms
-        return InteractionModel(*self.parameters(theta), terms, weights, potential)
-
-    def _spins(self, states):
-        return np.sign(states + self.mean.astype(states.dtype))
-
-    def log_weights(self, theta, states):
-        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
-        further = self.further.values(self._spins(states)) @ theta[self.n_pairs :]
-        return super().log_weights(theta[: self.n_pairs], states) + further
-
-    def covariances_with(self, values, states):
-        """Covariances of the terms with a number of each state."""
-        centred = (values - values.mean()) / len(values)
-        further = centred @ self.further.values(self._spins(states))
-        return np.append(super().covariances_with(values, states), further)
-
-    def sums(self, states, conditional):
-        """Sums of the terms over each group of states."""
-        further = self.further.values(self._spins(states)).sum(axis=1, dtype=np.float64)
-        return np.hstack([super().sums(states, conditional), further])
-
-    def constant(self, theta):
-        """What the further terms add to the mean log-weight of the rows."""
-        return theta[self.n_pairs :] @ self.moments[self.n_pairs :]
-
-    def penalty_slope(self, theta):
-        """The derivative of the penalty: there is none on the potential."""
-        slope = super().penalty_slope(theta)
-        slope[self.n_pairs + len(self.further.terms) :] = 0
-        return slope
-
-    def penalty(self, theta):
-        """½ α (Σ m_jk² + Σ θ_t²)."""
-        return super().penalty(theta[: self.n_pairs + len(self.further.terms)])
-
-    def name(self, place, label):
-        """What a message calls a term."""
-        if place < self.n_pairs:
-            return super().name(place, label)
-        place -= self.n_pairs
-        if place < len(self.further.terms):
-            return f"the product of {', '.join(map(label, self.further.terms[place]))}"
-        return f"P(K = {self.further.counts[place - len(self.further.terms)]})"
