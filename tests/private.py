@@ -90,7 +90,6 @@ from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import (
     average_product_correction,
-    block,
     contrast_basis,
     frobenius_scores,
     state_offsets,
@@ -129,7 +128,7 @@ from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
-from sklearn_boltz.networks.training._solvers import Recorder, bslm
+from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._statistics import Further, Statistics
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,

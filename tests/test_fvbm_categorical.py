@@ -27,7 +27,6 @@ from private import (
     as_matrices,
     as_parameters,
     average_product_correction,
-    block,
     distinct_codes,
     find_patterns,
     frobenius_scores,
@@ -62,6 +61,12 @@ def one_hot(codes, n_values):
     row, column = np.nonzero(codes >= 0)
     x[row, offsets[column] + codes[row, column]] = 1
     return x
+
+
+def block(coupling, n_values, i, j):
+    """J_ij(a, b), of shape (q_i, q_j)."""
+    offsets = state_offsets(n_values)
+    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
 
 
 def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):

@@ -15,7 +15,7 @@ from private import (
     Contrasts,
     Coordinates,
     PseudoLikelihood,
-    Recorder,
+    SolverMonitor,
     SpinModel,
     _completed,
     _em,
@@ -127,15 +127,15 @@ def test_ctrl_c_leaves_the_last_round(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
         expected.fit(X)
 
-    original = Recorder.stop
+    original = SolverMonitor.stop
 
     def stop(recorder):
         # A round, not an iteration of its refit.
-        if type(recorder) is Recorder and len(recorder.values) == 2:
+        if len(recorder.values) == len(recorder.seconds) == 2:
             raise KeyboardInterrupt
         return original(recorder)
 
-    monkeypatch.setattr(Recorder, "stop", stop)
+    monkeypatch.setattr(SolverMonitor, "stop", stop)
     model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True, alpha=0.0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)

@@ -12,7 +12,7 @@ from sklearn_boltz.networks.training import _em
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.networks.training._objective import distinct_rows
 from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
-from sklearn_boltz.networks.training._solvers import Monitor, Recorder, never
+from sklearn_boltz.networks.training._solvers import Monitor, never
 from sklearn_boltz.numerics._random import make_generator
 
 
@@ -87,10 +87,8 @@ def by_em(task, method, initial, label, *, tol, max_iter, verbose, first=None, n
     max_iter = max_iter or _em.MAX_ROUNDS
 
     def run(end_iteration):
-        recorder = Recorder(asking(end_iteration, task.network), verbose)
-        return _em.fit_incomplete(
-            task, initial, method, first or method, tol, max_iter, recorder, label, n_draws
-        )
+        rounds = Monitor(tol, max_iter, asking(end_iteration, task.network), verbose)
+        return _em.fit_incomplete(task, initial, method, first or method, rounds, label, n_draws)
 
     return Way(task, method.name, max_iter, run)
 
@@ -102,10 +100,8 @@ def by_sampling(
     max_iter, generator = max_iter or MAX_ITER["sampling"], make_generator(random_state)
 
     def run(end_iteration):
-        recorder = Recorder(asking(end_iteration, task.whole), verbose)
-        return maximise_by_sampling(
-            task, initial, moment_tol, max_iter, recorder, label, generator, further, sampler
-        )
+        monitor = Monitor(moment_tol, max_iter, asking(end_iteration, task.whole), verbose)
+        return maximise_by_sampling(task, initial, monitor, label, generator, further, sampler)
 
     return Way(task, "sampling", max_iter, run)
 
@@ -136,12 +132,12 @@ def with_terms(task, initial, label, selection, *, max_order, price, tol, max_it
         if selection is not None:
             begin = selection.run(never).pairs
             allowed = begin[0] != 0
-        recorder = Recorder(asking(end_iteration, task.whole), verbose)
-        return fit_terms(task, begin, allowed, max_order, price, tol, max_iter, recorder, label)
+        rounds = Monitor(tol, max_iter, asking(end_iteration, task.whole), verbose)
+        return fit_terms(task, begin, allowed, max_order, price, rounds, label)
 
     return Way(task, "lbfgs", max_iter, run)
 
 
 def asking(end_iteration, network):
-    """What a recorder calls with its last state, of which `network` makes that of all columns."""
+    """What a monitor calls with its last state, of which `network` makes that of all columns."""
     return lambda state: end_iteration(partial(network, state))

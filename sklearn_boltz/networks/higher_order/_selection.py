@@ -137,7 +137,7 @@ def _best_candidates(pairs, tanh, network, max_order, price, refused):
     return chosen[:n_wanted]
 
 
-def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorder, label):
+def fit_terms(task, initial, allowed, max_order, price, rounds, label):
     """Choose terms in the columns that vary, and fit them.
 
     Parameters
@@ -151,10 +151,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         Number of columns of a chosen term at most.
     price : float
         Factor on the description length of a term.
-    tol : float
-        The last iteration of the last round raises the objective by less.
-    max_rounds : int
-    recorder : Recorder
+    rounds : Monitor
+        The last iteration of the last round raises the objective by less than its `tol`.
     label : callable
         What messages call a column.
 
@@ -171,8 +169,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
 
     def end_round(network):
         nonlocal is_over
-        _record(recorder, network)
-        is_over = recorder.stop() or len(recorder.values) >= max_rounds
+        _record(rounds, network)
+        is_over = rounds.stop() or len(rounds.values) >= rounds.max_iter
         return is_over
 
     try:
@@ -180,38 +178,38 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         if not end_round(network):
             network = select(pairs, network, max_order, price, end_round)
         if not is_over:
-            network = refit(pairs, network, network.terms, tol)
+            network = refit(pairs, network, network.terms, rounds.tol)
             end_round(network)
         status = network.status
-        if is_over and len(recorder.values) > 1:
-            status = "max_iter" if len(recorder.values) >= max_rounds else "asked"
+        if is_over and len(rounds.values) > 1:
+            status = "max_iter" if len(rounds.values) >= rounds.max_iter else "asked"
     except KeyboardInterrupt:
-        if recorder.last is None:
+        if rounds.last is None:
             raise
-    message = _message(task, recorder.last, status, max_rounds, label)
-    network, values = task.whole(recorder.last), np.array(recorder.values) / pairs.total
-    return Result.of(task, network, recorder, values, status, message)
+    message = _message(task, status, rounds, label)
+    network, values = task.whole(rounds.last), np.array(rounds.values) / pairs.total
+    return Result.of(task, network, rounds, values, status, message)
 
 
-def _record(recorder, network):
+def _record(rounds, network):
     """Record the end of a round."""
-    n, n_terms = len(recorder.values) + 1, len(network.terms)
+    n, n_terms = len(rounds.values) + 1, len(network.terms)
     line = f"round {n}: {n_terms} terms, {network.value:.8f}"
-    recorder.add(network.value, network, line, n_terms=n_terms)
+    rounds.add(network.value, network, line, n_terms=n_terms)
 
 
-def _message(task, network, status, max_rounds, label):
+def _message(task, status, rounds, label):
     """What a user should know about the end, or None."""
     reason = task.no_maximum(label)
     if reason is not None:
         return reason
-    term = None if task.problem.penalty else empty_term(task.problem, network.terms)
+    term = None if task.problem.penalty else empty_term(task.problem, rounds.last.terms)
     if term is not None:
         columns = ", ".join(label(task.varying[j]) for j in term)
         return without_maximum(f"some values of {columns} never occur together")
     if status == "max_iter":
         return (
-            f"The choice of terms ended at max_iter={max_rounds} rounds. Raise max_iter, "
+            f"The choice of terms ended at max_iter={rounds.max_iter} rounds. Raise max_iter, "
             "or use a larger alpha."
         )
     return None

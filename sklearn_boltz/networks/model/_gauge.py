@@ -27,12 +27,6 @@ def column_of_state(n_values):
     return np.repeat(np.arange(len(n_values)), n_values)
 
 
-def block(coupling, n_values, i, j):
-    """J_ij(a, b), a view of shape (q_i, q_j)."""
-    offsets = state_offsets(n_values)
-    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
-
-
 def to_zero_sum(coupling, intercept, n_values):
     """The same distribution in the zero-sum gauge.
 

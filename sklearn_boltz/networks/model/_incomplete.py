@@ -382,10 +382,3 @@ def _independent_intercept(model, row):
         chains.sweep(model.intercept)
         rates += chains.probabilities(model.intercept).mean(axis=0) / N_PILOT_STEPS
     return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))
-
-
-def draw(model, codes, n_draws, n_steps, generator):
-    """Completions of rows by chains of their own, (n, n_draws, d)."""
-    repeated = np.repeat(codes, n_draws, axis=0)
-    drawn = gibbs_complete(model, repeated, n_steps, generator).codes
-    return drawn.reshape(len(codes), n_draws, codes.shape[1])

@@ -39,7 +39,7 @@ class Parameters(NamedTuple):
     value: float
 
 
-def fit_incomplete(task, initial, method, first, tol, max_rounds, recorder, label, n_draws=N_DRAWS):
+def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS):
     """EM.
 
     Parameters
@@ -51,10 +51,8 @@ def fit_incomplete(task, initial, method, first, tol, max_rounds, recorder, labe
         observed cells alone.
     method, first : Method
         Of a round, and of that estimate.
-    tol : float
-        EM ends when a round raises the objective, summed over the rows, by less.
-    max_rounds : int
-    recorder : Recorder
+    rounds : Monitor
+        EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
     label : callable
         What messages call a column.
     n_draws : int
@@ -72,31 +70,31 @@ def fit_incomplete(task, initial, method, first, tol, max_rounds, recorder, labe
             initial = _fit.maximise(task, initial, first, monitor, label).pairs
         begin = Parameters(task.initial(*initial), 0.0, 0.0)
         if len(task.varying):
-            status = _rounds(task, begin, method, tol, max_rounds, recorder, n_draws)
+            status = _rounds(task, begin, method, rounds, n_draws)
         else:
-            _record(recorder, begin)
+            _record(rounds, begin)
             status = "converged"
     except KeyboardInterrupt:
-        if recorder.last is None:
+        if rounds.last is None:
             raise
-    message, network = _message(method, status, max_rounds, label), task.network(recorder.last)
-    return _fit.Result.of(task, network, recorder, recorder.values, status, message)
+    message, network = _message(method, status, rounds, label), task.network(rounds.last)
+    return _fit.Result.of(task, network, rounds, rounds.values, status, message)
 
 
-def _rounds(task, begin, method, tol, max_rounds, recorder, n_draws):
+def _rounds(task, begin, method, rounds, n_draws):
     """EM from some parameters; -> how it ended."""
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     n_values = task.problem.n_values
     maximum = maximise(
         IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
         _described(task, begin),
-        partial(_round, task, method, tol, recorder),
-        tol=tol,
-        max_rounds=max_rounds,
+        partial(_round, task, method, rounds),
+        tol=rounds.tol,
+        max_rounds=rounds.max_iter,
         generator=np.random.default_rng(SEED),
-        stop=recorder.stop,
+        stop=rounds.stop,
     )
-    if recorder.asked:
+    if rounds.asked:
         return "asked"
     return "converged" if maximum.converged else "max_iter"
 
@@ -113,22 +111,22 @@ def _described(task, parameters):
     )
 
 
-def _round(task, method, tol, recorder, rows, weights, model):
+def _round(task, method, rounds, rows, weights, model):
     """The next model: the maximum of the objective of the completed rows."""
     before, problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
+    monitor = Monitor(rounds.tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
     point, _ = method.run(problem, problem.at(before.theta), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
     theta = problem.neat(point.parameters)
     after = Parameters(theta, before.gain + gain, point.value / problem.total)
-    _record(recorder, after)
+    _record(rounds, after)
     return _described(task, after)
 
 
-def _record(recorder, parameters):
+def _record(rounds, parameters):
     """Record the end of a round."""
-    n, value = len(recorder.values) + 1, parameters.value
-    recorder.add(value, parameters.theta, f"round {n}: {value:.8f} a row")
+    n, value = len(rounds.values) + 1, parameters.value
+    rounds.add(value, parameters.theta, f"round {n}: {value:.8f} a row")
 
 
 def _is_enough(monitor):
@@ -158,14 +156,14 @@ def kept_newton():
     return climb
 
 
-def _message(method, status, max_rounds, label):
+def _message(method, status, rounds, label):
     """What a user should know about the end of EM, or None."""
     reason = method.no_maximum(label)
     if reason is not None:
         return reason
     if status == "max_iter":
         return (
-            f"EM ended at max_iter={max_rounds} rounds, while the pseudo-likelihood still rose. "
-            "Raise max_iter, or use missing='observed', which needs no rounds."
+            f"EM ended at max_iter={rounds.max_iter} rounds, while the pseudo-likelihood still "
+            "rose. Raise max_iter, or use missing='observed', which needs no rounds."
         )
     return None

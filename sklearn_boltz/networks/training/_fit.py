@@ -1,6 +1,5 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
-from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -96,18 +95,6 @@ class Task:
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
 
-    def by_likelihood(self):
-        """The same rows, of which the likelihood is maximised.
-
-        Where there is no table of all states, or some rows are incomplete, the problem is still the
-        pseudo-likelihood: at its maximum the search begins.
-        """
-        task = copy(self)
-        task.objective = Likelihood.name
-        if task.is_exact and task.problem.observed is None:
-            task.problem = Likelihood(task.problem)
-        return task
-
     @property
     def is_exact(self):
         """Whether there is a table of all states of the columns that vary."""
@@ -197,7 +184,7 @@ class Result(NamedTuple):
     history: dict
 
     @classmethod
-    def of(cls, task, network, recorder, values, status, message):
+    def of(cls, task, network, monitor, values, status, message):
         """Of a fit that was recorded.
 
         Parameters
@@ -205,21 +192,21 @@ class Result(NamedTuple):
         task : Task
         network : tuple
             Of what was last kept.
-        recorder : Recorder
+        monitor : Monitor
         values : sequence of float
             The objective per row of the columns that vary, after each iteration.
         status : str
         message : str or None
         """
-        n_iter = recorder.n_kept
+        n_iter = monitor.n_kept
         return cls(
             network,
             np.array(values[:n_iter]) + task.constant,
-            np.array(recorder.seconds[:n_iter]),
+            np.array(monitor.seconds[:n_iter]),
             n_iter,
             status,
             message,
-            {name: np.array(found[:n_iter]) for name, found in recorder.figures.items()},
+            {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
         )
 
     @property

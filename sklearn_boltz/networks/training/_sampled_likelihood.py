@@ -300,9 +300,7 @@ def first_visit(problem, solve, statistics, sampler):
     return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
 
 
-def maximise_by_sampling(
-    task, initial, tolerance, max_iter, recorder, label, generator, further=None, draw=None
-):
+def maximise_by_sampling(task, initial, monitor, label, generator, further=None, draw=None):
     """Find the model with the moments of the data.
 
     Parameters
@@ -311,10 +309,8 @@ def maximise_by_sampling(
         Of complete rows.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
-    tolerance : float
-        As of `Search`.
-    max_iter : int
-    recorder : Recorder
+    monitor : Monitor
+        With the tolerance of `Search`.
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
     generator : Generator
@@ -342,37 +338,36 @@ def maximise_by_sampling(
             if draw is not None:
                 visit = partial(visit_by, draw, statistics, generator)
                 first = visit(first.theta, FIRST_ROUNDS)
-            search = Search(statistics, visit, first, log_partition, tolerance)
-            while len(recorder.values) < max_iter:
+            search = Search(statistics, visit, first, log_partition, monitor.tol)
+            while len(monitor.values) < monitor.max_iter:
                 search.step()
-                _record(recorder, search)
-                if recorder.stop():
+                _record(monitor, search)
+                if monitor.stop():
                     status = "asked"
                     break
                 if search.is_converged():
                     status = "converged"
                     break
     except KeyboardInterrupt:
-        if recorder.last is None:
+        if monitor.last is None:
             raise
         status = "interrupted"
-    message = _message(task, search, status, recorder.n_kept, label)
-    network = task.whole(recorder.last)
-    return Result.of(task, network, recorder, recorder.values, status, message)
+    message, network = _message(task, search, status, monitor, label), task.whole(monitor.last)
+    return Result.of(task, network, monitor, monitor.values, status, message)
 
 
-def _record(recorder, search):
+def _record(monitor, search):
     """Record an iteration: the likelihood, and the largest difference of moments."""
     value, largest = search.log_likelihood, np.abs(search.differences()).max()
     line = (
-        f"iteration {len(recorder.values) + 1}: log-likelihood {value:.4f} a row, "
+        f"iteration {len(monitor.values) + 1}: log-likelihood {value:.4f} a row, "
         f"largest difference {largest:.2f} standard errors"
     )
     model = search.statistics.model(search.here.theta)
-    recorder.add(value, model, line, largest_difference=largest)
+    monitor.add(value, model, line, largest_difference=largest)
 
 
-def _message(task, search, status, n_iter, label):
+def _message(task, search, status, monitor, label):
     """What a user should know about the end, or None."""
     reason = apart(task.problem, task.named(label), "log-likelihood")
     if reason is not None:
@@ -383,8 +378,8 @@ def _message(task, search, status, n_iter, label):
     worst = int(np.abs(differences).argmax())
     moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
     return (
-        f"The fit ended at max_iter={n_iter}, while {moment} still differs from that of the model "
-        f"by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
+        f"The fit ended at max_iter={monitor.n_kept}, while {moment} still differs from that of "
+        f"the model by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
         f"moment_tol={search.tolerance:g}. Raise max_iter or moment_tol, or draw the couplings "
         "nearer to 0 by a larger alpha."
     )

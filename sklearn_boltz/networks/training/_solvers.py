@@ -56,11 +56,15 @@ def never(state):
     return False
 
 
-class Recorder:
-    """The iterations so far, which a user may end, or interrupt.
+class Monitor:
+    """The iterations so far, which a user may end, or interrupt; and when to stop.
 
     Parameters
     ----------
+    tol : float
+        Stop when an iteration raises the objective by less.
+    max_iter : int
+        Stop after so many iterations.
     end_iteration : callable, default=never
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0
@@ -74,14 +78,17 @@ class Recorder:
     figures : dict of list
         What else is known of each iteration, by name.
     last : object or None
-        The last state that is good; it remains after Ctrl-C.
+        The last state that is good, such as θ; it remains after Ctrl-C.
     n_kept : int
         The number of its iteration.
     asked : bool
         Whether the user has ended the fit.
+    status : str
+        Why a solver has stopped.
     """
 
-    def __init__(self, end_iteration=never, verbose=0):
+    def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
+        self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
         self.values, self.seconds, self.figures = [], [], {}
         self.last, self.n_kept, self.asked = None, 0, False
@@ -113,33 +120,6 @@ class Recorder:
         self.asked = self.end_iteration(self.last)
         self._time = time.perf_counter()
         return self.asked
-
-
-class Monitor(Recorder):
-    """Record the objective, and decide when to stop.
-
-    Parameters
-    ----------
-    tol : float
-        Stop when an iteration raises the objective by less.
-    max_iter : int
-        Stop after so many iterations.
-    end_iteration : callable, default=never
-        Called with the last state after each iteration; returns whether to stop.
-    verbose : int, default=0
-        Print a line for each iteration if greater than 1.
-
-    Attributes
-    ----------
-    values : list of float
-        The objective where the fit begins, and after each iteration.
-    last : ndarray
-        θ of the last iteration with a finite objective.
-    """
-
-    def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
-        super().__init__(end_iteration, verbose)
-        self.tol, self.max_iter, self.status = tol, max_iter, "initial"
 
     @property
     def n_iter(self):
@@ -282,10 +262,6 @@ def line_search(problem, point, direction, slope):
     return point
 
 
-class _Stop(Exception):
-    """Ends SciPy's minimiser from its callback, in any version of SciPy."""
-
-
 def lbfgs(problem, point, monitor):
     """Limited-memory BFGS, in coordinates where the bounds of BSLM are a sphere."""
     d = len(problem.means)
@@ -300,11 +276,9 @@ def lbfgs(problem, point, monitor):
     def callback(scaled):
         # The accepted point is the last that was evaluated.
         if monitor(point):
-            raise _Stop
+            raise StopIteration
 
-    if monitor(point):
-        return point, None
-    try:
+    if not monitor(point):
         minimize(
             negative,
             point.theta * scale,
@@ -314,10 +288,9 @@ def lbfgs(problem, point, monitor):
             options={"maxiter": monitor.max_iter, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0,
                      "maxcor": 20},
         )  # fmt: skip
-        # No step that rises: the objective is flat to rounding.
-        monitor.status = "converged"
-    except _Stop:
-        pass
+        if monitor.status == "initial":
+            # No step that rises: the objective is flat to rounding.
+            monitor.status = "converged"
     return point, None
 
 
