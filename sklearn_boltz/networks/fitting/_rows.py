@@ -76,8 +76,8 @@ def read(estimator, X, sample_weight, coding=None):
     counted = (weights > 0) & (codes >= 0).any(axis=1)
     scores = scores_of(estimator._table, cells, counted, weights)
     codes, weights = informative(codes, weights)
-    codes = _without_gaps(estimator, codes)
-    codes[:, coding.n_values == 1] = 0
+    # A column without a value is a constant one.
+    codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 
@@ -116,26 +116,17 @@ def scores_of(table, cells, counted, weights):
     return found
 
 
-def _without_gaps(estimator, codes):
-    """Codes where the cells of columns without a value are 0, as of a constant column."""
-    codes[:, estimator._empty_columns(codes)] = 0
-    return codes
-
-
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
-    find = partial(_found_in_batch, estimator._reader(batches))
-    _, found = summarise(batches, find, _merge)
+    _, rows = summarise(batches, partial(_found_in_batch, estimator._reader(batches)), _merge)
     if estimator._table.is_scored.any():
         raise ValueError(
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
             "Fit one table, or declare the columns as 'binned'."
         )
-    coding = Coding(0 if found.low is None else found.low, found.n_values)
-    if found.sums is not None:
-        codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)
-        return Rows(coding, found.dtype, codes, found.sums.weights, found.sums)
-    return Rows(coding, found.dtype, _without_gaps(estimator, found.codes), found.weights)
+    if rows.sums is None:
+        rows.codes[:, estimator._empty_columns(rows.codes)] = 0
+    return rows._replace(coding=rows.coding._replace(low=rows.coding.low or 0))
 
 
 def _check_size(estimator, coding):
@@ -162,56 +153,43 @@ def _check_size(estimator, coding):
     check_memory(MATRICES * 8 * n_states**2, what, remedy)
 
 
-class Found(NamedTuple):
-    """What is in some batches: sums of complete rows of bits, or the distinct rows.
-
-    `low` is the lower value, or None if it does not occur.
-    """
-
-    low: int | None
-    dtype: np.dtype
-    n_values: np.ndarray
-    sums: Sums | None
-    codes: np.ndarray | None
-    weights: np.ndarray | None
-
-    def as_codes(self):
-        """Distinct rows and their weights."""
-        if self.sums is None:
-            return self.codes, self.weights
-        if self.sums.rows is None:
-            raise ValueError(TOO_MANY)
-        return self.sums.rows.view(np.int8), self.sums.weights
-
-
 def _found_in_batch(reader, batch):
+    """Sums of complete rows of bits, or distinct rows; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
     codes = coding.codes(reader, X, in_fit=True)
-    always_one = coding.is_binary and bool((codes != 0).all())
-    low = None if always_one else coding.low
+    if coding.is_binary and (codes != 0).all():
+        coding = coding._replace(low=None)
     if coding.is_binary and not (codes < 0).any():
-        return Found(low, X.dtype, coding.n_values, Sums.of(codes > 0), None, None)
+        return _of_sums(coding, X.dtype, Sums.of(codes > 0))
     rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
-    return Found(low, X.dtype, coding.n_values, None, *rows)
+    return Rows(coding, X.dtype, *rows)
+
+
+def _of_sums(coding, dtype, sums):
+    codes = None if sums.rows is None else sums.rows.view(np.int8)
+    return Rows(coding, dtype, codes, sums.weights, sums)
 
 
 def _merge(one, other):
-    if None not in (one.low, other.low) and one.low != other.low:
+    lows = {one.coding.low, other.coding.low} - {None}
+    if len(lows) > 1:
         raise ValueError(
             "FVBMPseudoLikelihood needs -1 and 1 or 0 and 1 in all batches, but one batch has the "
             "value -1 and another 0. Recode them."
         )
-    low = other.low if one.low is None else one.low
-    n_values = np.maximum(one.n_values, other.n_values)
+    n_values = np.maximum(one.coding.n_values, other.coding.n_values)
+    coding = Coding(lows.pop() if lows else None, n_values)
     if one.sums is not None and other.sums is not None:
-        return Found(low, one.dtype, n_values, one.sums + other.sums, None, None)
-    pairs = zip(one.as_codes(), other.as_codes(), strict=True)
-    codes, weights = distinct_incomplete(*(np.concatenate(pair) for pair in pairs))
+        return _of_sums(coding, one.dtype, one.sums + other.sums)
+    if one.codes is None or other.codes is None:
+        raise ValueError(TOO_MANY)
+    pairs = (one.codes, other.codes), (one.weights, other.weights)
+    codes, weights = distinct_incomplete(*map(np.concatenate, pairs))
     if codes.size > MOST_CODES:
         raise ValueError(TOO_MANY)
-    return Found(low, one.dtype, n_values, None, codes, weights)
+    return Rows(coding, one.dtype, codes, weights)
 
 
 def positive_of_batch(reader, coding, columns, k, batch):

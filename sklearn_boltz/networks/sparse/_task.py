@@ -10,7 +10,6 @@ from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
-    PenaltyPath,
     alpha_grid,
     ebic,
     held_out,
@@ -157,9 +156,8 @@ class SparseTask:
         """
         own = problem is self.task.problem
         network = self.network if own else network_of(problem, self.nodewise)
-        layout = network.layout
-        alpha, weights = np.broadcast_to(self.alpha, layout.n_parts), self.weights(network)
-        penalty = self.form(layout.groups, weights, alpha[layout.parts])
+        solver, alpha = self.solver(network), np.broadcast_to(self.alpha, network.layout.n_parts)
+        penalty = solver.penalty(alpha)
         theta = self.start if own and self.start is not None else network.theta(point.theta)
 
         def found(state):
@@ -171,17 +169,18 @@ class SparseTask:
 
         state = network.at(penalty.allowed(theta))
         monitor(found(state))
-        if penalty.norms(theta)[weights > 0].any():
-            solver = Solver(network)
-        else:
-            path = PenaltyPath(network, theta, weights, self.form, self.tol, PATH_ITER)
-            solver, state = path.solver, path.lead_to(alpha)
+        if not penalty.norms(theta)[solver.weights > 0].any():
+            state = solver.begin(theta).lead_to(alpha).state
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
             monitor.status = "converged"
         elif monitor.status == "converged":  # a small rise, but not yet the minimum
             monitor.status = "max_iter"
         return found(state), None
+
+    def solver(self, network):
+        """The solver of a network."""
+        return Solver(network, self.weights(network), self.form, self.tol, PATH_ITER)
 
     def combined(self, network, theta):
         """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
@@ -243,9 +242,8 @@ def select_alpha(task, codes, weights, *, how, gamma, cv):
 
 
 def path_of(task, network):
-    """The path of a network, begun at independent columns."""
-    theta = network.theta(task.task.initial(None, None))
-    return PenaltyPath(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
+    """The solver of a network at the beginning of a path, at independent columns."""
+    return task.solver(network).begin(network.theta(task.task.initial(None, None)))
 
 
 def attributes_of_path(task, how, selected):

@@ -8,7 +8,6 @@ which `_completed_inference` derives the standard errors.
 
 import math
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,14 +28,6 @@ MAX_CELLS = 2**19
 # maximum anyway. With .05, there are half as many evaluations again, and hidden cells are predicted
 # equally well.
 SHARE = 0.2
-
-
-class Parameters(NamedTuple):
-    """Where a round begins or ends; what all rounds have gained; and the objective per row."""
-
-    theta: np.ndarray
-    gain: float
-    value: float
 
 
 def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS):
@@ -68,11 +59,11 @@ def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS)
         if initial[0] is None and initial[1] is None and len(task.varying):
             monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
             initial = _fit.maximise(task, initial, first, monitor, label).pairs
-        begin = Parameters(task.initial(*initial), 0.0, 0.0)
+        begin = task.initial(*initial)
         if len(task.varying):
             status = _rounds(task, begin, method, rounds, n_draws)
         else:
-            _record(rounds, begin)
+            _record(rounds, begin, 0.0)
             status = "converged"
     except KeyboardInterrupt:
         if rounds.last is None:
@@ -87,7 +78,7 @@ def _rounds(task, begin, method, rounds, n_draws):
     n_values = task.problem.n_values
     maximum = maximise(
         IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
-        _described(task, begin),
+        _described(task, begin, 0.0),
         partial(_round, task, method, rounds),
         tol=rounds.tol,
         max_rounds=rounds.max_iter,
@@ -99,34 +90,32 @@ def _rounds(task, begin, method, rounds, n_draws):
     return "converged" if maximum.converged else "max_iter"
 
 
-def _described(task, parameters):
-    """A model as the completion of rows wants it."""
-    model = task.problem.model(parameters.theta)
+def _described(task, theta, gained):
+    """A model as the completion of rows wants it, and what all refits before it have gained."""
+    model = task.problem.model(theta)
     return Model(
         model.log_weight,
         lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
-        # What the refits have gained, which ends rising where EM ends.
-        lambda _: parameters.gain,
-        parameters,
+        # Which ends rising where EM ends.
+        lambda _: gained,
+        (theta, gained),
     )
 
 
 def _round(task, method, rounds, rows, weights, model):
     """The next model: the maximum of the objective of the completed rows."""
-    before, problem = model.fitted, task.complete(rows, weights)
+    (theta, gained), problem = model.fitted, task.complete(rows, weights)
     monitor = Monitor(rounds.tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
-    point, _ = method.run(problem, problem.at(before.theta), monitor)
-    gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
+    point, _ = method.run(problem, problem.at(theta), monitor)
+    gained += max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
     theta = problem.neat(point.parameters)
-    after = Parameters(theta, before.gain + gain, point.value / problem.total)
-    _record(rounds, after)
-    return _described(task, after)
+    _record(rounds, theta, point.value / problem.total)
+    return _described(task, theta, gained)
 
 
-def _record(rounds, parameters):
-    """Record the end of a round."""
-    n, value = len(rounds.values) + 1, parameters.value
-    rounds.add(value, parameters.theta, f"round {n}: {value:.8f} a row")
+def _record(rounds, theta, value):
+    """Record the end of a round, with the objective per row."""
+    rounds.add(value, theta, f"round {len(rounds.values) + 1}: {value:.8f} a row")
 
 
 def _is_enough(monitor):
