@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task
-from sklearn_boltz.networks.fitting._rows import Rows
+from sklearn_boltz.networks.fitting._rows import Rows, no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength

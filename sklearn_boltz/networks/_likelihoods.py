@@ -14,7 +14,7 @@ from sklearn_boltz._estimator import (
     validate_arguments,
 )
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.networks.fitting._columns import value_names
+from sklearn_boltz.networks.fitting._rows import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
@@ -23,8 +23,12 @@ from sklearn_boltz.networks.model._interaction_model import InteractionModel, Te
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel, to_spins
 from sklearn_boltz.networks.sampling._figures import thermal_figures
-from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.networks.sampling._spurious import spurious_message, strange_columns
+from sklearn_boltz.networks.sampling._sampling import (
+    annealed_log_partition,
+    gibbs_sample,
+    spurious_message,
+    strange_columns,
+)
 from sklearn_boltz.networks.sampling._tempering import (
     N_CHAINS,
     Path,

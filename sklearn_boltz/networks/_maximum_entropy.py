@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._options import checked_terms
 from sklearn_boltz.networks.fitting._plan import by_em, by_sampling, direct, make_task
-from sklearn_boltz.networks.higher_order._likelihood import further_of, message
+from sklearn_boltz.networks.higher_order._selection import further_of, message
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.networks.training._solvers import newton

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.fitting._options import check_rows, checked_edges, sparse_task
 from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task, relaxed, with_terms
+from sklearn_boltz.networks.fitting._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._task import SparseTask
 
 # Bins of a column of numbers.

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.networks.sparse._dependent import LEVEL, dependent_pairs
-from sklearn_boltz.networks.sparse._task import SparseTask
+from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
 from sklearn_boltz.tables._cells import N_NAMES
 
 

@@ -21,10 +21,77 @@ from sklearn_boltz.networks.training._objective import (
     BinaryObjective,
     largest_move,
 )
-from sklearn_boltz.networks.training._statistics import Further
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
+
+
+class Further:
+    """Products of three columns and more, and indicators of the number K of ones.
+
+    A potential V(K) is known up to a quadratic of K, which pairs and intercepts have as well. So it
+    is 0 at the three most frequent K, and the other K have a weight each; with a penalty on the
+    couplings, which tells quadratics apart, at two.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    terms : sequence of tuples of int, default=()
+    frequencies : ndarray of shape (d + 1,), default=None
+        Of the K in the data; None for a model without a potential.
+    is_penalised : bool, default=False
+        Whether couplings are.
+    """
+
+    def __init__(self, d, terms=(), frequencies=None, is_penalised=False):
+        self.d, self.terms, self.frequencies = d, terms, frequencies
+        self.counts = np.zeros(0, dtype=np.int64)
+        if frequencies is not None:
+            self.counts = np.argsort(-frequencies, kind="stable")[2 if is_penalised else 3 :]
+            self.counts.sort()
+
+    def __len__(self):
+        return len(self.terms) + len(self.counts)
+
+    def values(self, spins):
+        """Of rows of ±1, of shape (..., n, len(self)) in float32."""
+        values = np.empty((*spins.shape[:-1], len(self)), dtype=np.float32)
+        for k, term in enumerate(self.terms):
+            values[..., k] = spins[..., list(term)].prod(axis=-1)
+        ones = np.count_nonzero(spins > 0, axis=-1)
+        values[..., len(self.terms) :] = ones[..., np.newaxis] == self.counts
+        return values
+
+    def sums(self, problem):
+        """N, Σ x_j x_k and the sums of these statistics, over the rows of a problem.
+
+        With a potential, there is one more row, spread evenly over all K: else V would be -∞ at
+        those K that never occur.
+        """
+        if not len(self):
+            return problem.total, problem.moments, np.zeros(0)
+        rows = slice(problem.n_rows)
+        values = self.values(problem.spins[:, rows].T)
+        sums = problem.weights[rows] @ values.astype(np.float64)
+        if not len(self.counts):
+            return problem.total, problem.moments, sums
+        return problem.total + 1, problem.moments + 1 / 3, sums + self._uniform()
+
+    def _uniform(self):
+        """Their means if all K are equally likely, and all rows with as many ones.
+
+        So is a row whose cells are 1 with a probability that is uniform itself: the mean of a
+        product of r cells is 1 / (r + 1), or 0 if r is odd.
+        """
+        products = [0.0 if len(term) % 2 else 1 / (len(term) + 1) for term in self.terms]
+        return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
+
+    def split(self, theta):
+        """The weights of the terms, and V(0), ..., V(d)."""
+        potential = np.zeros(self.d + 1)
+        potential[self.counts] = theta[len(self.terms) :]
+        return theta[: len(self.terms)], potential
 
 
 class ExactPoint(NamedTuple):

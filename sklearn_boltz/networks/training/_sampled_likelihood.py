@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling._sampling import spins_of_sampler
-from sklearn_boltz.networks.sampling._spurious import strange_columns
+from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._existence import apart
 from sklearn_boltz.networks.training._fit import Result
+from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._solvers import Monitor
-from sklearn_boltz.networks.training._statistics import Statistics
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import estimate_from_weights
@@ -48,6 +48,143 @@ FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP = 0.1, 0.6, 0.8
 SMALL_LOSS = 0.01
 # Iterations of conjugate gradients for a step, and how exact it is.
 MAX_CG, CG_TOL = 50, 0.05
+
+
+class Statistics:
+    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
+
+    With the means μ of the data taken off, terms of one and of two columns hardly go together,
+    which makes moments less noisy and steps longer. θ are the parameters of these terms.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood or StreamedPseudoLikelihood
+        Of complete rows.
+    further : Further, default=None
+        Of a problem that is not streamed. None for pairs only.
+
+    Attributes
+    ----------
+    moments, variances : ndarray of shape (n_parameters,)
+        Means of the terms over the rows, and their variances.
+    mean : ndarray of shape (d,)
+        μ.
+    """
+
+    def __init__(self, problem, further=None):
+        d = len(problem.means)
+        self.further, self.upper = further or Further(d), np.triu_indices(d, 1)
+        self.total, products, sums = self.further.sums(problem)
+        self.alpha, self.mean = problem.penalty / self.total, problem.means / self.total
+        means = np.outer(self.mean, self.mean)
+        covariance = products / self.total - means
+        # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
+        alone = 1 - self.mean**2
+        both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
+        pairs, sums = self.pack(np.zeros_like(self.mean), covariance), sums / self.total
+        self.n_pairs, self.moments = len(pairs), np.append(pairs, sums)
+        n_terms = len(self.further.terms)
+        squares = np.append(np.ones(n_terms), sums[n_terms:])
+        self.variances = np.append(self.pack(alone, both), squares - sums**2)
+
+    def pack(self, single, pair):
+        """One vector, from numbers of columns and of pairs."""
+        return np.concatenate([single, pair[self.upper]])
+
+    def theta(self, coupling, intercept):
+        """θ of a network of pairs."""
+        pairs = self.pack(intercept + coupling @ self.mean, coupling)
+        return np.append(pairs, np.zeros(len(self.further)))
+
+    def parameters(self, theta):
+        """Couplings and intercepts of θ."""
+        d = len(self.mean)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d : self.n_pairs]
+        coupling += coupling.T
+        return coupling, theta[:d] - coupling @ self.mean
+
+    def model(self, theta):
+        """The distribution."""
+        if not len(self.further):
+            return SpinModel(*self.parameters(theta))
+        weights, potential = self.further.split(theta[self.n_pairs :])
+        return InteractionModel(*self.parameters(theta), self.further.terms, weights, potential)
+
+    def _of_further(self, states):
+        """The further terms of states with the means taken off."""
+        return self.further.values(np.sign(states + self.mean.astype(states.dtype)))
+
+    def log_weights(self, theta, states):
+        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
+        d = len(self.mean)
+        half = np.zeros((d, d), dtype=states.dtype)
+        half[self.upper] = theta[d : self.n_pairs]
+        own = states @ half + theta[:d].astype(states.dtype)
+        sums = np.einsum("ij,ij->i", own, states, dtype=np.float64)
+        return sums + self._of_further(states) @ theta[self.n_pairs :] if self.further else sums
+
+    def covariances_with(self, values, states):
+        """Covariances of the terms with a number of each state."""
+        centred = values - values.mean()
+        scaled = centred.astype(states.dtype) / len(values)
+        weighted = states * scaled[:, np.newaxis]
+        pairs = self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
+        if not self.further:
+            return pairs
+        return np.append(pairs, centred / len(values) @ self._of_further(states))
+
+    def sums(self, states, conditional):
+        """Sums of the terms over each group of states, (n_groups, n_parameters).
+
+        By conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise.
+        """
+        pair = states.transpose(0, 2, 1) @ conditional
+        pair = (pair + pair.transpose(0, 2, 1)) / 2
+        single = conditional.sum(axis=1)
+        sums = np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+        if not self.further:
+            return sums
+        return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
+
+    def _penalised(self):
+        """Where the parameters with a penalty stand in θ: there is none on the potential."""
+        return slice(len(self.mean), self.n_pairs + len(self.further.terms))
+
+    def penalty(self, theta):
+        """½ α (Σ m_jk² + Σ θ_t²)."""
+        penalised = theta[self._penalised()]
+        return self.alpha / 2 * np.vdot(penalised, penalised)
+
+    def penalty_slope(self, theta):
+        """Its derivative."""
+        slope, penalised = np.zeros_like(theta), self._penalised()
+        slope[penalised] = self.alpha * theta[penalised]
+        return slope
+
+    def log_likelihood(self, theta, log_partition):
+        """The mean of the rows, less the penalty."""
+        coupling, intercept = self.parameters(theta)
+        d = len(self.mean)
+        products = np.zeros((d, d))
+        products[self.upper] = self.moments[d : self.n_pairs]
+        products += np.outer(self.mean, self.mean)
+        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
+        weight += theta[self.n_pairs :] @ self.moments[self.n_pairs :]
+        return weight - log_partition - self.penalty(theta)
+
+    def name(self, place, label):
+        """What a message calls a term."""
+        d = len(self.mean)
+        if place < d:
+            return f"the mean of {label(place)}"
+        if place < self.n_pairs:
+            j, k = (label(places[place - d]) for places in self.upper)
+            return f"the covariance of {j} and {k}"
+        place -= self.n_pairs
+        if place < len(self.further.terms):
+            return f"the product of {', '.join(map(label, self.further.terms[place]))}"
+        return f"P(K = {self.further.counts[place - len(self.further.terms)]})"
 
 
 class Visit(NamedTuple):
