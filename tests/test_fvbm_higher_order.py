@@ -434,6 +434,14 @@ def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
     assert_allclose(model.energy(codes.astype(bool)), -model._model().log_weight(codes))
 
 
+def test_expectations_with_a_potential_are_those_of_all_states():
+    model = fit(neurons(1), count_potential=True, **LIKELIHOOD)
+    p, table = np.exp(model.score_samples(ALL)), model.interactions()
+    columns = [[int(name[1:]) for name in term.split("*")] for term in table["term"]]
+    expected = [p @ ALL[:, term].prod(axis=1) for term in columns]
+    assert_allclose(table["expectation"], expected, atol=1e-10)
+
+
 def test_products_of_given_terms_are_those_of_the_rows():
     x = neurons(1)
     model = fit(x, terms=TERMS, **LIKELIHOOD)

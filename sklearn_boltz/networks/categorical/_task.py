@@ -121,7 +121,7 @@ class CodesTask(Task):
         # By an order, the steps of L-BFGS need no second derivative.
         if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered is not None:
             name = "lbfgs"
-        run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": by_lbfgs}[name]
+        run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": maximise_lbfgs}[name]
         return Method(name, run, self.message, self.no_maximum)
 
     @cached_property
@@ -152,8 +152,3 @@ def by_contrasts(problem, point, monitor, newton=newton):
     contrasts = Contrasts(problem)
     z = contrasts.pack(*problem.unpack(problem.gauged(point.theta)))
     return newton(contrasts, contrasts.at(z), monitor)
-
-
-def by_lbfgs(problem, point, monitor):
-    """Limited-memory BFGS."""
-    return maximise_lbfgs(problem, point, monitor), None

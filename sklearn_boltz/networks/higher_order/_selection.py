@@ -61,7 +61,7 @@ def refit(pairs: PseudoLikelihood, network, terms, tol):
     monitor = Monitor(tol, MAX_ITER)
     theta = problem.pack(network.coupling, network.intercept, weights)
     problem.set_scale(theta)
-    point = maximise_lbfgs(problem, problem.at(theta), monitor)
+    point, _ = maximise_lbfgs(problem, problem.at(theta), monitor)
     coupling, intercept, weights = problem.unpack(point.theta)
     return network._replace(
         coupling=coupling, intercept=intercept, terms=list(terms), weights=weights,
@@ -201,37 +201,35 @@ def _record(rounds, network):
 
 def _message(task, status, rounds, label):
     """What a user should know about the end, or None."""
-    reason = task.no_maximum(label)
-    if reason is not None:
-        return reason
-    term = None if task.problem.penalty else empty_term(task.problem, rounds.last.terms)
-    if term is not None:
-        columns = ", ".join(label(task.varying[j]) for j in term)
-        return without_maximum(f"some values of {columns} never occur together")
-    if status == "max_iter":
+    reason = _unbounded(task, task.problem, rounds.last.terms, label)
+    if reason is None and status == "max_iter":
         return (
             f"The choice of terms ended at max_iter={rounds.max_iter} rounds. Raise max_iter, "
             "or use a larger alpha."
         )
-    return None
+    return reason
 
 
 def message(task, point, direction, monitor, label):
     """What a user should know about the end of a fit by the exact likelihood, or None."""
-    pairs, further = task.problem.pairs, task.problem.further
+    pairs, further, reason = task.problem.pairs, task.problem.further, None
     if not further:
         return task.message(point, direction, monitor, label)
-    if not pairs.penalty and not len(further.counts):
-        reason = task.no_maximum(label)
-        if reason is not None:
-            return reason
-        term = empty_term(pairs, further.terms)
-        if term is not None:
-            columns = ", ".join(label(task.varying[j]) for j in term)
-            return without_maximum(f"some values of {columns} never occur together", task.objective)
-    if monitor.status == "max_iter":
+    if not len(further.counts):
+        reason = _unbounded(task, pairs, further.terms, label)
+    if reason is None and monitor.status == "max_iter":
         return "The fit ended at max_iter, while the likelihood still rose. Raise max_iter."
-    return None
+    return reason
+
+
+def _unbounded(task, pairs, terms, label):
+    """Why the objective has no maximum, or None if it may have."""
+    reason = task.no_maximum(label)
+    term = None if reason or pairs.penalty else empty_term(pairs, terms)
+    if term is None:
+        return reason
+    columns = ", ".join(label(task.varying[j]) for j in term)
+    return without_maximum(f"some values of {columns} never occur together", task.objective)
 
 
 def further_of(task, terms, count_potential):
