@@ -164,32 +164,29 @@ def fit_terms(task, initial, allowed, max_order, price, rounds, label):
     pairs = task.problem
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
-    network = pairs.unpack(task.initial(*initial))
-    network = TermNetwork(*network, [], np.zeros(0), allowed)
-    status, is_over = "interrupted", False
+    network = TermNetwork(*pairs.unpack(task.initial(*initial)), [], np.zeros(0), allowed)
+    status = rounds.run(_rounds, pairs, network, max_order, price, rounds)
+    message, network = _message(task, status, rounds, label), task.whole(rounds.last)
+    values = np.array(rounds.values) / pairs.total
+    return Result.of(task, network, rounds, values, status, message)
+
+
+def _rounds(pairs, network, max_order, price, rounds):
+    """Choose terms, and fit them; -> how that ended."""
 
     def end_round(network):
-        nonlocal is_over
         _record(rounds, network)
-        is_over = rounds.stop() or len(rounds.values) >= rounds.max_iter
-        return is_over
+        return rounds.stop() or len(rounds.values) >= rounds.max_iter
 
-    try:
-        network = refit(pairs, network, [], ROUGH)
-        if not end_round(network):
-            network = select(pairs, network, max_order, price, end_round)
-        if not is_over:
-            network = refit(pairs, network, network.terms, rounds.tol)
-            end_round(network)
-        status = network.status
-        if is_over and len(rounds.values) > 1:
-            status = "max_iter" if len(rounds.values) >= rounds.max_iter else "asked"
-    except KeyboardInterrupt:
-        if rounds.last is None:
-            raise
-    message = _message(task, status, rounds, label)
-    network, values = task.whole(rounds.last), np.array(rounds.values) / pairs.total
-    return Result.of(task, network, rounds, values, status, message)
+    network = refit(pairs, network, [], ROUGH)
+    if not end_round(network):
+        network = select(pairs, network, max_order, price, end_round)
+    if not (rounds.asked or len(rounds.values) >= rounds.max_iter):
+        network = refit(pairs, network, network.terms, rounds.tol)
+        end_round(network)
+    if len(rounds.values) > 1 and len(rounds.values) >= rounds.max_iter:
+        return "max_iter"
+    return "asked" if len(rounds.values) > 1 and rounds.asked else network.status
 
 
 def _record(rounds, network):

@@ -54,31 +54,24 @@ def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS)
     -------
     result : Result
     """
-    status = "interrupted"
-    try:
-        if initial[0] is None and initial[1] is None and len(task.varying):
-            monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
-            initial = _fit.maximise(task, initial, first, monitor, label).pairs
-        begin = task.initial(*initial)
-        if len(task.varying):
-            status = _rounds(task, begin, method, rounds, n_draws)
-        else:
-            _record(rounds, begin, 0.0)
-            status = "converged"
-    except KeyboardInterrupt:
-        if rounds.last is None:
-            raise
+    status = rounds.run(_rounds, task, initial, method, first, rounds, label, n_draws)
     message, network = _message(method, status, rounds, label), task.network(rounds.last)
     return _fit.Result.of(task, network, rounds, rounds.values, status, message)
 
 
-def _rounds(task, begin, method, rounds, n_draws):
-    """EM from some parameters; -> how it ended."""
+def _rounds(task, initial, method, first, rounds, label, n_draws):
+    """EM; -> how it ended."""
+    if not len(task.varying):
+        _record(rounds, task.initial(*initial), 0.0)
+        return "converged"
+    if initial[0] is None and initial[1] is None:
+        monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
+        initial = _fit.maximise(task, initial, first, monitor, label).pairs
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     n_values = task.problem.n_values
     maximum = maximise(
         IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
-        _described(task, begin, 0.0),
+        _described(task, task.initial(*initial), 0.0),
         partial(_round, task, method, rounds),
         tol=rounds.tol,
         max_rounds=rounds.max_iter,

@@ -121,6 +121,15 @@ class Monitor:
         self._time = time.perf_counter()
         return self.asked
 
+    def run(self, steps, *arguments):
+        """How some steps say that they end; after Ctrl-C "interrupted", if there is a state."""
+        try:
+            return steps(*arguments)
+        except KeyboardInterrupt:
+            if self.last is None:
+                raise
+            return "interrupted"
+
     @property
     def n_iter(self):
         """Number of iterations so far."""
