@@ -1,13 +1,13 @@
 """MaximumEntropy: the network with the moments of the rows."""
 
 from functools import partial
-from numbers import Real
+from itertools import pairwise
+from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 
-from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._options import checked_terms
+from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks.fitting._plan import by_em, by_sampling, direct, make_task
 from sklearn_boltz.networks.higher_order._selection import further_of, message
 from sklearn_boltz.networks.training._em import kept_newton
@@ -241,7 +241,7 @@ class MaximumEntropy(Network):
         task.objective, further = Likelihood.name, None
         options = {"max_iter": self.max_iter, "verbose": self.verbose}
         if self._has_further():
-            further = further_of(task, self._checked_terms(task, rows), self.count_potential)
+            further = further_of(task, self._terms_of(task, rows), self.count_potential)
         elif self.sampler is not None and len(task.varying):
             self._check_complete(rows, "`sampler` is")
         elif not task.is_exact:
@@ -289,7 +289,7 @@ class MaximumEntropy(Network):
                 "example by BoltzmannImputer."
             )
 
-    def _checked_terms(self, task, rows):
+    def _terms_of(self, task, rows):
         """The terms, where the rows and the sampler allow them and a potential."""
         if self.sampler is not None:
             raise ValueError(
@@ -310,7 +310,44 @@ class MaximumEntropy(Network):
                 f"{'is constant. Leave it' if len(constant) == 1 else 'are constant. Leave them'} "
                 "out."
             )
-        return checked_terms(self, self.terms or [])
+        # As sorted tuples of numbers of columns, each once.
+        return sorted({self._checked_term(term) for term in self.terms or []})
+
+    def _checked_term(self, term):
+        self._check_form_of_term(term)
+        try:
+            columns = tuple(sorted(map(self._variable, term)))
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                "terms must be a list of tuples of columns, by name or number, each once: "
+                f"{term!r}. {error}"
+            ) from error
+        twice = [j for j, k in pairwise(columns) if j == k]
+        if twice:
+            refuse(
+                f"{self._column(twice[0])} is named twice in the term {term!r}",
+                "Name each column of a term once.",
+            )
+        if len(columns) < 3:
+            refuse(
+                f"terms must have three columns and more, and {term!r} has {len(columns)}",
+                "All pairs are in the model anyway.",
+            )
+        return columns
+
+    def _check_form_of_term(self, term):
+        """Refuse what is no tuple of names and numbers."""
+        if isinstance(term, str):
+            names = tuple(name.strip() for name in term.split("*"))
+            refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+        if isinstance(term, Integral):
+            refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
+        negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
+        if negative:
+            refuse(
+                f"terms must not have negative numbers, and {term!r} has {negative[0]}",
+                "Count columns from 0.",
+            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

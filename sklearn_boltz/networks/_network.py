@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from sklearn_boltz._estimator import fingerprint, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
@@ -36,6 +36,11 @@ CONSTRAINTS = {
     "unseen": [StrOptions({"smooth", "error", "missing"})],
     "verbose": ["verbose"],
 }
+
+
+def refuse(reason, remedy):
+    """Raise what scikit-learn does for parameters that do not go together."""
+    raise InvalidParameterError(f"{reason}. {remedy}")
 
 
 class Network(Drawing, Likelihoods):

@@ -341,20 +341,10 @@ class InteractionChains(SpinChains):
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free spins, one after another, with all but intercepts times `scale`."""
         interaction_sweeps(
-            self.spins,
-            self.local,
-            self.coupling,
-            *self.model.arrays,
-            *self._by_column,
-            self.model.steps,
-            np.ascontiguousarray(intercept),
-            scale,
-            self.free,
-            self.seed,
-            self.n_sweeps,
-            n_sweeps,
-            self.first_row,
-        )
+            self.spins, self.local, self.coupling, *self.model.arrays, *self._by_column,
+            self.model.steps, np.ascontiguousarray(intercept), scale, self.free, self.seed,
+            self.n_sweeps, n_sweeps, self.first_row,
+        )  # fmt: skip
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):

@@ -178,19 +178,9 @@ def bslm(problem, point, monitor, *, step_size=1.0):
     weighted, steps = problem.spins * problem.weights, np.empty((2, len(intercept)))
     while not monitor(point):
         bslm_sweep(
-            signs,
-            point.tanh,
-            problem.weights,
-            weighted,
-            problem.moments,
-            problem.means,
-            coupling,
-            intercept,
-            steps,
-            problem.total,
-            step_size,
-            problem.penalty,
-        )
+            signs, point.tanh, problem.weights, weighted, problem.moments, problem.means, coupling,
+            intercept, steps, problem.total, step_size, problem.penalty,
+        )  # fmt: skip
         point = problem.at(problem.pack(coupling, intercept))
     return point, None
 
