@@ -440,8 +440,8 @@ class SparseFVBM(Network):
         is_completed = self.missing == "em" and not rows.is_complete
         if self.nodewise and is_completed:
             refuse(
-                "nodewise fits each column by itself, and there is no model of all to complete rows "
-                "by",
+                "nodewise fits each column by itself, and there is no model of all to complete "
+                "rows by",
                 "Use missing='observed', or nodewise=False.",
             )
         if self.max_order > 2 and not is_binary:
