@@ -116,8 +116,7 @@ class CategoricalPseudoLikelihood:
 
     def at(self, theta, out=None):
         """Evaluate the objective; `out` may take the gradient."""
-        value, gradient = self.evaluate(theta, out)
-        return Point(theta, value, gradient)
+        return Point(theta, *self.evaluate(theta, out))
 
     def curvature(self):
         """About the negative diagonal of the second derivative: that of independent columns.

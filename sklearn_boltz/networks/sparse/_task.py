@@ -218,9 +218,9 @@ class SparseTask:
         )
 
 
-def select_alpha(task, codes, weights, *, how, gamma, cv):
+def select_alpha(sparse, codes, weights, *, how, gamma, cv):
     """Follow a path; -> `Selected`. See `SparseTask.choose`."""
-    network, path = task.network, path_of(task, task.network)
+    network, path = sparse.network, path_of(sparse, sparse.network)
     alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
     if how == "ebic":
         selected = select(path, alphas, lambda _, state: ebic(path, state, gamma))
@@ -228,13 +228,11 @@ def select_alpha(task, codes, weights, *, how, gamma, cv):
         return selected.least_shrunk(network) if network.is_categorical else selected
 
     def of_rows(rows):
-        problem = task.task.problem_of(
-            *distinct_incomplete(*informative(codes[rows], weights[rows]))
-        )
-        return network_of(problem, task.nodewise)
+        kept = distinct_incomplete(*informative(codes[rows], weights[rows]))
+        return network_of(sparse.task.problem_of(*kept), sparse.nodewise)
 
     pairs = [
-        (path_of(task, of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
+        (path_of(sparse, of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
     ]
     total = sum(other.total for _, other in pairs)
     return select(
@@ -244,17 +242,17 @@ def select_alpha(task, codes, weights, *, how, gamma, cv):
     )
 
 
-def path_of(task, network):
+def path_of(sparse, network):
     """The solver of a network at the beginning of a path, at independent columns."""
-    return task.solver(network).begin(network.theta(task.task.initial(None, None)))
+    return sparse.solver(network).begin(network.theta(sparse.task.initial(None, None)))
 
 
-def attributes_of_path(task, how, selected):
+def attributes_of_path(sparse, how, selected):
     """The attributes `alphas_` and `path_`.
 
     Parameters
     ----------
-    task : SparseTask
+    sparse : SparseTask
     how : {"ebic", "cv"}
     selected : Selected
 
@@ -262,17 +260,17 @@ def attributes_of_path(task, how, selected):
     -------
     attributes : dict
     """
-    network = task.network
+    network, task = sparse.network, sparse.task
     degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
     name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[how]
-    if task.nodewise:
-        alphas = among_all(task.task, selected.alphas, np.nan)
-        score = among_all(task.task, selected.criterion, np.nan)
-        n_edges = among_all(task.task, degrees, 0)
+    if sparse.nodewise:
+        alphas = among_all(task, selected.alphas, np.nan)
+        score = among_all(task, selected.criterion, np.nan)
+        n_edges = among_all(task, degrees, 0)
     else:
         alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
         n_edges = np.sum(degrees, axis=1) // 2
-    whole = [path_matrices(task, theta) for theta in selected.thetas]
+    whole = [path_matrices(sparse, theta) for theta in selected.thetas]
     coupling, intercept = map(np.array, zip(*whole, strict=True))
     found = Bunch(
         alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,

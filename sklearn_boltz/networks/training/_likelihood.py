@@ -87,6 +87,11 @@ class Further:
         products = [0.0 if len(term) % 2 else 1 / (len(term) + 1) for term in self.terms]
         return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
 
+    def model(self, coupling, intercept, theta):
+        """The distribution of a network of pairs with these terms and a potential."""
+        weights, potential = self.split(theta)
+        return InteractionModel(coupling, intercept, self.terms, weights, potential)
+
     def split(self, theta):
         """The weights of the terms, and V(0), ..., V(d)."""
         potential = np.zeros(self.d + 1)
@@ -299,5 +304,4 @@ class Likelihood(BinaryObjective):
 
     def model(self, theta):
         """The distribution."""
-        weights, potential = self.further.split(theta[self.n_pairs :])
-        return InteractionModel(*self.unpack(theta), self.further.terms, weights, potential)
+        return self.further.model(*self.unpack(theta), theta[self.n_pairs :])

@@ -20,7 +20,10 @@ CACHED = 2**17
 
 
 class Point(NamedTuple):
-    """Parameters, the objective there and its gradient; `full` are other names of θ, if any."""
+    """Parameters, the objective there and its gradient.
+
+    `full` is θ of the problem that a task has, where a solver knows it by other parameters.
+    """
 
     theta: np.ndarray
     value: float
@@ -29,7 +32,7 @@ class Point(NamedTuple):
 
     @property
     def parameters(self):
-        """θ of the problem of the task."""
+        """θ of the problem that a task has."""
         return self.theta if self.full is None else self.full
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
@@ -108,8 +107,7 @@ class Statistics:
         """The distribution."""
         if not len(self.further):
             return SpinModel(*self.parameters(theta))
-        weights, potential = self.further.split(theta[self.n_pairs :])
-        return InteractionModel(*self.parameters(theta), self.further.terms, weights, potential)
+        return self.further.model(*self.parameters(theta), theta[self.n_pairs :])
 
     def _of_further(self, states):
         """The further terms of states with the means taken off."""
