@@ -47,7 +47,7 @@ class Network(Drawing, Likelihoods):
     """A network of discrete variables.
 
     A child defines ``_plan(rows, batches, initial, label)``: from rows, and where to begin, to a
-    `Way`, and the attributes that are known before it is gone.
+    `Way`, and the attributes that are known before the fit.
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))

@@ -84,7 +84,7 @@ def _rounds(task, initial, method, first, rounds, label, n_draws):
 
 
 def _described(task, theta, gained):
-    """A model as the completion of rows wants it, and what all refits before it have gained."""
+    """A model for the completion of rows, and what all refits before it have gained."""
     model = task.problem.model(theta)
     return Model(
         model.log_weight,

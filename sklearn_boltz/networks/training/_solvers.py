@@ -122,7 +122,7 @@ class Monitor:
         return self.asked
 
     def run(self, steps, *arguments):
-        """How some steps say that they end; after Ctrl-C "interrupted", if there is a state."""
+        """Take steps, which return how they end: "interrupted" by Ctrl-C, if there is a state."""
         try:
             return steps(*arguments)
         except KeyboardInterrupt:
