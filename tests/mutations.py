@@ -257,15 +257,15 @@ SOURCES = [
     ]),
     ("networks/training/_objective.py",
      "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
-     "information_of or curvature or rarest or empty or sums_of_pairs'", [
+     "information_of or curvature or rarest or empty'", [
         ("self.penalty / 4 * np.vdot", "self.penalty / 2 * np.vdot"),
         ("2 * cross", "cross"),
         ("information[pairs, pairs] += self.penalty",
          "information[pairs, pairs] += self.penalty / 2"),
         ("squares = curvature @ self.observed.T", "squares = curvature.sum(axis=1)[:, None]"),
         ("spread *= self.observed[:, part]", "spread *= 1"),
-        ("both = self.weights * self.observed[j] * self.observed[k]",
-         "both = self.weights * self.observed[j]"),
+        ("known = self.weights * self.observed[j] * self.observed[k]",
+         "known = self.weights * self.observed[j]"),
     ]),
     ("networks/training/_strength.py", "test_fvbm_penalty.py -k 'strength'", [
         ("variance = (couplings @ couplings - noise)", "variance = (couplings @ couplings)"),
@@ -343,7 +343,7 @@ SOURCES = [
     ]),
     ("networks/sparse/_penalty.py", "test_fvbm_own_penalty.py", [
         ("self.scale**2 * step", "self.scale * step"),
-        ("strength / self.scale", "strength"),
+        ("strength / scale", "strength"),
         ("- slope[block] / bound", "- slope[block]"),
     ]),
     ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'prox or kkt'", [

@@ -40,6 +40,13 @@ def random_potts(n_values, seed=0, scale=0.7, density=1.0):
     return PottsModel(coupling, rng.normal(scale=scale, size=starts[-1]), n_values)
 
 
+def unpack(theta, d):
+    """Couplings and intercepts from θ: the b_j, then the m_jk."""
+    coupling = np.zeros((d, d))
+    coupling[np.triu_indices(d, 1)] = theta[d:]
+    return coupling + coupling.T, theta[:d].copy()
+
+
 def random_spins(d, seed=0, scale=0.6, density=1.0):
     rng = np.random.default_rng(seed)
     coupling = np.triu(rng.normal(scale=scale, size=(d, d)) * (rng.random((d, d)) < density), 1)

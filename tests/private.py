@@ -69,7 +69,6 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
@@ -77,11 +76,10 @@ from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location._classes import fit_best, fit_classes
 from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import Levels, fit_one
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
-from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.location._levels import Levels
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _joint, _model
@@ -89,7 +87,6 @@ from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import (
     average_product_correction,
-    block,
     contrast_basis,
     frobenius_scores,
     state_offsets,
@@ -105,8 +102,12 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
 from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
-from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.networks.sampling._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.networks.sampling._sampling import (
+    TOLERANCE,
+    annealed_log_partition,
+    gibbs_sample,
+    strange_columns,
+)
 from sklearn_boltz.networks.sampling._tempering import (
     Path,
     ThermalRecord,
@@ -120,15 +121,15 @@ from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
+from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
-from sklearn_boltz.networks.training._likelihood import Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
-from sklearn_boltz.networks.training._sampled_likelihood import Sampler
+from sklearn_boltz.networks.training._likelihood import Further, Likelihood
+from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
+from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
-from sklearn_boltz.networks.training._solvers import Recorder, bslm
-from sklearn_boltz.networks.training._statistics import Further, FurtherStatistics, Statistics
+from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
     choose_strength,

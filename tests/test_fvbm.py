@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import enumerate_states, estimator_of, random_spins
+from oracles_fvbm import enumerate_states, estimator_of, random_spins, unpack
 from scipy.special import logsumexp
 from sklearn.base import clone
 
@@ -17,7 +17,6 @@ from private import (
     annealed_log_partition,
     gibbs_sample,
     strange_columns,
-    unpack,
 )
 from sklearn_boltz import FVBMPseudoLikelihood
 

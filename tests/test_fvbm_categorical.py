@@ -3,6 +3,7 @@
 import gzip
 import re
 from itertools import combinations, permutations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +27,6 @@ from private import (
     as_matrices,
     as_parameters,
     average_product_correction,
-    block,
     distinct_codes,
     find_patterns,
     frobenius_scores,
@@ -63,6 +63,12 @@ def one_hot(codes, n_values):
     return x
 
 
+def block(coupling, n_values, i, j):
+    """J_ij(a, b), of shape (q_i, q_j)."""
+    offsets = state_offsets(n_values)
+    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
+
+
 def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
     """By dense arithmetic."""
     x = one_hot(codes, n_values)
@@ -74,13 +80,15 @@ def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
 def fit_categorical(
     codes, n_values, weights=None, *, solver="newton", tol=1e-5, max_iter=None, coupling_penalty=0.0
 ):
-    """The `Result` of rows of codes, also of bits; λ_J as of `CategoricalPseudoLikelihood`."""
+    """The result of rows of codes, also of bits; λ_J as of `CategoricalPseudoLikelihood`."""
     weights = np.ones(len(codes)) if weights is None else weights
     alpha = 8 * coupling_penalty / weights.sum() if weights.any() else 0.0
     task = CodesTask(codes, weights, n_values, alpha)
-    name, solve = task.choose_solver(solver)
-    monitor = SolverMonitor(tol, MAX_ITER[name] if max_iter is None else max_iter)
-    return maximise_network(task, (None, None), solve, monitor, lambda *cell: f"cell {cell}")
+    method = task.method(solver)
+    monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
+    found = maximise_network(task, (None, None), method, monitor, lambda *cell: f"cell {cell}")
+    coupling, intercept = found.pairs
+    return SimpleNamespace(coupling=coupling, intercept=intercept, **found._asdict())
 
 
 def scores_of(codes, n_values, weights=None, *, coupling_penalty, **options):
@@ -213,7 +221,9 @@ def test_solvers_agree(missing, penalty):
         assert result.status == "converged" and result.message is None
     assert_allclose(results[0].coupling, results[1].coupling, atol=1e-5)
     assert_allclose(results[0].intercept, results[1].intercept, atol=1e-5)
-    assert_allclose(to_zero_sum(*results[0][:2], n_values)[0], results[0].coupling, atol=1e-12)
+    assert_allclose(
+        to_zero_sum(*results[0].network[:2], n_values)[0], results[0].coupling, atol=1e-12
+    )
 
 
 @settings(max_examples=cases(10))

@@ -18,13 +18,13 @@ from sklearn.base import clone
 from oracles import states
 from private import (
     Further,
-    FurtherStatistics,
     InteractionModel,
     InteractionPseudoLikelihood,
     Likelihood,
     PseudoLikelihood,
+    Statistics,
     TermNetwork,
-    _likelihood_task,
+    _network_fit,
     best_triples,
     gains,
     heirs,
@@ -388,7 +388,7 @@ def test_likelihood_gradient_and_information_are_those_of_brute_force(seed, alph
     penalised = np.arange(D, n_penalised)
     information[penalised, penalised] += alpha * weights.sum() / total
     assert_allclose(likelihood.information(point) / total, information, atol=1e-10)
-    model = likelihood.model(point)
+    model = likelihood.model(theta)
     assert_allclose(np.exp(model.log_weight(CODES) - model.log_partition()), p / p.sum())
 
 
@@ -400,15 +400,17 @@ def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):
     likelihood = Likelihood(*problem_and_further(x, np.ones(len(x)), alpha))
     theta = rng.normal(0, 0.5, likelihood.n_parameters)
     start, step = likelihood.evaluate(theta), rng.normal(0, 0.5, len(theta))
-    found, alone = likelihood.after(start, step), likelihood.evaluate(theta + step)
+    found = likelihood.after(start, step, 1.0, likelihood.moved(step))
+    alone = likelihood.evaluate(theta + step)
     ones = CODES.sum(axis=1)
-    weights = np.exp([likelihood.model(point).log_weight(CODES) for point in (found, alone)])
+    models = [likelihood.model(point.theta) for point in (found, alone)]
+    weights = np.exp([model.log_weight(CODES) for model in models])
     p, q = weights / weights.sum(axis=1, keepdims=True)
     expected = np.bincount((x > 0).sum(axis=1), minlength=D + 1) + 1 / (D + 1)
     assert_allclose(np.bincount(ones, p), expected / (len(x) + 1))
     assert_allclose(p / np.bincount(ones, p)[ones], q / np.bincount(ones, q)[ones])
     if alpha:
-        assert_allclose(found.coupling, alone.coupling)
+        assert_allclose(models[0].coupling, models[1].coupling)
     assert found.value >= alone.value
     penalised = np.arange(D, len(likelihood.terms))
     assert_allclose(np.delete(likelihood.gradient(found), penalised)[D:], 0, atol=1e-9)
@@ -426,6 +428,14 @@ def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
     expected = np.bincount(x.sum(axis=1), minlength=11) + 1 / 11
     assert_allclose(found, expected / 1001, rtol=1e-6)
     assert_allclose(model.energy(codes.astype(bool)), -model._model().log_weight(codes))
+
+
+def test_expectations_with_a_potential_are_those_of_all_states():
+    model = fit(neurons(1), count_potential=True, **LIKELIHOOD)
+    p, table = np.exp(model.score_samples(ALL)), model.interactions()
+    columns = [[int(name[1:]) for name in term.split("*")] for term in table["term"]]
+    expected = [p @ ALL[:, term].prod(axis=1) for term in columns]
+    assert_allclose(table["expectation"], expected, atol=1e-10)
 
 
 def test_products_of_given_terms_are_those_of_the_rows():
@@ -452,12 +462,12 @@ def test_chains_find_what_a_table_finds(monkeypatch):
     """All moments within half a standard error of the data, and the chains' own."""
     x, options = neurons(2), dict(LIKELIHOOD, terms=TERMS, count_potential=True, alpha=0.01)
     exact = fit(x, **options)
-    monkeypatch.setattr(_likelihood_task, "MAX_COLUMNS", 1)
+    monkeypatch.setattr(_network_fit, "MAX_COLUMNS", 1)
     sampled = fit(x, **options, random_state=0)
     assert sampled.solver_ == "sampling"
     assert sampled.converged_
     problem, further = problem_and_further(x, np.ones(len(x)), 0.01)
-    statistics = FurtherStatistics(problem, further)
+    statistics = Statistics(problem, further)
     theta = np.concatenate([
         sampled.intercept_, sampled.coupling_[statistics.upper], sampled.term_weights_,
         sampled.count_potential_[further.counts],

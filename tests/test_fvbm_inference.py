@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import categories, chain, draw, fit
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import unpack
 from scipy.stats import binom, chi2, norm
 
 from oracles import states
@@ -26,7 +27,6 @@ from private import (
     gibbs_sample,
     holm,
     to_zero_sum,
-    unpack,
     wald_test,
     weighted_chi2_sf,
 )
@@ -373,7 +373,7 @@ def test_the_jackknife_leaves_out_each_row(seed):
     theta = rng.normal(scale=0.3, size=d * (d + 1) // 2)
     edges = chain(d) if rng.random() < 0.5 else np.ones((d, d), dtype=bool)
     problem = PseudoLikelihood(spins, weights, 0.1)
-    point = problem.at(*unpack(theta, d))
+    point = problem.at(theta)
     information = problem.information(point)
     found = fitted_curvature(
         information, Regressions.of_spins(problem, point), np.arange(d), edges, jackknife=True
@@ -382,7 +382,7 @@ def test_the_jackknife_leaves_out_each_row(seed):
     expected = 0
     for x, w in zip(spins.T, weights, strict=True):
         row = PseudoLikelihood(x[:, None], np.ones(1))
-        at = row.at(*unpack(theta, d))
+        at = row.at(theta)
         rest = (information - row.information(at))[block]
         change = np.linalg.solve(rest, row.gradient(at)[found.places])
         expected = expected + w * np.outer(change, change)
@@ -599,7 +599,7 @@ def test_likelihood_ratio_by_hand(rows):
     assert test.statistic == pytest.approx(2 * expected) and test.df == 3
     lost = [5, 6, 8]  # 02, 03, 13
     problem = PseudoLikelihood(np.ascontiguousarray(rows.T.astype(float)), np.ones(400))
-    H = problem.information(problem.at(full.coupling_, full.intercept_))
+    H = problem.information(problem.at(problem.pack(full.coupling_, full.intercept_)))
     block = np.ix_(lost, lost)
     covariance = statistics.inference(full, rows).covariance[block]
     eigenvalues = np.linalg.eigvals(np.linalg.solve(np.linalg.inv(H)[block], covariance))

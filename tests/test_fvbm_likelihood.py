@@ -17,7 +17,7 @@ from private import (
     Sampler,
     Statistics,
     Workers,
-    _likelihood_task,
+    _network_fit,
     _sampled_likelihood,
 )
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
@@ -80,7 +80,7 @@ def test_objective_gradient_and_information_are_those_of_brute_force(seed, d, al
     weights = rng.integers(1, 4, len(x)).astype(float)
     problem = problem_of(x, weights, alpha)
     theta = rng.normal(0, 0.5, problem.n_parameters)
-    point = problem.at(*problem.unpack(theta))
+    point = problem.at(theta)
     arguments = x, weights, problem.penalty
     assert_allclose(point.value, log_likelihood(theta, *arguments))
     slope = approx_fprime(theta, log_likelihood, 1e-6, *arguments)
@@ -192,7 +192,7 @@ def test_a_large_table():
 @pytest.fixture
 def no_table(monkeypatch):
     """As if every network were too large for a table."""
-    monkeypatch.setattr(_likelihood_task, "MAX_COLUMNS", 1)
+    monkeypatch.setattr(_network_fit, "MAX_COLUMNS", 1)
 
 
 @given(seeds, st.sampled_from([0.0, 0.2]))
@@ -230,10 +230,10 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     with Workers() as workers:
         sampler = Sampler(statistics, intercept, np.random.default_rng(seed), workers)
         visit = sampler.visit(theta, 500)
-        log_z = sampler.log_partition(visit)
+        log_z = sampler.log_partition(visit.ladder)
     weight = terms(ALL[5]) @ np.concatenate([intercept, theta[5:]])
     p = np.exp(weight - np.logaddexp.reduce(weight))
-    z = (visit.sample.expected - p @ terms(ALL[5] - statistics.mean)) / visit.sample.errors
+    z = (visit.expected - p @ terms(ALL[5] - statistics.mean)) / visit.errors
     assert np.abs(z).max() < 6
     assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
 
@@ -256,7 +256,7 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed, most_rounds, monk
     assert sampled.converged_
     assert sampled.history_["largest_difference"][-1] <= 0.3
     problem = problem_of(x, np.ones(len(x)), alpha)
-    point = problem.at(sampled.coupling_, sampled.intercept_)
+    point = problem.at(problem.pack(sampled.coupling_, sampled.intercept_))
     errors = np.sqrt(len(x) * (1 - terms(x).mean(axis=0) ** 2) + 1)
     assert np.abs(problem.gradient(point) / errors).max() < 0.6
     assert -maximum(x, problem.penalty).fun - point.value < 0.5

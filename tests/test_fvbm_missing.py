@@ -15,7 +15,7 @@ from private import (
     Contrasts,
     Coordinates,
     PseudoLikelihood,
-    Recorder,
+    SolverMonitor,
     SpinModel,
     _completed,
     _em,
@@ -127,15 +127,15 @@ def test_ctrl_c_leaves_the_last_round(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
         expected.fit(X)
 
-    original = Recorder.stop
+    original = SolverMonitor.stop
 
     def stop(recorder):
         # A round, not an iteration of its refit.
-        if type(recorder) is Recorder and len(recorder.values) == 2:
+        if len(recorder.values) == len(recorder.seconds) == 2:
             raise KeyboardInterrupt
         return original(recorder)
 
-    monkeypatch.setattr(Recorder, "stop", stop)
+    monkeypatch.setattr(SolverMonitor, "stop", stop)
     model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True, alpha=0.0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
@@ -281,7 +281,7 @@ def test_the_information_has_the_penalty_of_the_fit(n_values):
     if max(n_values) == 2:
         model = random_spins(3)
         problem = PseudoLikelihood(np.ascontiguousarray(2.0 * codes.T - 1), weights, 0.2)
-        expected = problem.information(problem.at(model.coupling, model.intercept))
+        expected = problem.information(problem.at(problem.pack(model.coupling, model.intercept)))
         coordinates = Coordinates.of_spins(model, 0.2 * weights.sum())
     else:
         model = random_potts(n_values)

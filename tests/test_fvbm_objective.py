@@ -24,15 +24,15 @@ def random_problem(seed, alpha=0.0, *, gaps=False, d=None):
 
 
 def value(problem, theta):
-    return problem.at(*problem.unpack(theta)).value
+    return problem.at(theta).value
 
 
 def gradient(problem, theta):
-    return problem.gradient(problem.at(*problem.unpack(theta)))
+    return problem.gradient(problem.at(theta))
 
 
 def information(problem, theta):
-    return problem.information(problem.at(*problem.unpack(theta)))
+    return problem.information(problem.at(theta))
 
 
 @settings(max_examples=60)
@@ -57,8 +57,9 @@ def test_derivatives_are_finite_differences(seed, alpha, gaps):
     bend = -differences(lambda theta: gradient(problem, theta), theta)
     assert_allclose(information(problem, theta), bend, atol=1e-6)
     direction = np.eye(len(theta))[0]
-    line = problem.line(problem.at(*problem.unpack(theta)), 0.1 * direction)
-    assert line(0.5).value == pytest.approx(value(problem, theta + 0.05 * direction))
+    moved = problem.moved(0.1 * direction)
+    after = problem.after(problem.at(theta), 0.1 * direction, 0.5, moved)
+    assert after.value == pytest.approx(value(problem, theta + 0.05 * direction))
 
 
 @settings(max_examples=25)
@@ -77,7 +78,7 @@ def test_score_products_are_those_of_single_rows(seed):
     problem, theta = random_problem(seed, alpha=0.7)
     rows = [PseudoLikelihood(x[:, None], np.ones(1)) for x in problem.spins.T]
     scores = np.array([gradient(row, theta) for row in rows])
-    regressions = Regressions.of_spins(problem, problem.at(*problem.unpack(theta)))
+    regressions = Regressions.of_spins(problem, problem.at(theta))
     expected = scores.T * problem.weights @ scores
     assert_allclose(regressions.score_products(), expected, atol=1e-11)
 
@@ -97,13 +98,14 @@ def test_distinct_rows(d, n, seed):
 
 @settings(max_examples=50)
 @given(seeds)
-def test_sums_of_pairs_are_of_rows_with_both(seed):
+def test_rarest_cells_are_of_rows_with_both(seed):
     problem, _ = random_problem(seed, gaps=True)
     x, w = problem.spins, problem.weights
     for j, k in itertools.product(range(len(x)), repeat=2):
-        both = (x[j] != 0) & (x[k] != 0)
-        expected = [(w * values)[both].sum() for values in (1, x[j], x[k], x[j] * x[k])]
-        assert_allclose(problem.pair_sums(j, k), expected, atol=1e-12)
+        cells = itertools.product((-1, 1), repeat=2) if j != k else [(-1, -1), (1, 1)]
+        expected = min(w[(x[j] == s) & (x[k] == t)].sum() for s, t in cells)
+        count, s, t = problem.rarest_cell(j, k)
+        assert_allclose([count, w[(x[j] == s) & (x[k] == t)].sum()], expected, atol=1e-12)
 
 
 @settings(max_examples=100)

@@ -101,7 +101,7 @@ def test_weights_are_those_of_dense_algebra(seed, with_order, again):
     for i, j in zip(*np.triu_indices(4, 1), strict=True):
         (own, cost, basis, n), (other, price, other_basis, m) = sides[i], sides[j]
         information = n * m / counts.sum() * np.kron(own, other)
-        prior = objective.coupling_penalty * np.kron(cost, price)
+        prior = objective.penalty * np.kron(cost, price)
         shrunk = prior * (1 if old is None else old[i, j])
         gamma = np.trace(np.linalg.solve(information + shrunk, information))
         block = coupling[ends[i] - Q[i] : ends[i], ends[j] - Q[j] : ends[j]]

@@ -40,11 +40,11 @@ def schur_diagonal(information, n_fields):
 def test_curvature_of_independent_columns_is_exact():
     X = spins(60, 6, 1)
     problem = PseudoLikelihood(*distinct_rows(X > 0, np.ones(60)))
-    task = Task.of_rows(*distinct_rows(X > 0, np.ones(60)), 0.0)
     means = problem.means / 60
     intercept = np.arctanh(means)
-    point = problem.at(np.zeros((6, 6)), intercept)
-    couplings, information, products = task.pair_curvature(np.zeros((6, 6)), intercept)
+    theta = problem.pack(np.zeros((6, 6)), intercept)
+    point = problem.at(theta)
+    couplings, information, products = problem.pair_curvature(theta)
     assert not couplings.any()
     assert_allclose(information, schur_diagonal(problem.information(point), 6))
     centred = X - means
@@ -60,7 +60,7 @@ def test_curvature_of_rows_with_missing_cells():
     codes[:20, 0] = -1
     task = Task.of_incomplete_rows(codes, np.ones(80), 0.0)
     zeros, intercept = np.zeros((3, 3)), np.array([0.1, -0.2, 0.3])
-    found = task.pair_curvature(zeros, intercept)
+    found = task.problem.pair_curvature(task.initial(zeros, intercept))
     known = np.where(codes < 0, 0, X)
     mean = known.sum(axis=0) / (codes >= 0).sum(axis=0)
     u, e = (X - mean) * (codes >= 0), (X - np.tanh(intercept)) * (codes >= 0)
@@ -77,18 +77,20 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
     binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
     parameters = model._model().pairs.potts()
     task = CodesTask(codes, weights, np.full(6, 2), 0.1)
-    found = task.pair_curvature(parameters.coupling, parameters.intercept)
-    expected = binary.pair_curvature(model.coupling_, model.intercept_)
+    theta = task.initial(parameters.coupling, parameters.intercept)
+    found = task.problem.pair_curvature(theta)
+    theta = binary.initial(model.coupling_, model.intercept_)
+    expected = binary.problem.pair_curvature(theta)
     assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_curvature_of_independent_categories_is_exact():
     codes = categories(200).astype(np.int8)
     task = CodesTask(codes, np.ones(200), np.array([2, 3, 4, 3]), 0.0)
-    coupling, intercept = task.whole(*task.initial(None, None))
+    coupling = task.network(task.initial(None, None))[0]
     counts = [np.bincount(column) / 200 for column in codes.T]
     intercept = np.concatenate([np.log(c) - np.log(c).mean() for c in counts])
-    found = task.pair_curvature(coupling, intercept)
+    found = task.problem.pair_curvature(task.initial(coupling, intercept))
     contrasts = task.contrasts
     z = contrasts.pack(coupling, intercept)
     expected = schur_diagonal(contrasts.information(contrasts.at(z)), 8)
@@ -167,11 +169,11 @@ def test_each_pair_of_categories_has_a_strength(order):
     alpha, initial = choose_strength(task, (None, None), str, estimate=not ordered.any())
     model = auto(codes, columns=order, tol=1e-10)
     assert model.alpha_ == pytest.approx(alpha)
-    theta = np.concatenate(task.initial(model.coupling_, model.intercept_)[::-1])
+    theta = task.initial(model.coupling_, model.intercept_)
     assert np.abs(task.problem.evaluate(theta)[1]).max() < 1e-3
     weights = task.problem.pair_weights[np.triu_indices(4, 1)]
     assert weights.max() > 3 * weights.min()
-    task.weigh_pairs(*initial)
+    task.problem.weigh_pairs(task.initial(*initial))
     assert_allclose(task.problem.pair_weights[np.triu_indices(4, 1)], weights, rtol=0.2)
 
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from oracles_fvbm import unpack
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from private import PseudoLikelihood, _streamed, bslm, distinct_rows, unpack
+from private import PseudoLikelihood, _streamed, bslm, distinct_rows
 from private import SolverMonitor as Monitor
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
@@ -84,7 +85,7 @@ def test_initial_values_are_where_it_begins(alpha):
     # One sweep from there, and what it raises.
     problem = PseudoLikelihood(*distinct_rows(X > 0, np.ones(len(X))), alpha)
     monitor = Monitor(1e-300, 1)
-    point, _ = bslm(problem, problem.at(*start), monitor)
+    point, _ = bslm(problem, problem.at(problem.pack(*start)), monitor)
     first = model.history_["log_pseudo_likelihood"][0]
     assert first == pytest.approx(point.value / len(X), rel=1e-12)
     there = maximised(X)

@@ -193,7 +193,7 @@ def test_joint_against_a_general_solver():
 
     def negative(parameters):
         theta = np.concatenate([parameters[:5], parameters[5:15] - parameters[15:]])
-        point = problem.at(*problem.unpack(theta))
+        point = problem.at(theta)
         slope = -problem.gradient(point) / 120
         value = -point.value / 120 + cost @ parameters[5:]
         return value, np.concatenate([slope[:5], slope[5:] + cost[:10], cost[10:] - slope[5:]])

@@ -25,7 +25,6 @@ from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
-from sklearn_boltz.networks.training._objective import unpack
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 
 # Variables, and data sets of each size.
@@ -76,7 +75,10 @@ def by_rows(d, n_sets):
     for _ in range(n_sets):
         theta = sparse_parameters(d, rng)
         # Weak couplings: the chains forget their start in a few dozen sweeps.
-        X = gibbs_sample(SpinModel(*unpack(theta, d)), max(N_ROWS), 200, rng).astype(np.int8)
+        coupling = np.zeros((d, d))
+        coupling[np.triu_indices(d, 1)] = theta[d:]
+        model = SpinModel(coupling + coupling.T, theta[:d])
+        X = gibbs_sample(model, max(N_ROWS), 200, rng).astype(np.int8)
         for n in N_ROWS:
             found[n].append(with_both(theta, X[:n]))
     for n in N_ROWS:

@@ -17,7 +17,7 @@ from scipy.linalg import solve
 
 from sklearn_boltz import SparseFVBM
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.sparse import _dependent, _task
+from sklearn_boltz.networks.sparse import _task
 from sklearn_boltz.networks.sparse._path import neighbours
 
 GRAPHS, N_NETWORKS = ("chain", "random", "blocks", "none"), 3
@@ -66,8 +66,8 @@ def found_in(X, pairs, of=None, level=None, **options):
     if level is None:
         with patch.object(_task, "ebic", partial(charged, of) if of else _task.ebic):
             return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
-    with patch.object(_dependent, "LEVEL", level):
-        dependent = _dependent.dependent_pairs(X, np.ones(len(X)), pairs.tolist())
+    with patch.object(_task, "LEVEL", level):
+        dependent = _task.dependent_pairs(X, np.ones(len(X)), pairs.tolist())
     return np.array([pair in dependent for pair in pairs.tolist()])
 
 

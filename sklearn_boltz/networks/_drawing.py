@@ -312,10 +312,9 @@ class Drawing:
 
     def _bin_probabilities(self, X, j):
         """Of the bins of a number with normal scores, given the rest of each row."""
-        codes, z, _ = self._scored_rows(X)
+        codes, z = self._without(*self._scored_rows(X)[:2], j)
         k = np.flatnonzero(self._table.is_scored).tolist().index(j)
         scores = self._table.columns[j].scores
-        codes[:, j], z[:, k] = -1 if self._coding.n_values[j] > 1 else 0, np.nan
         model, _ = self._location_model()
 
         def shares(codes, z, variances):

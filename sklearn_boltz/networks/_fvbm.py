@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,9 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
-from sklearn_boltz.networks.fitting._plan import Plan, by_em, direct, make_task
-from sklearn_boltz.networks.fitting._rows import Rows
+from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task
+from sklearn_boltz.networks.fitting._rows import Rows, no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.training._em import kept_newton
+from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
 
 # Solvers of [1], which need all distinct rows in memory, and binary columns.
@@ -344,17 +346,16 @@ class FVBMPseudoLikelihood(Network):
         alpha = 0.0 if self.alpha == "auto" else self.alpha
         ordered = order_of_levels(self, rows.coding)
         task = make_task(self, rows, batches, alpha, ordered)
-        options = {
-            "step_size": self.step_size, "tol": self.tol, "max_iter": self.max_iter,
-            "verbose": self.verbose,
-        }  # fmt: skip
-        if self.missing == "em" and not rows.is_complete:
-            way = by_em(task, self.solver, n_draws=self.n_draws, **options)
-        else:
-            way = direct(task, self.solver, **options)
+        options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
+        is_completed, fit = self.missing == "em" and not rows.is_complete, direct
+        solver = kept_newton() if is_completed else newton
+        method = task.method(self.solver, self.step_size, solver)
+        if is_completed:
+            fit = partial(by_em, first=task.method("newton"), n_draws=self.n_draws)
         if self.alpha == "auto":
             alpha, initial = choose_strength(task, initial, label, estimate=not ordered.any())
-        return Plan(task, way, {"alpha_": alpha, "ordered_": ordered}, initial)
+        found = {"alpha_": alpha, "ordered_": ordered}
+        return fit(task, method, initial, label, **options), found
 
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""

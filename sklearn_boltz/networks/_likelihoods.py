@@ -14,7 +14,7 @@ from sklearn_boltz._estimator import (
     validate_arguments,
 )
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.networks.fitting._columns import value_names
+from sklearn_boltz.networks.fitting._rows import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
@@ -23,8 +23,12 @@ from sklearn_boltz.networks.model._interaction_model import InteractionModel, Te
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel, to_spins
 from sklearn_boltz.networks.sampling._figures import thermal_figures
-from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.networks.sampling._spurious import spurious_message, strange_columns
+from sklearn_boltz.networks.sampling._sampling import (
+    annealed_log_partition,
+    gibbs_sample,
+    spurious_message,
+    strange_columns,
+)
 from sklearn_boltz.networks.sampling._tempering import (
     N_CHAINS,
     Path,
@@ -95,11 +99,16 @@ class Likelihoods(BaseBoltzmann):
         codes[:, self._coding.n_values == 1] = 0  # which are known, also where the number is not
         return codes, *self._table.scores(X)
 
+    def _without(self, codes, z, j):
+        """Copies of codes and scores, in which the cells of a column are missing."""
+        codes, z = codes.copy(), z.copy()
+        codes[:, j] = -1 if self._coding.n_values[j] > 1 else 0
+        z[:, np.flatnonzero(self._table.is_scored) == j] = np.nan
+        return codes, z
+
     def _given_others(self, X, j):
         """p(x_j = a | the other cells) of each row, for all codes of column j."""
-        codes, z, _ = self._scored_rows(X)
-        scored = np.flatnonzero(self._table.is_scored)
-        codes[:, j], z[:, scored == j] = -1, np.nan
+        codes, z = self._without(*self._scored_rows(X)[:2], j)
         model, _ = self._location_model()
         p = model.category_probabilities(codes, z)
         return p[:, model.network.places([j])]
@@ -184,11 +193,7 @@ class Likelihoods(BaseBoltzmann):
         scored = np.flatnonzero(self._table.is_scored)
         rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
         for j in range(codes.shape[1]):
-            others, other_z = codes.copy(), z.copy()
-            if self._coding.n_values[j] > 1:
-                others[:, j] = -1
-            other_z[:, scored == j] = np.nan
-            found[:, j] = rows - model.log_sums(others, other_z, base)
+            found[:, j] = rows - model.log_sums(*self._without(codes, z, j), base)
         found[:, scored] += log_slope
         return found
 

@@ -1,22 +1,18 @@
 """MaximumEntropy: the network with the moments of the rows."""
 
-from numbers import Real
+from functools import partial
+from itertools import pairwise
+from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 
-from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._options import checked_terms
-from sklearn_boltz.networks.fitting._plan import (
-    Plan,
-    by_em,
-    by_sampling,
-    direct,
-    make_task,
-    with_further,
-)
-from sklearn_boltz.networks.higher_order._likelihood import LikelihoodTask
-from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
+from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
+from sklearn_boltz.networks.fitting._plan import by_em, by_sampling, direct, make_task
+from sklearn_boltz.networks.higher_order._selection import further_of, message
+from sklearn_boltz.networks.training._em import kept_newton
+from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
+from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.tables._kinds import OF_LEVELS
 
@@ -242,29 +238,27 @@ class MaximumEntropy(Network):
     def _plan(self, rows, batches, initial, label):
         self._check_binary(rows.coding)
         task, found = make_task(self, rows, batches, self.alpha), {"alpha_": self.alpha}
+        task.objective, further = Likelihood.name, None
         options = {"max_iter": self.max_iter, "verbose": self.verbose}
-        by_chains = options | {"moment_tol": self.moment_tol, "random_state": self.random_state}
         if self._has_further():
-            if self.sampler is not None:
-                raise ValueError(
-                    "MaximumEntropy: a sampler draws from networks of pairs. With `terms` or "
-                    "`count_potential` use sampler=None."
-                )
-            # The pseudo-likelihood of pairs is where the search begins.
-            task = LikelihoodTask(*task)
-            terms = self._checked_terms(task, rows)
-            way = with_further(task, terms, self.count_potential, tol=self.tol, **by_chains)
-            return Plan(task, way, found, initial)
-        if self.sampler is not None and len(task.varying):
+            further = further_of(task, self._terms_of(task, rows), self.count_potential)
+        elif self.sampler is not None and len(task.varying):
             self._check_complete(rows, "`sampler` is")
-            way = by_sampling(sampler=self.sampler, **by_chains)
-            return Plan(LikelihoodTask(*task), way, found, initial)
-        task = LikelihoodTask.of(task)
-        if not task.is_exact():
+        elif not task.is_exact:
             self._check_few(task, rows)
-            return Plan(task, by_sampling(**by_chains), found, initial)
-        fit = direct if rows.is_complete else by_em
-        return Plan(task, fit(task, "newton", tol=self.tol, **options), found, initial)
+        if not task.is_exact or (self.sampler is not None and len(task.varying)):
+            options |= {"moment_tol": self.moment_tol, "random_state": self.random_state}
+            way = by_sampling(
+                task, initial, label, further=further, sampler=self.sampler, **options
+            )
+        elif rows.is_complete:
+            task.problem = Likelihood(task.problem, further)
+            method = task.method("newton")._replace(run=newton, message=partial(message, task))
+            way = direct(task, method, initial, label, tol=self.tol, **options)
+        else:
+            method, first = task.method("newton", newton=kept_newton()), task.method("newton")
+            way = by_em(task, method, initial, label, first=first, tol=self.tol, **options)
+        return way, found
 
     def _has_further(self):
         """Whether there is more than pairs."""
@@ -295,8 +289,13 @@ class MaximumEntropy(Network):
                 "example by BoltzmannImputer."
             )
 
-    def _checked_terms(self, task, rows):
-        """The terms, where the rows allow them and a potential."""
+    def _terms_of(self, task, rows):
+        """The terms, where the rows and the sampler allow them and a potential."""
+        if self.sampler is not None:
+            raise ValueError(
+                "MaximumEntropy: a sampler draws from networks of pairs. With `terms` or "
+                "`count_potential` use sampler=None."
+            )
         if rows.codes is None:
             raise ValueError(
                 "MaximumEntropy keeps all distinct rows in memory for `terms` and "
@@ -311,7 +310,44 @@ class MaximumEntropy(Network):
                 f"{'is constant. Leave it' if len(constant) == 1 else 'are constant. Leave them'} "
                 "out."
             )
-        return checked_terms(self, self.terms or [])
+        # As sorted tuples of numbers of columns, each once.
+        return sorted({self._checked_term(term) for term in self.terms or []})
+
+    def _checked_term(self, term):
+        self._check_form_of_term(term)
+        try:
+            columns = tuple(sorted(map(self._variable, term)))
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                "terms must be a list of tuples of columns, by name or number, each once: "
+                f"{term!r}. {error}"
+            ) from error
+        twice = [j for j, k in pairwise(columns) if j == k]
+        if twice:
+            refuse(
+                f"{self._column(twice[0])} is named twice in the term {term!r}",
+                "Name each column of a term once.",
+            )
+        if len(columns) < 3:
+            refuse(
+                f"terms must have three columns and more, and {term!r} has {len(columns)}",
+                "All pairs are in the model anyway.",
+            )
+        return columns
+
+    def _check_form_of_term(self, term):
+        """Refuse what is no tuple of names and numbers."""
+        if isinstance(term, str):
+            names = tuple(name.strip() for name in term.split("*"))
+            refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+        if isinstance(term, Integral):
+            refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
+        negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
+        if negative:
+            refuse(
+                f"terms must not have negative numbers, and {term!r} has {negative[0]}",
+                "Count columns from 0.",
+            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from sklearn_boltz._estimator import fingerprint, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
@@ -39,10 +39,16 @@ CONSTRAINTS = {
 }
 
 
+def refuse(reason, remedy):
+    """Raise what scikit-learn does for parameters that do not go together."""
+    raise InvalidParameterError(f"{reason}. {remedy}")
+
+
 class Network(Drawing, Likelihoods):
     """A network of discrete variables.
 
-    A child defines `_plan`: from rows to what a fit does.
+    A child defines ``_plan(rows, batches, initial, label)``: from rows, and where to begin, to a
+    `Way`, and the attributes that are known before the fit.
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))
@@ -184,10 +190,10 @@ class Network(Drawing, Likelihoods):
                 place = (value + 1) // 2 if rows.coding.is_binary else value
                 return f"{self._column(j)} = {self._labels(j, rows.coding.values(j))[place]}"
 
-            task, way, found, initial = self._plan(rows, batches, initial, label)
+            way, found = self._plan(rows, batches, initial, label)
 
-            def attributes(*network):
-                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
+            def attributes(network):
+                return self._attributes(rows, way.task, *network) | {"_unseen": unseen()}
 
             @cache
             def unseen():
@@ -200,22 +206,17 @@ class Network(Drawing, Likelihoods):
 
             data, limit = X if batches is None else batches, way.max_iter
             with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
-                result = way.run(
-                    task,
-                    initial,
-                    label,
-                    lambda *network: end_iteration(lambda: attributes(*network)),
-                )
+                result = way.run(lambda network: end_iteration(lambda: attributes(network())))
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(*result.network),
+                    attributes(result.network),
                     **found,
                     solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
-                        re.sub("[ -]", "_", task.objective): result.objective,
+                        re.sub("[ -]", "_", way.task.objective): result.objective,
                         "seconds": result.seconds,
                     }
                     | result.history,
@@ -225,7 +226,7 @@ class Network(Drawing, Likelihoods):
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(
-                f"{way.solver}: {result.n_iter} iterations, {task.objective} "
+                f"{way.solver}: {result.n_iter} iterations, {way.task.objective} "
                 f"{last}{result.status}{alpha}"
             )
         if result.message:

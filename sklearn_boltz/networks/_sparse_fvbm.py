@@ -1,26 +1,23 @@
 """SparseFVBM: the network of the pairs that matter."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+)
 
-from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
-from sklearn_boltz.networks.fitting._options import (
-    check_rows,
-    checked_edges,
-    relaxed_task,
-    sparse_task,
-)
-from sklearn_boltz.networks.fitting._plan import (
-    Plan,
-    by_em,
-    direct,
-    make_task,
-    relaxed,
-    with_terms,
-)
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
+from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task, relaxed, with_terms
+from sklearn_boltz.networks.fitting._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
+from sklearn_boltz.tables._cells import N_NAMES
 
 # Bins of a column of numbers.
 MOST_BINS = 5
@@ -366,35 +363,156 @@ class SparseFVBM(Network):
     _further = "terms_", "term_weights_"
 
     def _plan(self, rows, batches, initial, label):
-        check_rows(self, rows)
+        self._check_rows(rows)
         ordered = order_of_levels(self, rows.coding)
         task = make_task(self, rows, batches, ordered=ordered)
         options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
-        sparse, found = sparse_task(self, task, rows)
+        sparse, found = self._sparse_task(task, rows)
         found["ordered_"] = ordered
         fit = by_em if self.missing == "em" and not rows.is_complete else direct
-        way = fit(sparse, "newton", **options)
-        if self.max_order == 2 and self.relax:
-            refit = relaxed_task(self, task)
-            way = relaxed((sparse, way), fit(refit, "newton", **options))
-            return Plan(refit, way, found, initial)
-        if self.max_order == 2:
-            return Plan(sparse, way, found, initial)
-        selection = sparse, way
-        if self.penalty == "l2":
-            task.set_alpha(found["alpha_"])
-            if self.edges is None:
-                selection = None
-        terms = with_terms(
-            selection=selection, max_order=self.max_order, price=self.term_price, **options
-        )
-        return Plan(task, terms, found, initial)
+        way = fit(task, sparse.method, initial, label, **options)
+        if self.max_order > 2:
+            options |= {"max_order": self.max_order, "price": self.term_price}
+            if self.penalty == "l2":
+                task.problem.set_alpha(found["alpha_"])
+                way = None if self.edges is None else way
+            return with_terms(task, initial, label, way, **options), found
+        if self.relax:
+
+            def refit(pairs):
+                again = SparseTask(task, tol=self.tol, remedy="relax=False")
+                again.keep_pairs(pairs[0])
+                return fit(task, again.method, pairs, label, **options)
+
+            way = relaxed(way, refit)
+        return way, found
+
+    def _sparse_task(self, task, rows):
+        """The task with the penalty, and the attributes of its strength."""
+        sparse = SparseTask(
+            task, tol=self.tol, remedy="alpha > 0, for example alpha=0.01", penalty=self.penalty,
+            l1_ratio=self.l1_ratio, edges=self._allowed_pairs(), nodewise=self.nodewise,
+            standardize=self.standardize,
+        )  # fmt: skip
+        alpha = self.alpha
+        if not isinstance(alpha, str):
+            sparse.alpha = float(alpha)
+            return sparse, {"alpha_": sparse.alpha}
+        if len(task.varying) < 2:
+            return sparse, sparse.without_pairs()
+        options = {"how": alpha, "gamma": self.ebic_gamma, "cv": self.cv}
+        found = sparse.choose(rows.codes, rows.weights, **options)
+        if alpha == "ebic" and not sparse.has_pairs():
+            self._warn_of_empty(sparse, rows)
+        return sparse, found
+
+    def _warn_of_empty(self, sparse, rows):
+        """Tell of pairs that Pearson's chi-squared test finds where no pair has been selected."""
+        pairs = sparse.candidates()
+        found = dependent_pairs(rows.codes, rows.weights, pairs)
+        if found:
+            named = [" and ".join(map(self._column, pair)) for pair in found[:N_NAMES]]
+            more = f"; and {len(found) - N_NAMES} more" if len(found) > N_NAMES else ""
+            warnings.warn(
+                "alpha='ebic' has selected no pair, and yet Pearson's chi-squared test with Holm's "
+                f"adjustment finds {len(found)} of {len(pairs)} pairs dependent at {LEVEL:.0%}: "
+                f"{'; '.join(named)}{more}. Use alpha='cv'.",
+                stacklevel=find_stack_level(),
+            )
+
+    def _check_rows(self, rows):
+        """Refuse what the rows do not allow, and say what goes."""
+        penalty, alpha, is_binary = self.penalty, self.alpha, rows.coding.is_binary
+        if penalty == "l2" and alpha == "ebic":
+            refuse(
+                "alpha='ebic' compares sets of pairs, and penalty='l2' keeps all",
+                "Use penalty='group', alpha='cv', or a number as alpha.",
+            )
+        if penalty == "l2" and alpha != 0 and self.relax:
+            refuse(
+                "relax=True fits the pairs that a penalty has selected, and penalty='l2' keeps all",
+                "Use penalty='group', or relax=False.",
+            )
+        if penalty in ("l1", "elasticnet") and not is_binary:
+            refuse(
+                f"penalty={penalty!r} is for binary columns: which entries of a larger block are 0 "
+                "depends on how values are compared",
+                "Use penalty='group', which selects whole pairs of columns.",
+            )
+        if rows.codes is None:
+            raise ValueError(
+                "SparseFVBM keeps all distinct rows in memory, and these batches have too many. "
+                "Use fewer rows, or FVBMPseudoLikelihood."
+            )
+        if alpha == "cv" and not rows.in_order:
+            raise ValueError(
+                "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
+                "distinct rows are kept. Use alpha='ebic', or fit one table."
+            )
+        is_completed = self.missing == "em" and not rows.is_complete
+        if self.nodewise and is_completed:
+            refuse(
+                "nodewise fits each column by itself, and there is no model of all to complete "
+                "rows by",
+                "Use missing='observed', or nodewise=False.",
+            )
+        if self.max_order > 2 and not is_binary:
+            raise ValueError(
+                f"SparseFVBM: terms of three columns are for binary columns, and "
+                f"{self._have(rows.coding.larger_columns)} more than two values. Use FSLLDensity "
+                "or one-hot columns, or max_order=2."
+            )
+        if self.max_order > 2 and is_completed:
+            missing = self._have(rows.incomplete_columns)
+            raise ValueError(
+                f"SparseFVBM: missing='em' is for networks of pairs, and {missing} missing cells "
+                "(NaN). With terms of three columns use missing='observed'."
+            )
+
+    def _allowed_pairs(self):
+        """The mask that `edges` stands for; None for all pairs."""
+        edges = self.edges
+        if edges is None:
+            return None
+        if are_pairs(edges):
+            return self._mask_of_pairs(edges)
+        d, mask = self.n_features_in_, as_array(edges)
+        if mask.dtype.kind in "iu" and mask.shape[1:] == (2,):
+            return self._mask_of_pairs(mask.tolist())
+        if mask.shape != (d, d) or mask.dtype.kind != "b":
+            raise InvalidParameterError(
+                "edges must be pairs of columns, a list or an array of shape (n, 2), or an array "
+                f"of bool of shape {(d, d)}, True where two may be connected; got {mask.dtype} of "
+                f"shape {mask.shape}."
+            )
+        if not np.array_equal(mask, mask.T):
+            j, k = np.argwhere(mask != mask.T)[0]
+            raise InvalidParameterError(
+                f"edges must be symmetric, and edges[{j}, {k}] is {mask[j, k]} but edges[{k}, {j}] "
+                f"is {mask[k, j]}. Use edges | edges.T, or edges & edges.T."
+            )
+        return mask
+
+    def _mask_of_pairs(self, edges):
+        """Where the two columns of a pair meet."""
+        mask = np.zeros((self.n_features_in_,) * 2, dtype=bool)
+        for pair in edges:
+            try:
+                j, k = map(self._variable, pair)
+            except (TypeError, ValueError) as error:
+                raise InvalidParameterError(
+                    f"edges has the pair {tuple(pair)!r}. {error}"
+                ) from error
+            if j == k:
+                refuse(
+                    f"edges has the pair {tuple(pair)!r} of {self._column(j)} with itself",
+                    "Leave it out.",
+                )
+            mask[[j, k], [k, j]] = True
+        return mask
 
     def _ridge(self):
         return 0.0 if self._has_selected() else self.alpha_
-
-    def _allowed_pairs(self):
-        return checked_edges(self)
 
     def _has_selected(self):
         return self.penalty != "l2" and np.any(self.alpha_ != 0)
@@ -419,3 +537,23 @@ class SparseFVBM(Network):
         is_pairwise = self.max_order == 2 and not self.nodewise
         tags.input_tags.allow_nan = self.missing == "observed" or is_pairwise
         return tags
+
+
+def are_pairs(edges):
+    """Whether edges are given as a list of pairs of names or numbers of columns."""
+    return isinstance(edges, (list, tuple)) and all(
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and not any(isinstance(column, (bool, np.bool_)) for column in pair)
+        for pair in edges
+    )
+
+
+def as_array(edges):
+    try:
+        return np.asarray(edges)
+    except ValueError as error:
+        raise InvalidParameterError(
+            "edges must be a list of pairs of columns or an array of bool, and its rows are of "
+            "different lengths."
+        ) from error

@@ -114,7 +114,7 @@ def next_weights(problem, theta):
     weights : ndarray of shape (n_columns, n_columns)
         Above the diagonal.
     """
-    strength, costs = problem.coupling_penalty, metrics(problem.n_values, problem.ordered)
+    strength, costs = problem.penalty, metrics(problem.n_values, problem.ordered)
     known = (problem.cells.codes >= 0).T @ problem.cells.weights
     spreads = []  # K = A_i J A_j, for which the covariance of the states is A⁻¹ C A⁻¹
     counts = np.split(problem.counts(), problem.offsets[1:-1])

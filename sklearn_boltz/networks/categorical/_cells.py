@@ -81,10 +81,6 @@ class Cells:
             n_rows = BLOCK_NUMBERS // (int(self.n_values.max()) * LANES)
             self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
 
-    def states(self, i):
-        """Where the states of a column are among those of all."""
-        return slice(self.offsets[i], self.offsets[i + 1])
-
     def _group(self, sites):
         padded = np.full(LANES, -1)
         padded[: len(sites)] = sites

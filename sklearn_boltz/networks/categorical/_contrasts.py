@@ -10,17 +10,11 @@ columns of two states, the one that follows from b and m of ±1 is √2 b and 2 
 import numpy as np
 
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis, to_zero_sum
-from sklearn_boltz.networks.training._objective import (
-    CHUNK,
-    GradientPoint,
-    PlainLine,
-    largest_move,
-    pair_curvature,
-)
+from sklearn_boltz.networks.model._gauge import contrast_basis, state_slices, to_zero_sum
+from sklearn_boltz.networks.training._objective import Objective, Point
 
 
-class Contrasts:
+class Contrasts(Objective):
     """A `CategoricalPseudoLikelihood` as a function of z; for the solvers of small problems.
 
     Parameters
@@ -50,19 +44,16 @@ class Contrasts:
         self.empty_cells, self.rarest_cell = problem.empty_cells, problem.rarest_cell
         codes = problem.cells.codes
         self.features = np.zeros((len(codes), len(self.column)))
-        for i, states in enumerate(self._states()):
+        self.states = state_slices(self.n_values)
+        for i, states in enumerate(self.states):
             known = codes[:, i] >= 0
             own = self.basis[states, self.column == i]
             self.features[np.ix_(known, self.column == i)] = own[codes[known, i]]
 
-    def _states(self):
-        ends = np.cumsum(self.n_values)
-        return [slice(end - q, end) for end, q in zip(ends, self.n_values, strict=True)]
-
     @property
     def penalty(self):
         """Of the couplings."""
-        return self.problem.coupling_penalty
+        return self.problem.penalty
 
     def pack(self, coupling, intercept):
         """z of a coupling of shape (Q, Q) and an intercept of shape (Q,), both zero-sum."""
@@ -89,7 +80,7 @@ class Contrasts:
     def probabilities(self, z):
         """Of each state given the other columns, of shape (n, Q)."""
         fields = self.fields(z)
-        for states in self._states():
+        for states in self.states:
             field = fields[:, states]
             field -= field.max(axis=1, keepdims=True)
             np.exp(field, out=field)
@@ -103,20 +94,7 @@ class Contrasts:
         coupling, intercept = self.problem.unpack(gradient)
         # J_ij and J_ji are one parameter.
         slope = self.pack(coupling, intercept)
-        q = self.problem.n_states
-        return GradientPoint(z, theta[q:], theta[:q], value, slope)
-
-    def gradient(self, point):
-        """∂/∂z, of shape (n_parameters,)."""
-        return point.gradient
-
-    def line(self, point, direction):
-        """From a point in a direction: the function of a step's size that gives the new point."""
-        return PlainLine(self, point, direction, largest_move(*self.unpack(direction)))
-
-    def after(self, point, step):
-        """The point after a step."""
-        return self.at(point.theta + step)
+        return Point(z, value, slope, theta)
 
     def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
@@ -141,7 +119,7 @@ class Contrasts:
         chances = self.probabilities(point.theta) if chances is None else chances
         places = self.places()
         weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
-        for i, states in enumerate(self._states()):
+        for i, states in enumerate(self.states):
             own = np.flatnonzero(self.column == i)
             others = np.flatnonzero(self.column != i)
             basis, p = self.basis[states, own], chances[:, states]
@@ -155,11 +133,10 @@ class Contrasts:
                     information[np.ix_(rows, columns)] += part
                     if r != s:
                         information[np.ix_(columns, rows)] += part
-        penalty = np.full(self.n_parameters, 2 * self.problem.coupling_penalty)
-        penalty[: len(self.column)] = 0
-        r, s = self.pairs
-        penalty[len(self.column) :] *= self.problem.pair_weights[self.column[r], self.column[s]]
-        information[np.diag_indices(self.n_parameters)] += penalty
+        r, s = (self.column[features] for features in self.pairs)
+        penalty = 2 * self.penalty * self.problem.pair_weights[r, s]
+        free = np.zeros(len(self.column))
+        information[np.diag_indices(self.n_parameters)] += np.append(free, penalty)
         return information
 
     def residuals(self, z):
@@ -193,7 +170,7 @@ class Contrasts:
         """
         fields, codes = self.fields(direction), self.problem.cells.codes
         least, greatest = np.zeros((2, len(self.n_values)))
-        for i, states in enumerate(self._states()):
+        for i, states in enumerate(self.states):
             known = np.flatnonzero(codes[:, i] >= 0)
             own = fields[known, states]
             gain = own[np.arange(len(known)), codes[known, i]][:, None] - own
@@ -205,60 +182,11 @@ class Contrasts:
 
         In the order of θ: the h_i(a), then the J_ij(a, b), i < j, block by block.
         """
-        q, column = len(self.basis), column_of_state(self.n_values)
-        d = len(self.column)
         loadings = np.zeros((self.problem.n_parameters, self.n_parameters))
-        loadings[:q, :d] = self.basis
+        loadings[: len(self.basis), : len(self.column)] = self.basis
         places = self.places()
-        states = np.arange(q)
         for i, j, place in self.problem.blocks():
             left, right = self.column == i, self.column == j
-            product = np.kron(
-                self.basis[np.ix_(states[column == i], left)],
-                self.basis[np.ix_(states[column == j], right)],
-            )
+            product = np.kron(self.basis[self.states[i], left], self.basis[self.states[j], right])
             loadings[place, places[np.ix_(left, right)].ravel()] = product
         return loadings
-
-
-def pair_curvature_of(problem, theta):
-    """Each K_rs of two columns, the information on it by itself, and the variance of its score.
-
-    In parts of the rows, so that no array of all rows and contrasts is needed.
-
-    Parameters
-    ----------
-    problem : CategoricalPseudoLikelihood
-    theta : ndarray
-        Zero-sum.
-
-    Returns
-    -------
-    couplings : ndarray of shape (n_pairs,)
-    curvature : ndarray of shape (2, n_pairs)
-    """
-    basis, (coupling, intercept) = contrast_basis(problem.n_values), problem.unpack(theta)
-    column = np.repeat(np.arange(len(problem.n_values)), problem.n_values - 1)
-    pairs, squares = np.nonzero(column[:, None] < column), basis**2
-    codes, weights = problem.cells.codes, problem.cells.weights.astype(np.float64)
-    begins, state_column = problem.offsets[:-1], column_of_state(problem.n_values)
-    known = (codes >= 0).T @ weights
-    means = (problem.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
-    total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
-    for start in range(0, len(codes), step):
-        part = slice(start, start + step)
-        observed = codes[part] >= 0
-        states = np.zeros((len(observed), len(basis)))
-        row, which = np.nonzero(observed)
-        states[row, codes[part][row, which] + begins[which]] = 1
-        chances = states @ coupling + intercept
-        chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
-        np.exp(chances, out=chances)
-        chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
-        values, expected = states @ basis, chances @ basis
-        spread = chances @ squares - expected**2
-        for array in (values, expected, spread):
-            array *= observed[:, column]
-        features = (values - means) * observed[:, column]
-        total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
-    return (basis.T @ coupling @ basis)[pairs], total[:, *pairs]

@@ -10,11 +10,25 @@ from itertools import combinations
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty
+from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, next_weights
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
-from sklearn_boltz.networks.model._gauge import column_of_state
-from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
+from sklearn_boltz.networks.model._gauge import (
+    column_of_state,
+    contrast_basis,
+    state_slices,
+    to_zero_sum,
+)
+from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.training._objective import (
+    CHUNK,
+    Point,
+    PseudoLikelihood,
+    pair_curvature,
+)
+
+# The penalty per row and squared entry in ratio to α: of binary columns it is then ½ α m².
+BITS = 8
 
 
 class CategoricalPseudoLikelihood:
@@ -43,6 +57,8 @@ class CategoricalPseudoLikelihood:
     total : float
         Σ_n w_n.
     n_parameters : int
+    penalty : float
+        λ_J.
     """
 
     name = PseudoLikelihood.name
@@ -54,11 +70,11 @@ class CategoricalPseudoLikelihood:
         pair_weights=None,
     ):  # fmt: skip
         self.cells = Cells(codes, n_values, weights)
-        self.coupling_penalty, self.zero_sum = min(coupling_penalty, 1e300), zero_sum
+        self.penalty, self.zero_sum = min(coupling_penalty, 1e300), zero_sum
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
-        self.ordered = ordered
+        self.states, self.ordered = state_slices(self.n_values), ordered
         self.weigh(pair_weights)
 
     def weigh(self, pair_weights):
@@ -67,6 +83,21 @@ class CategoricalPseudoLikelihood:
         self.pair_weights = np.ones((d, d)) if pair_weights is None else pair_weights
         first = self.starts - self.n_states
         self._penalty = BlockPenalty(self.n_values, first, self.ordered, self.pair_weights)
+
+    def weigh_pairs(self, theta):
+        """Give the penalty of each pair the weight that its coupling suggests."""
+        self.weigh(next_weights(self, theta))
+
+    def set_alpha(self, alpha):
+        """Change the strength of the penalty per row."""
+        self.penalty = min(alpha * self.total / BITS, 1e300)
+
+    def of_rows(self, rows, counts):
+        """The objective of other rows, complete ones."""
+        return CategoricalPseudoLikelihood(
+            rows.astype(np.int16), self.n_values, counts, coupling_penalty=self.penalty,
+            ordered=self.ordered, pair_weights=self.pair_weights,
+        )  # fmt: skip
 
     def evaluate(self, theta, out=None):
         """The objective and its gradient at θ; `out` may take the latter."""
@@ -78,15 +109,14 @@ class CategoricalPseudoLikelihood:
         # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
         groups, starts = self.cells.groups, self.starts
         total = sum(self.cells.evaluate(group, theta, starts, gradient) for group in groups)
-        total += self._penalty.add(theta[q:], self.coupling_penalty, gradient[q:])
+        total += self._penalty.add(theta[q:], self.penalty, gradient[q:])
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient
 
     def at(self, theta, out=None):
         """Evaluate the objective; `out` may take the gradient."""
-        value, gradient = self.evaluate(theta, out)
-        return GradientPoint(theta, theta[self.n_states :], theta[: self.n_states], value, gradient)
+        return Point(theta, *self.evaluate(theta, out))
 
     def curvature(self):
         """About the negative diagonal of the second derivative: that of independent columns.
@@ -100,17 +130,12 @@ class CategoricalPseudoLikelihood:
         curvature = np.empty(self.n_parameters)
         curvature[: self.n_states] = counts * (1 - rates)
         for i, j, place in self.blocks():
-            a, b = self.cells.states(i), self.cells.states(j)
+            a, b = self.states[i], self.states[j]
             both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel()
-        curvature[self.n_states :] += 2 * self.coupling_penalty * self._penalty.curvature()
+        curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
         return curvature + 0.5
-
-    @property
-    def penalty(self):
-        """λ_J."""
-        return self.coupling_penalty
 
     def empty_cells(self):
         """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
@@ -155,12 +180,57 @@ class CategoricalPseudoLikelihood:
         center_blocks(out, self.n_values, self.starts)
         return out
 
+    def gauged(self, theta):
+        """The same distribution in the zero-sum gauge."""
+        return self.pack(*to_zero_sum(*self.unpack(theta), self.n_values))
+
+    def neat(self, theta):
+        """θ, zero-sum, of what the objective takes for it."""
+        return self.centered(theta) if self.zero_sum else self.gauged(theta)
+
+    def model(self, theta):
+        """The distribution."""
+        return PottsModel(*self.unpack(theta), self.n_values)
+
+    def pair_curvature(self, theta):
+        """Half of each contrast K of two columns, the information on it, and its score's variance.
+
+        Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. In parts of the
+        rows, so that no array of all rows and contrasts is needed.
+        """
+        basis, (coupling, intercept) = contrast_basis(self.n_values), self.unpack(theta)
+        column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
+        pairs, squares = np.nonzero(column[:, None] < column), basis**2
+        codes, weights = self.cells.codes, self.cells.weights
+        begins, state_column = self.offsets[:-1], column_of_state(self.n_values)
+        known = (codes >= 0).T @ weights
+        means = (self.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
+        total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
+        for start in range(0, len(codes), step):
+            part = slice(start, start + step)
+            observed = codes[part] >= 0
+            states = np.zeros((len(observed), len(basis)))
+            row, which = np.nonzero(observed)
+            states[row, codes[part][row, which] + begins[which]] = 1
+            chances = states @ coupling + intercept
+            chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
+            np.exp(chances, out=chances)
+            chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
+            values, expected = states @ basis, chances @ basis
+            spread = chances @ squares - expected**2
+            for array in (values, expected, spread):
+                array *= observed[:, column]
+            features = (values - means) * observed[:, column]
+            total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
+        couplings = (basis.T @ coupling @ basis)[pairs]
+        return np.array([couplings / 2, *(4 * total[:, *pairs])])
+
     def pack(self, coupling, intercept):
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
         theta = np.empty(self.n_parameters)
         theta[: self.n_states] = intercept
         for i, j, place in self.blocks():
-            theta[place] = coupling[self.cells.states(i), self.cells.states(j)].ravel()
+            theta[place] = coupling[self.states[i], self.states[j]].ravel()
         return theta
 
     def unpack(self, theta):
@@ -168,8 +238,8 @@ class CategoricalPseudoLikelihood:
         coupling = np.zeros((self.n_states, self.n_states))
         for i, j, place in self.blocks():
             values = theta[place].reshape(self.n_values[i], self.n_values[j])
-            coupling[self.cells.states(i), self.cells.states(j)] = values
-            coupling[self.cells.states(j), self.cells.states(i)] = values.T
+            coupling[self.states[i], self.states[j]] = values
+            coupling[self.states[j], self.states[i]] = values.T
         return coupling, theta[: self.n_states].copy()
 
     def blocks(self):

@@ -1,4 +1,4 @@
-"""The rows of a fit: read from a table or from batches, checked, and as codes."""
+"""The rows of a fit: read from a table or from batches, checked, and as codes; and back."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,13 +8,14 @@ import numpy as np
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.fitting._columns import Coding, find_coding
 from sklearn_boltz.networks.training._streamed import Sums
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._batches import summarise
+from sklearn_boltz.tables._cells import is_whole
+from sklearn_boltz.tables._column import MOST_CODES
 
 # Codes of the distinct rows of batches that are kept, at most.
-MOST_CODES = 2**27
+MOST_KEPT = 2**27
 TOO_MANY = (
     "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
     "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
@@ -23,6 +24,61 @@ TOO_MANY = (
 MATRICES = 12
 # Values of a column at most: the kernels have codes of 16 bits.
 MOST_VALUES = np.iinfo(np.int16).max
+
+
+class Coding(NamedTuple):
+    """What the values of the columns are.
+
+    Attributes
+    ----------
+    low : int
+        The value whose code is 0: -1 in tables of -1 and 1, else 0.
+    n_values : ndarray of int64 of shape (n_features,)
+        Number of values of each column.
+    """
+
+    low: int
+    n_values: np.ndarray
+
+    @property
+    def is_binary(self):
+        """Whether all columns have two values."""
+        return bool((self.n_values == 2).all())
+
+    @property
+    def larger_columns(self):
+        """The columns of more than two values."""
+        return np.flatnonzero(self.n_values > 2)
+
+    def values(self, j):
+        """The values of column j."""
+        return np.array([-1, 1]) if self.low == -1 else np.arange(self.n_values[j])
+
+    def decode(self, codes):
+        """From codes, or means of codes, to the scale of the data."""
+        return 2 * codes - 1 if self.low == -1 else codes
+
+    def codes(self, estimator, X, *, in_fit=False):
+        """Check the domain; -> codes of the cells, -1 for NaN, small integers.
+
+        `in_fit` is as of `_check_codes`.
+        """
+        if not self.is_binary:
+            legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
+            estimator._check_codes(
+                X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}", in_fit
+            )
+            return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
+        positive = X == 1
+        missing = np.isnan(X) if X.dtype.kind == "f" else None
+        legal = positive | (X == self.low)
+        if missing is not None:
+            legal |= missing
+        estimator._check_codes(X, legal, lambda j: f"the values {self.low} and 1", in_fit)
+        codes = positive.view(np.int8)
+        if missing is not None:
+            codes[missing] = -1
+        return codes
 
 
 class Rows(NamedTuple):
@@ -76,8 +132,8 @@ def read(estimator, X, sample_weight, coding=None):
     counted = (weights > 0) & (codes >= 0).any(axis=1)
     scores = scores_of(estimator._table, cells, counted, weights)
     codes, weights = informative(codes, weights)
-    codes = _without_gaps(estimator, codes)
-    codes[:, coding.n_values == 1] = 0
+    # A column without a value is a constant one.
+    codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 
@@ -116,26 +172,17 @@ def scores_of(table, cells, counted, weights):
     return found
 
 
-def _without_gaps(estimator, codes):
-    """Codes where the cells of columns without a value are 0, as of a constant column."""
-    codes[:, estimator._empty_columns(codes)] = 0
-    return codes
-
-
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
-    find = partial(_found_in_batch, estimator._reader(batches))
-    _, found = summarise(batches, find, _merge)
+    _, rows = summarise(batches, partial(_found_in_batch, estimator._reader(batches)), _merge)
     if estimator._table.is_scored.any():
         raise ValueError(
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
             "Fit one table, or declare the columns as 'binned'."
         )
-    coding = Coding(0 if found.low is None else found.low, found.n_values)
-    if found.sums is not None:
-        codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)
-        return Rows(coding, found.dtype, codes, found.sums.weights, found.sums)
-    return Rows(coding, found.dtype, _without_gaps(estimator, found.codes), found.weights)
+    if rows.sums is None:
+        rows.codes[:, estimator._empty_columns(rows.codes)] = 0
+    return rows._replace(coding=rows.coding._replace(low=rows.coding.low or 0))
 
 
 def _check_size(estimator, coding):
@@ -162,58 +209,96 @@ def _check_size(estimator, coding):
     check_memory(MATRICES * 8 * n_states**2, what, remedy)
 
 
-class Found(NamedTuple):
-    """What is in some batches: sums of complete rows of bits, or the distinct rows.
-
-    `low` is the lower value, or None if it does not occur.
-    """
-
-    low: int | None
-    dtype: np.dtype
-    n_values: np.ndarray
-    sums: Sums | None
-    codes: np.ndarray | None
-    weights: np.ndarray | None
-
-    def as_codes(self):
-        """Distinct rows and their weights."""
-        if self.sums is None:
-            return self.codes, self.weights
-        if self.sums.rows is None:
-            raise ValueError(TOO_MANY)
-        return self.sums.rows.view(np.int8), self.sums.weights
-
-
 def _found_in_batch(reader, batch):
+    """Sums of complete rows of bits, or distinct rows; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
     codes = coding.codes(reader, X, in_fit=True)
-    always_one = coding.is_binary and bool((codes != 0).all())
-    low = None if always_one else coding.low
+    if coding.is_binary and (codes != 0).all():
+        coding = coding._replace(low=None)
     if coding.is_binary and not (codes < 0).any():
-        return Found(low, X.dtype, coding.n_values, Sums.of(codes > 0), None, None)
+        return _of_sums(coding, X.dtype, Sums.of(codes > 0))
     rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
-    return Found(low, X.dtype, coding.n_values, None, *rows)
+    return Rows(coding, X.dtype, *rows)
+
+
+def _of_sums(coding, dtype, sums):
+    codes = None if sums.rows is None else sums.rows.view(np.int8)
+    return Rows(coding, dtype, codes, sums.weights, sums)
 
 
 def _merge(one, other):
-    if None not in (one.low, other.low) and one.low != other.low:
+    lows = {one.coding.low, other.coding.low} - {None}
+    if len(lows) > 1:
         raise ValueError(
             "FVBMPseudoLikelihood needs -1 and 1 or 0 and 1 in all batches, but one batch has the "
             "value -1 and another 0. Recode them."
         )
-    low = other.low if one.low is None else one.low
-    n_values = np.maximum(one.n_values, other.n_values)
+    n_values = np.maximum(one.coding.n_values, other.coding.n_values)
+    coding = Coding(lows.pop() if lows else None, n_values)
     if one.sums is not None and other.sums is not None:
-        return Found(low, one.dtype, n_values, one.sums + other.sums, None, None)
-    pairs = zip(one.as_codes(), other.as_codes(), strict=True)
-    codes, weights = distinct_incomplete(*(np.concatenate(pair) for pair in pairs))
-    if codes.size > MOST_CODES:
+        return _of_sums(coding, one.dtype, one.sums + other.sums)
+    if one.codes is None or other.codes is None:
         raise ValueError(TOO_MANY)
-    return Found(low, one.dtype, n_values, None, codes, weights)
+    pairs = (one.codes, other.codes), (one.weights, other.weights)
+    codes, weights = distinct_incomplete(*map(np.concatenate, pairs))
+    if codes.size > MOST_KEPT:
+        raise ValueError(TOO_MANY)
+    return Rows(coding, one.dtype, codes, weights)
 
 
 def positive_of_batch(reader, coding, columns, k, batch):
     """Where these columns of a batch of bits have the higher value."""
     return coding.codes(reader, reader._validate(batch, reset=False))[:, columns] > 0
+
+
+def find_coding(estimator, X):
+    """The values of the columns, as the user says or as the table shows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `_table`, `_numbers_of_values` and `_check_codes`.
+    X : ndarray of shape (n_samples, n_features)
+        NaN is a missing cell.
+
+    Returns
+    -------
+    coding : Coding
+    """
+    has_signs = X.dtype.kind != "b" and (X == -1).any()
+    # With other values, -1 is a code for missing cells, which `_check_codes` explains.
+    has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
+    if has_signs or X.dtype.kind == "b":
+        return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
+    n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
+    if n_values[~words].max(initial=0) > MOST_CODES:
+        what = f"at most {MOST_CODES} values, from 0 on,"
+        estimator._check_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
+    return Coding(0, n_values)
+
+
+def order_of_levels(estimator, coding):
+    """The columns whose order makes a difference to the penalty; an array of bool."""
+    table = estimator._table
+    ordered = (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
+    is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
+    return ordered if is_penalised else np.zeros_like(ordered)
+
+
+def no_errors_of_ordered(estimator):
+    """Why there are no standard errors with such a penalty on squares, and what to do."""
+    return (
+        "there are no standard errors with the penalty by the order of values, which "
+        f"{estimator._have(np.flatnonzero(estimator.ordered_))}: they would not account for its "
+        "bias. Declare columns of categories as 'nominal', and of numbers as 'number'."
+    )
+
+
+def value_names(names, labels):
+    """``name=value``, in the one-hot layout."""
+    return np.array(
+        [f"{name}={a}" for name, values in zip(names, labels, strict=True) for a in values],
+        dtype=object,
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
+from sklearn_boltz.networks.training._objective import Point, PseudoLikelihood
 
 # Entries of a temporary array that should stay in the cache.
 CACHED = 2**18
@@ -73,8 +73,8 @@ class InteractionPseudoLikelihood:
     def at(self, theta, out=None):
         """Evaluate the objective and its gradient, the latter in `out` if that is given."""
         coupling, intercept, weights = self.unpack(theta)
-        point = self.pairs.at(coupling, intercept, self.fields(coupling, intercept, weights))
-        penalty = self.pairs.penalty
+        fields, penalty = self.fields(coupling, intercept, weights), self.pairs.penalty
+        point = self.pairs.at(theta[: self.pairs.n_parameters], fields)
         value = (
             point.value + weights @ (self.orders * self.moments) - penalty / 2 * weights @ weights
         )
@@ -82,8 +82,8 @@ class InteractionPseudoLikelihood:
         gradient[: self.pairs.n_parameters] = self.pairs.gradient(point)
         gradient[self.pairs.n_parameters :] = self._slopes(point.tanh) - penalty * weights
         gradient[self._forbidden] = 0  # where θ is 0, and stays so
-        self.pairs.recycle(point.fields, point.tanh)
-        return GradientPoint(theta, coupling, intercept, float(value), gradient)
+        self.pairs.recycle(point)
+        return Point(theta, float(value), gradient)
 
     def _slopes(self, tanh):
         """Σ_i w_i p_it Σ_{j ∈ t} (1 - x_ij tanh F_ij) for each term."""

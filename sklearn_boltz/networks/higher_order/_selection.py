@@ -9,8 +9,9 @@ import numpy as np
 from sklearn_boltz.networks.higher_order._evidence import best_triples, empty_term, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.training._existence import without_maximum
-from sklearn_boltz.networks.training._fit import result_of
+from sklearn_boltz.networks.training._fit import Result
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
+from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
 from sklearn_boltz.networks.training._solvers import Monitor
 
@@ -37,8 +38,6 @@ class TermNetwork(NamedTuple):
         The objective.
     status : str
         How the fit ended, as of `Monitor`.
-    potential : ndarray
-        Of the number of ones; here there is none.
     """
 
     coupling: np.ndarray
@@ -48,7 +47,8 @@ class TermNetwork(NamedTuple):
     allowed: np.ndarray | None = None
     value: float = math.nan
     status: str = "initial"
-    potential: np.ndarray = np.zeros(0)
+
+    potential = ()
 
 
 def refit(pairs: PseudoLikelihood, network, terms, tol):
@@ -61,7 +61,7 @@ def refit(pairs: PseudoLikelihood, network, terms, tol):
     monitor = Monitor(tol, MAX_ITER)
     theta = problem.pack(network.coupling, network.intercept, weights)
     problem.set_scale(theta)
-    point = maximise_lbfgs(problem, problem.at(theta), monitor)
+    point, _ = maximise_lbfgs(problem, problem.at(theta), monitor)
     coupling, intercept, weights = problem.unpack(point.theta)
     return network._replace(
         coupling=coupling, intercept=intercept, terms=list(terms), weights=weights,
@@ -138,7 +138,7 @@ def _best_candidates(pairs, tanh, network, max_order, price, refused):
     return chosen[:n_wanted]
 
 
-def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorder, label):
+def fit_terms(task, initial, allowed, max_order, price, rounds, label):
     """Choose terms in the columns that vary, and fit them.
 
     Parameters
@@ -152,10 +152,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         Number of columns of a chosen term at most.
     price : float
         Factor on the description length of a term.
-    tol : float
-        The last iteration of the last round raises the objective by less.
-    max_rounds : int
-    recorder : Recorder
+    rounds : Monitor
+        The last iteration of the last round raises the objective by less than its `tol`.
     label : callable
         What messages call a column.
 
@@ -166,62 +164,77 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
     pairs = task.problem
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
-    network = TermNetwork(*task.initial(*initial), [], np.zeros(0), allowed)
-    status, is_over = "interrupted", False
+    network = TermNetwork(*pairs.unpack(task.initial(*initial)), [], np.zeros(0), allowed)
+    status = rounds.run(_rounds, pairs, network, max_order, price, rounds)
+    message, network = _message(task, status, rounds, label), task.whole(rounds.last)
+    values = np.array(rounds.values) / pairs.total
+    return Result.of(task, network, rounds, values, status, message)
+
+
+def _rounds(pairs, network, max_order, price, rounds):
+    """Choose terms, and fit them; -> how that ended."""
 
     def end_round(network):
-        nonlocal is_over
-        _record(recorder, network)
-        is_over = recorder.stop() or len(recorder.values) >= max_rounds
-        return is_over
+        _record(rounds, network)
+        return rounds.stop() or len(rounds.values) >= rounds.max_iter
 
-    try:
-        network = refit(pairs, network, [], ROUGH)
-        if not end_round(network):
-            network = select(pairs, network, max_order, price, end_round)
-        if not is_over:
-            network = refit(pairs, network, network.terms, tol)
-            end_round(network)
-        status = network.status
-        if is_over and len(recorder.values) > 1:
-            status = "max_iter" if len(recorder.values) >= max_rounds else "asked"
-    except KeyboardInterrupt:
-        if recorder.last is None:
-            raise
-    message = _message(task, recorder.last, status, max_rounds, label)
-    _, _, terms, weights, _ = whole(task, recorder.last)
-    values = np.array(recorder.values) / pairs.total
-    result = result_of(task, recorder, values, status, message)
-    return result._replace(terms=terms, weights=weights)
+    network = refit(pairs, network, [], ROUGH)
+    if not end_round(network):
+        network = select(pairs, network, max_order, price, end_round)
+    if not (rounds.asked or len(rounds.values) >= rounds.max_iter):
+        network = refit(pairs, network, network.terms, rounds.tol)
+        end_round(network)
+    if len(rounds.values) > 1 and len(rounds.values) >= rounds.max_iter:
+        return "max_iter"
+    return "asked" if len(rounds.values) > 1 and rounds.asked else network.status
 
 
-def _record(recorder, network):
+def _record(rounds, network):
     """Record the end of a round."""
-    n, n_terms = len(recorder.values) + 1, len(network.terms)
+    n, n_terms = len(rounds.values) + 1, len(network.terms)
     line = f"round {n}: {n_terms} terms, {network.value:.8f}"
-    recorder.add(network.value, network, line, n_terms=n_terms)
+    rounds.add(network.value, network, line, n_terms=n_terms)
 
 
-def whole(task, network):
-    """The network of all columns, from that of those that vary."""
-    terms = [tuple(task.varying[list(term)].tolist()) for term in network.terms]
-    potential = network.potential if network.potential.any() else ()
-    pairs = task.whole(network.coupling, network.intercept)
-    return *pairs, terms, network.weights, potential
-
-
-def _message(task, network, status, max_rounds, label):
+def _message(task, status, rounds, label):
     """What a user should know about the end, or None."""
-    reason = task.no_maximum(label)
-    if reason is not None:
-        return reason
-    term = None if task.problem.penalty else empty_term(task.problem, network.terms)
-    if term is not None:
-        columns = ", ".join(label(task.varying[j]) for j in term)
-        return without_maximum(f"some values of {columns} never occur together")
-    if status == "max_iter":
+    reason = _unbounded(task, task.problem, rounds.last.terms, label)
+    if reason is None and status == "max_iter":
         return (
-            f"The choice of terms ended at max_iter={max_rounds} rounds. Raise max_iter, "
+            f"The choice of terms ended at max_iter={rounds.max_iter} rounds. Raise max_iter, "
             "or use a larger alpha."
         )
-    return None
+    return reason
+
+
+def message(task, point, direction, monitor, label):
+    """What a user should know about the end of a fit by the exact likelihood, or None."""
+    pairs, further, reason = task.problem.pairs, task.problem.further, None
+    if not further:
+        return task.message(point, direction, monitor, label)
+    if not len(further.counts):
+        reason = _unbounded(task, pairs, further.terms, label)
+    if reason is None and monitor.status == "max_iter":
+        return "The fit ended at max_iter, while the likelihood still rose. Raise max_iter."
+    return reason
+
+
+def _unbounded(task, pairs, terms, label):
+    """Why the objective has no maximum, or None if it may have."""
+    reason = task.no_maximum(label)
+    term = None if reason or pairs.penalty else empty_term(pairs, terms)
+    if term is None:
+        return reason
+    columns = ", ".join(label(task.varying[j]) for j in term)
+    return without_maximum(f"some values of {columns} never occur together", task.objective)
+
+
+def further_of(task, terms, count_potential):
+    """The given terms of columns that vary, and the potential, as statistics of these columns."""
+    place = {j: k for k, j in enumerate(task.varying.tolist())}
+    inner = [tuple(place[j] for j in t) for t in terms if all(j in place for j in t)]
+    problem, frequencies = task.problem, None
+    if count_potential:
+        ones = np.count_nonzero(problem.spins > 0, axis=0)
+        frequencies = np.bincount(ones, problem.weights, len(task.varying) + 1)
+    return Further(len(task.varying), inner, frequencies, problem.penalty > 0)

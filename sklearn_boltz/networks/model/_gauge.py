@@ -16,15 +16,15 @@ def state_offsets(n_values):
     return np.concatenate([[0], np.cumsum(n_values, dtype=np.int64)])
 
 
+def state_slices(n_values):
+    """Where the states of each column are among those of all."""
+    ends = np.cumsum(n_values, dtype=np.int64)
+    return [slice(end - q, end) for end, q in zip(ends, n_values, strict=True)]
+
+
 def column_of_state(n_values):
     """The column that each state is one of; of shape (Q,)."""
     return np.repeat(np.arange(len(n_values)), n_values)
-
-
-def block(coupling, n_values, i, j):
-    """J_ij(a, b), a view of shape (q_i, q_j)."""
-    offsets = state_offsets(n_values)
-    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
 
 
 def to_zero_sum(coupling, intercept, n_values):

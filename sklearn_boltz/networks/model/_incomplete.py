@@ -46,22 +46,11 @@ MAX_ERRORS_OF_CHAINS = 0.03, 0.5
 N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
 
 
-class Part(NamedTuple):
-    """Some rows with the same missing cells.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-    groups : list of ndarray of int, or None
-        The missing columns in sets that nothing connects; None if one has too many states.
-    """
-
-    rows: np.ndarray
-    groups: list | None
-
-
 def parts(model, codes, max_states=None):
-    """Yield a Part for the rows of each pattern of missing cells, not too many at once."""
+    """Yield rows that miss the same cells, not too many at once, and these cells in groups.
+
+    The missing columns are in sets that nothing connects; None if one has too many states.
+    """
     max_states = MAX_STATES if max_states is None else max_states
     adjacency = model.adjacency()
     for rows, unknown in patterns(codes < 0):
@@ -70,11 +59,11 @@ def parts(model, codes, max_states=None):
         sizes = [np.prod(model.n_values[group], dtype=float) for group in groups]
         largest = max(sizes, default=1.0)
         if largest > max_states:
-            yield Part(rows, None)
+            yield rows, None
             continue
         step = max(1, int(CHUNK // largest))
         for start in range(0, len(rows), step):
-            yield Part(rows[start : start + step], groups)
+            yield rows[start : start + step], groups
 
 
 class Enumerated(NamedTuple):
@@ -382,10 +371,3 @@ def _independent_intercept(model, row):
         chains.sweep(model.intercept)
         rates += chains.probabilities(model.intercept).mean(axis=0) / N_PILOT_STEPS
     return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))
-
-
-def draw(model, codes, n_draws, n_steps, generator):
-    """Completions of rows by chains of their own, (n, n_draws, d)."""
-    repeated = np.repeat(codes, n_draws, axis=0)
-    drawn = gibbs_complete(model, repeated, n_steps, generator).codes
-    return drawn.reshape(len(codes), n_draws, codes.shape[1])

@@ -195,7 +195,7 @@ class InteractionModel(BinaryModel):
         basis = np.concatenate([pairs.basis, basis])
         theta = np.concatenate([pairs.theta, self.weights])
         if self.potential.any():
-            return Flipped(CountModel(CountFactor(basis, theta, self.potential[::-1]))), 0.0
+            return Flipped(CountModel(basis, theta, self.potential[::-1])), 0.0
         return Flipped(LogLinearModel(self.n_values, basis, theta)), 0.0
 
     def chains(self, codes, seed, free=None):
@@ -300,19 +300,21 @@ class CountFactor(Factor):
         return super().log_weights(block) + self.potential[ones]
 
 
-class CountModel:
-    """What can be asked of a `LogLinearModel`, of a `CountFactor`, in which all is connected."""
+class CountModel(LogLinearModel):
+    """The distribution of a `CountFactor`, in which all columns are connected."""
 
-    def __init__(self, factor):
-        self.factor = factor
-        self.cumulants, self.marginal = factor.cumulants, factor.marginal
-        self.sample = factor.sample
+    def __init__(self, basis, theta, potential):
+        super().__init__(np.full(basis.shape[1], 2), basis, theta)
+        self.potential = potential
 
-    def log_partition(self):
-        return self.factor.log_partition
+    def factors(self):
+        """Yield all variables and their factor."""
+        factor = CountFactor(self.basis, self.theta, self.potential)
+        yield np.arange(self.basis.shape[1]), factor
 
     def entropy(self):
-        log_partition, weight, _ = self.factor.cumulants([1.0])[:, 0]
+        """-Σ_x p(x) ln p(x)."""
+        log_partition, weight, _ = self.cumulants([1.0])[:, 0]
         return float(log_partition - weight)
 
 
@@ -339,20 +341,10 @@ class InteractionChains(SpinChains):
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free spins, one after another, with all but intercepts times `scale`."""
         interaction_sweeps(
-            self.spins,
-            self.local,
-            self.coupling,
-            *self.model.arrays,
-            *self._by_column,
-            self.model.steps,
-            np.ascontiguousarray(intercept),
-            scale,
-            self.free,
-            self.seed,
-            self.n_sweeps,
-            n_sweeps,
-            self.first_row,
-        )
+            self.spins, self.local, self.coupling, *self.model.arrays, *self._by_column,
+            self.model.steps, np.ascontiguousarray(intercept), scale, self.free, self.seed,
+            self.n_sweeps, n_sweeps, self.first_row,
+        )  # fmt: skip
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):

@@ -56,13 +56,7 @@ class Joint:
         return int(np.prod(self.shape[place + 1 :], dtype=np.int64))
 
     def reduced(self, how, generator, rows):
-        """One value of each column, for rows by their numbers: "mean", "mode" or "sample"."""
-        if how == "mean":
-            means = [
-                np.exp(self.log_marginal(place)) @ np.arange(m)
-                for place, m in enumerate(self.shape)
-            ]
-            return np.column_stack(means)[rows]
+        """One value of each column, for rows by their numbers: "mode" or "sample"."""
         if how == "mode":
             found = self.log_weights.argmax(axis=1)[rows]
         else:

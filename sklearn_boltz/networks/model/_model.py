@@ -146,6 +146,9 @@ class PairwiseModel(DiscreteModel):
     A child also defines `like` and `potts`.
     """
 
+    # There is nothing further.
+    terms, weights, potential = (), (), ()
+
     @property
     def pairs(self):
         """The part of the model with single columns and pairs: all of it."""
@@ -172,15 +175,9 @@ class PairwiseModel(DiscreteModel):
         potts, log_sums = self._by_value, np.empty(len(codes))
         p, is_exact = potts.fields(codes), np.empty(len(codes), dtype=bool)
         enumerate_rows(
-            np.ascontiguousarray(codes, dtype=np.int32),
-            p,
-            potts.coupling,
-            potts.starts,
-            self._coupled,
-            max_states,
-            log_sums,
-            is_exact.view(np.uint8),
-        )
+            np.ascontiguousarray(codes, dtype=np.int32), p, potts.coupling, potts.starts,
+            self._coupled, max_states, log_sums, is_exact.view(np.uint8),
+        )  # fmt: skip
         return _incomplete.Enumerated(p, log_sums, is_exact)
 
     def estimated(self, row, column):

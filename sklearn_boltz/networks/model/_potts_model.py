@@ -184,19 +184,10 @@ class PottsChains(Chains):
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free cells, one after another, with couplings times `scale`."""
         categorical_sweeps(
-            self.codes,
-            self.local,
-            self.model.coupling,
-            np.ascontiguousarray(intercept),
-            self.model.starts,
-            scale,
-            self.free,
-            self._work,
-            self.seed,
-            self.n_sweeps,
-            n_sweeps,
+            self.codes, self.local, self.model.coupling, np.ascontiguousarray(intercept),
+            self.model.starts, scale, self.free, self._work, self.seed, self.n_sweeps, n_sweeps,
             self.first_row,
-        )
+        )  # fmt: skip
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):

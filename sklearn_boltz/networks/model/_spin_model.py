@@ -173,17 +173,9 @@ class SpinChains(Chains):
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free spins, one after another, with couplings times `scale`."""
         gibbs_sweeps(
-            self.spins,
-            self.local,
-            self.coupling,
-            np.ascontiguousarray(intercept),
-            scale,
-            self.free,
-            self.seed,
-            self.n_sweeps,
-            n_sweeps,
-            self.first_row,
-        )
+            self.spins, self.local, self.coupling, np.ascontiguousarray(intercept), scale,
+            self.free, self.seed, self.n_sweeps, n_sweeps, self.first_row,
+        )  # fmt: skip
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):

@@ -14,7 +14,6 @@ import numpy as np
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
-from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
 
@@ -154,13 +153,13 @@ class SpinNetwork:
         rates = problem.means / np.maximum(self._n_known, 1e-300)
         self.spread = np.sqrt(np.maximum(1 - rates**2, 0))
 
-    def theta(self, point):
-        """θ of a point of the problem."""
-        return self.layout.vector(point.coupling, point.intercept)
+    def theta(self, theta):
+        """θ of the network from that of the problem."""
+        return self.layout.vector(*self.problem.unpack(theta))
 
-    def as_point(self, coupling, intercept):
-        """A symmetric coupling and an intercept, as points of the problem have them."""
-        return coupling, intercept
+    def of_problem(self, coupling, intercept):
+        """θ of the problem, from a symmetric coupling and an intercept."""
+        return self.problem.pack(coupling, intercept)
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; those of `nodes` only, if the others are as in `old`.
@@ -248,7 +247,7 @@ class ContrastNetwork:
         self._features = contrasts.features - shift
         self._codes = contrasts.problem.cells.codes
         self._known = self._codes >= 0
-        self._ends = np.cumsum(self.n_values)
+        self._states = contrasts.states
         self.spread = self._spread()
         is_first = np.diff(column, prepend=-1) > 0
         trend = is_first | ~self._ordered[column]
@@ -257,41 +256,34 @@ class ContrastNetwork:
         self.is_bent = np.zeros(layout.n_parameters + 1, dtype=bool)
         self.is_bent[layout.places] = bent
 
-    def _states(self, i):
-        return slice(self._ends[i] - self.n_values[i], self._ends[i])
-
     def _spread(self):
         """√(1 - Σ p²) in ratio to that of equally frequent values.
 
         Of columns of ±1 it is the standard deviation. Of ordered columns, √ of the trace of the
         covariance of the contrasts takes the place.
         """
-        contrasts, begins = self.contrasts, self._ends - self.n_values
+        contrasts, begins = self.contrasts, np.cumsum(self.n_values) - self.n_values
         counts = contrasts.problem.counts()
         known = np.maximum(np.add.reduceat(counts, begins), 1e-300)
         rates = counts / np.repeat(known, self.n_values)
         squares = np.add.reduceat(rates**2, begins)
         spread = (1 - squares) / (1 - 1 / self.n_values)
         for i in np.flatnonzero(self._ordered):
-            p, basis = rates[self._states(i)], contrasts.basis[self._states(i)]
+            p, basis = rates[self._states[i]], contrasts.basis[self._states[i]]
             trace = (p @ (basis - p @ basis) ** 2).sum()
             spread[i] = trace * self.n_values[i] / self.sizes[i]
         return np.sqrt(spread)
 
-    def theta(self, point):
-        """θ of a point of the problem."""
-        contrasts = self.contrasts
-        problem, basis = contrasts.problem, contrasts.basis
-        whole = problem.unpack(np.concatenate([point.intercept, point.coupling]))
-        coupling, intercept = to_zero_sum(*whole, self.n_values)
-        inverse = basis / self._squares
+    def theta(self, theta):
+        """θ of the network from that of the problem."""
+        problem, inverse = self.contrasts.problem, self.contrasts.basis / self._squares
+        coupling, intercept = problem.unpack(problem.gauged(theta))
         return self.layout.vector(inverse.T @ coupling @ inverse, inverse.T @ intercept)
 
-    def as_point(self, coupling, intercept):
-        """A symmetric coupling and an intercept, as points of the problem have them."""
-        problem, basis = self.contrasts.problem, self.contrasts.basis
-        theta = problem.pack(basis @ coupling @ basis.T, basis @ intercept)
-        return theta[problem.n_states :], theta[: problem.n_states]
+    def of_problem(self, coupling, intercept):
+        """θ of the problem, from a symmetric coupling and an intercept."""
+        basis = self.contrasts.basis
+        return self.contrasts.problem.pack(basis @ coupling @ basis.T, basis @ intercept)
 
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
@@ -303,7 +295,7 @@ class ContrastNetwork:
         else:
             losses, means = old.losses.copy(), old.means
         for i in np.arange(self.n_columns) if nodes is None else nodes:
-            own, states = contrasts.column == i, self._states(i)
+            own, states = contrasts.column == i, self._states[i]
             field = self._features @ coupling[own].T + intercept[own]
             field = field @ contrasts.basis[states, own].T
             field -= field.max(axis=1, keepdims=True)
@@ -319,7 +311,7 @@ class ContrastNetwork:
         """Fill the rows of `nodes` with the derivatives of their losses."""
         contrasts = self.contrasts
         for i in nodes:
-            own, states = np.flatnonzero(contrasts.column == i), self._states(i)
+            own, states = np.flatnonzero(contrasts.column == i), self._states[i]
             means = state.means[:, states] @ contrasts.basis[states, own]
             off = (means - contrasts.features[:, own]) * self._known[:, i : i + 1]
             off *= contrasts.weights[:, None] / self.total
@@ -329,7 +321,7 @@ class ContrastNetwork:
     def curvature(self, state, i, used):
         """Second derivatives of the loss of column i by some parameters, and which these are."""
         contrasts, layout = self.contrasts, self.layout
-        own, states = np.flatnonzero(contrasts.column == i), self._states(i)
+        own, states = np.flatnonzero(contrasts.column == i), self._states[i]
         basis, chances = contrasts.basis[states, own], state.means[:, states]
         others = np.flatnonzero(used[own[0]] & (contrasts.column != i))
         x = np.column_stack([np.ones(len(chances)), self._features[:, others]])

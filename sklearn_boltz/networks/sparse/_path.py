@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.stats import chi2
 
-from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
-from sklearn_boltz.networks.sparse._solver import Solver
+from sklearn_boltz.networks.sparse._penalty import group_norms
 
 # A path ends when its criterion has not fallen below its minimum for so many penalties. Of 1,200
 # columns of simulated networks, one had another minimum of the EBIC on its whole path; with 10
@@ -16,57 +15,6 @@ PATIENCE = 15
 # The last penalty of a path in ratio to the first: with more rows than parameters a column, and
 # with fewer; as in glmnet.
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
-# Minima on a path are found to this share of the penalty.
-SHARE = 1e-3
-# The ratio of one penalty to the next on the way to a single one.
-STEP = 0.5
-
-
-class PenaltyPath:
-    """The minima for falling penalties, each found from the one before.
-
-    Parameters
-    ----------
-    network : SpinNetwork or ContrastNetwork
-    theta : ndarray of shape (n_parameters,)
-        Where to begin: intercepts, and no coupling.
-    weights : ndarray of shape (n_groups,)
-        Of the penalties of groups; 0 for intercepts.
-    form : Norms or OfUser
-    tol : float
-    max_iter : int
-    """
-
-    def __init__(self, network, theta, weights, form, tol, max_iter):
-        self.network, self.weights, self.form = network, weights, form
-        self.tol, self.max_iter, self.solver = tol, max_iter, Solver(network)
-        self.state = network.at(theta)
-        self.go(np.full(network.layout.n_parts, ENORMOUS), tol)
-
-    def go(self, alpha, tol=None):
-        """Go to the minima for a penalty of each part; -> the state."""
-        layout = self.network.layout
-        penalty = self.form.of(layout.groups, self.weights, alpha[layout.parts])
-        tol = np.maximum(self.tol, SHARE * alpha) if tol is None else tol
-        self.state, _ = self.solver.solve(penalty, self.state, tol, self.max_iter)
-        return self.state
-
-    def lead_to(self, alpha):
-        """Go near the minima for a penalty of each part, by larger penalties; -> the state."""
-        if (alpha > 0).all():
-            first = np.maximum(self.first_alphas(), alpha)
-            n_steps = int(np.ceil(np.log(alpha / first).min() / np.log(STEP)))
-            for larger in np.geomspace(first, alpha, n_steps + 1)[1:-1]:
-                self.go(larger)
-        return self.state
-
-    def first_alphas(self):
-        """The least penalties with which all couplings of a part are 0; before the first `go`."""
-        layout, weights = self.network.layout, self.weights
-        slopes = group_norms(layout.groups, self.solver.gradient(self.state), layout.n_groups)
-        kept = (weights > 0) & np.isfinite(weights)
-        needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
-        return self.form.alpha_max(layout.largest_of_part(needed))
 
 
 def alpha_grid(first, n_alphas, network):
@@ -117,12 +65,13 @@ class Selected(NamedTuple):
         return self._replace(best=best, theta=np.array(self.thetas)[places])
 
 
-def select(path, alphas, criterion):
+def select(solver, alphas, criterion):
     """Follow a path until the criterion of every part has long passed its minimum.
 
     Parameters
     ----------
-    path : PenaltyPath
+    solver : Solver
+        At the beginning of a path.
     alphas : ndarray of shape (n_alphas, n_parts)
     criterion : callable
         Of penalties and the state there, a number of each part.
@@ -134,13 +83,13 @@ def select(path, alphas, criterion):
     n_parts = alphas.shape[1]
     best, least = np.zeros(n_parts, dtype=int), np.full(n_parts, np.inf)
     theta, found, thetas, alpha = None, [], [], alphas[0]
-    part_of = path.network.layout.part_of_parameter
+    part_of = solver.layout.part_of_parameter
     for k in range(len(alphas)):
         going = k - best <= PATIENCE
         if not going.any():
             break
         alpha = np.where(going, alphas[k], alpha)  # a part that has ended stays where it is
-        state = path.go(alpha)
+        state = solver.go(alpha).state
         value = np.where(going, criterion(alpha, state), np.nan)
         found.append(value)
         thetas.append(np.where(going[part_of], state.theta, np.nan))
@@ -160,7 +109,7 @@ def neighbours(network, theta):
     return present
 
 
-def ebic(path, state, gamma):
+def ebic(solver, state, gamma):
     """The extended Bayesian information criterion of each part.
 
     Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is
@@ -173,7 +122,7 @@ def ebic(path, state, gamma):
     pair with an ordered column is taken to be a trend where the rest of it is not worth its price;
     for this choice of two, the price of a single coupling is 2 ln 2 higher.
     """
-    network, layout, total = path.network, path.network.layout, path.network.total
+    network, layout, total = solver.network, solver.layout, solver.network.total
     present, n_others = neighbours(network, state.theta), max(network.n_columns - 1, 1)
     log_total = np.log(max(total, 1))  # of rows that hardly count, too
     n_neighbours = present.sum(axis=1)
@@ -186,16 +135,16 @@ def ebic(path, state, gamma):
     one = np.where(k_trend < k, single + 2 * np.log(2), single)
     prices = price(k, one)
     value += np.where(present, prices - single, 0.0).sum(axis=1)
-    change = refit(path, state, present, prices - price(k_trend, one))
+    change = refit(solver, state, present, prices - price(k_trend, one))
     return layout.by_part(value, layout.part_of_column) + change
 
 
-def refit(path, state, present, savings):
+def refit(solver, state, present, savings):
     """By how much -2 ℓ, and its price, change without the penalty in the pairs that are present.
 
     Parameters
     ----------
-    path : PenaltyPath
+    solver : Solver
     state : State
     present : ndarray of bool of shape (d, d)
     savings : ndarray of shape (d, d)
@@ -205,12 +154,12 @@ def refit(path, state, present, savings):
     -------
     change : ndarray of shape (n_parts,)
     """
-    network, layout, total = path.network, path.network.layout, path.network.total
-    chosen, gradient = path.weights == 0, path.solver.gradient(state)
+    network, layout, total = solver.network, solver.layout, solver.network.total
+    chosen, gradient = solver.weights == 0, solver.gradient(state)
     chosen[layout.pairs[present]] = True
     saved = np.bincount(layout.pairs.ravel(), savings.ravel())
     step, dropped = np.zeros(layout.n_parameters), np.zeros(layout.n_parts)
-    for p, parameters, matrix in path.solver.second_derivatives(state, chosen):
+    for p, parameters, matrix in solver.second_derivatives(state, chosen):
         step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
         groups, bent = layout.groups[parameters], network.is_bent[parameters]
         if bent.any():
@@ -255,9 +204,9 @@ def price(n_couplings, single):
     return np.where(n_couplings == 1, single, found)
 
 
-def held_out(path, alpha, network):
+def held_out(solver, alpha, network):
     """Minus the log pseudo-likelihood of other rows, of each part, with a penalty that falls."""
-    found = path.network.layout.matrices(path.go(alpha).theta)
+    found = solver.layout.matrices(solver.go(alpha).state.theta)
     other = network.at(network.layout.vector(*found))
     layout = network.layout
     return layout.by_part(other.losses * network.total, layout.part_of_column)

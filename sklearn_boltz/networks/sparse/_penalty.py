@@ -1,7 +1,7 @@
 """Penalties that choose pairs of columns.
 
-A form makes the penalty of groups from their weights and a strength α: `Norms` those that have
-names, `OfUser` what a user has written.
+`Penalty` has those with names, `UserPenalty` those that a user has written. A form makes one from
+groups, their weights, and a strength α or one for each group.
 """
 
 from typing import NamedTuple
@@ -28,40 +28,6 @@ def group_norms(groups, theta, n_groups):
     return np.sqrt(np.bincount(groups, theta * theta, n_groups))
 
 
-class Norms(NamedTuple):
-    """α Σ_g [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], ρ = `l1_ratio`: L1, L2, elastic net, groups."""
-
-    l1_ratio: float
-
-    def of(self, groups, weights, alpha):
-        """For a strength α, or one for each group."""
-        return Penalty.of(groups, weights, alpha, self.l1_ratio)
-
-    def alpha_max(self, slopes):
-        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
-        return slopes / max(self.l1_ratio, LEAST_RATIO)
-
-
-class OfUser(NamedTuple):
-    """α Σ_g w_g value(s ‖θ_g‖) / s, by the functions of an object that a user has written.
-
-    With the scale s, a group of one parameter and the block of two binary columns have the same
-    size.
-    """
-
-    penalty: object
-    scale: float
-
-    def of(self, groups, weights, alpha):
-        """For a strength α, or one for each group."""
-        strength = np.where(np.isfinite(weights), np.minimum(alpha, LARGE) * weights, np.inf)
-        return UserPenalty(groups, strength / self.scale, self.penalty, self.scale)
-
-    def alpha_max(self, slopes):
-        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
-        return getattr(self.penalty, "alpha_max", np.asarray)(slopes)
-
-
 class Penalty(NamedTuple):
     """Σ_g [ l1_g ‖θ_g‖ + ½ l2_g ‖θ_g‖² ] over groups g of parameters.
 
@@ -75,22 +41,26 @@ class Penalty(NamedTuple):
     l1, l2 : ndarray of shape (n_groups,)
         Both 0 for groups that are free, as those of intercepts; l1 is infinite where the group has
         to be 0.
+    l1_ratio : float
+        ρ.
     """
 
     groups: np.ndarray
     l1: np.ndarray
     l2: np.ndarray
+    l1_ratio: float = 1.0
 
     @classmethod
     def of(cls, groups, weights, alpha, l1_ratio):
-        """α [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], with ρ = `l1_ratio` and infinite w_g left out.
-
-        `alpha` is a number, or one for each group.
-        """
+        """α [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], where infinite w_g are left out."""
         kept = np.isfinite(weights)
         w, alpha = np.where(kept, weights, 0.0), np.minimum(alpha, ENORMOUS)
         l1 = np.where(kept, l1_ratio * alpha * w, np.inf)
-        return cls(groups, l1, (1 - l1_ratio) * alpha * w**2)
+        return cls(groups, l1, (1 - l1_ratio) * alpha * w**2, l1_ratio)
+
+    def alpha_max(self, slopes):
+        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
+        return slopes / max(self.l1_ratio, LEAST_RATIO)
 
     def allowed(self, theta):
         """θ with 0 for the groups that have to be 0."""
@@ -133,7 +103,9 @@ class Penalty(NamedTuple):
 
 
 class UserPenalty(NamedTuple):
-    """Σ_g strength_g value(scale ‖θ_g‖), as `Penalty` is.
+    """Σ_g strength_g value(scale ‖θ_g‖), as `Penalty` is, by functions that a user has written.
+
+    With the scale, a group of one parameter and the block of two binary columns have the same size.
 
     Attributes
     ----------
@@ -149,6 +121,16 @@ class UserPenalty(NamedTuple):
     strength: np.ndarray
     penalty: object
     scale: float
+
+    @classmethod
+    def of(cls, groups, weights, alpha, penalty, scale):
+        """α Σ_g w_g value(scale ‖θ_g‖) / scale."""
+        strength = np.where(np.isfinite(weights), np.minimum(alpha, LARGE) * weights, np.inf)
+        return cls(groups, strength / scale, penalty, scale)
+
+    def alpha_max(self, slopes):
+        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
+        return getattr(self.penalty, "alpha_max", np.asarray)(slopes)
 
     @property
     def l1(self):

@@ -12,11 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
+
 # Groups whose derivative exceeds this share of the penalty enter the working set with the others:
 # with 100 penalties a path, those of the next few, for which the expansion will do then.
 SOON = 0.5
 # Second derivatives are renewed where an iteration does not lessen the violation by this factor.
 SLOW = 0.2
+# Minima on a path are found to this share of the penalty.
+PATH_TOL = 1e-3
+# The ratio of one penalty to the next on the way to a single one.
+STEP = 0.5
 # The quadratic problem is solved to this share of the violation.
 SHARE = 0.1
 # A bound on how far a step moves any field: beyond, the expansion is worth little.
@@ -52,13 +58,59 @@ class Solver:
     Parameters
     ----------
     network : SpinNetwork or ContrastNetwork
+    weights : ndarray of shape (n_groups,)
+        Of the penalties of groups; 0 for intercepts.
+    form : callable
+        As of `_penalty`.
+    tol : float
+    max_iter : int
+        On a path, for each penalty.
+
+    Attributes
+    ----------
+    state : State
+        The last minimum on a path.
     """
 
-    def __init__(self, network):
-        self.network, self.layout = network, network.layout
+    def __init__(self, network, weights, form, tol, max_iter):
+        self.network, self.layout, self.weights = network, network.layout, weights
+        self.form, self.tol, self.max_iter, self.state = form, tol, max_iter, None
         self._expansions = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None
+
+    def penalty(self, alpha):
+        """Of a strength of each part."""
+        return self.form(self.layout.groups, self.weights, alpha[self.layout.parts])
+
+    def begin(self, theta):
+        """Begin a path at intercepts, and no coupling."""
+        self.state = self.network.at(theta)
+        return self.go(np.full(self.layout.n_parts, ENORMOUS), self.tol)
+
+    def go(self, alpha, tol=None):
+        """Go to the minima for a penalty of each part, from those of the one before."""
+        tol = np.maximum(self.tol, PATH_TOL * alpha) if tol is None else tol
+        self.state, _ = self.solve(self.penalty(alpha), self.state, tol, self.max_iter)
+        return self
+
+    def lead_to(self, alpha):
+        """Go near the minima for a penalty of each part, by larger penalties."""
+        if (alpha > 0).all():
+            first = np.maximum(self.first_alphas(), alpha)
+            n_steps = int(np.ceil(np.log(alpha / first).min() / np.log(STEP)))
+            for larger in np.geomspace(first, alpha, n_steps + 1)[1:-1]:
+                self.go(larger)
+        return self
+
+    def first_alphas(self):
+        """The least penalties with which all couplings of a part are 0; after `begin`."""
+        layout, weights = self.layout, self.weights
+        slopes = group_norms(layout.groups, self.gradient(self.state), layout.n_groups)
+        kept = (weights > 0) & np.isfinite(weights)
+        needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
+        alpha_max = self.penalty(np.ones(layout.n_parts)).alpha_max
+        return alpha_max(layout.largest_of_part(needed))
 
     def solve(self, penalty, state, tol, max_iter, report=lambda state: False):
         """Go to the minimum of all parts.

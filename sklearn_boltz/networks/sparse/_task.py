@@ -1,28 +1,27 @@
 """What is to be fitted, with a penalty that selects pairs of columns."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from scipy.stats import chi2
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
-    PenaltyPath,
     alpha_grid,
     ebic,
     held_out,
     neighbours,
     select,
 )
-from sklearn_boltz.networks.sparse._penalty import Norms, OfUser
+from sklearn_boltz.networks.sparse._penalty import Penalty, UserPenalty
 from sklearn_boltz.networks.sparse._solver import Solver
 from sklearn_boltz.networks.training._fit import MAX_ITER
-from sklearn_boltz.networks.training._objective import PseudoLikelihood
-from sklearn_boltz.networks.training._solvers import Pairs
+from sklearn_boltz.networks.training._objective import Point, PseudoLikelihood
+from sklearn_boltz.networks.training._solvers import Method
 
 # Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
 STRONG = 2.5
@@ -30,12 +29,12 @@ STRONG = 2.5
 N_ALPHAS = 100
 # Iterations at most for each penalty of a path.
 PATH_ITER = MAX_ITER["prox-newton"]
+# Of the tests of all pairs together.
+LEVEL = 0.01
 
 
 class SparseTask:
     """A task with a penalty that selects, by the sparse solver.
-
-    All that is not here is the task's own.
 
     Parameters
     ----------
@@ -63,11 +62,12 @@ class SparseTask:
         self, task, *, tol, remedy, penalty="l2", l1_ratio=0.0, edges=None, nodewise=False,
         standardize=False,
     ):  # fmt: skip
-        self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, 0.0, tol
+        self.task, self.alpha, self.tol = task, 0.0, tol
         is_binary = isinstance(task.problem, PseudoLikelihood)
-        self.form = OfUser(penalty, 1.0 if is_binary else 0.5)
+        self.form = partial(UserPenalty.of, penalty=penalty, scale=1.0 if is_binary else 0.5)
         if isinstance(penalty, str):
-            self.form = Norms({"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0))
+            ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
+            self.form = partial(Penalty.of, l1_ratio=ratio)
         self.nodewise, self.rule = bool(nodewise), nodewise
         self.standardize = standardize and penalty != "l2"
         self.is_of_blocks = penalty not in ("l1", "elasticnet", "l2")
@@ -77,16 +77,13 @@ class SparseTask:
     @cached_property
     def network(self):
         """That of the problem."""
-        return network_of(self.problem, self.nodewise)
+        return network_of(self.task.problem, self.nodewise)
 
-    def __getattr__(self, name):
-        if name == "inner_task":  # not yet there, as in unpickling
-            raise AttributeError(name)
-        return getattr(self.inner_task, name)
-
-    def choose_solver(self, name, step_size=1.0):
-        """The solver that runs, and its name."""
-        return "prox-newton", self.solve
+    @property
+    def method(self):
+        """The solver."""
+        # With a penalty there is a maximum.
+        return Method("prox-newton", self.solve, self.message, lambda label: None)
 
     def choose(self, codes, weights, *, how, gamma, cv):
         """Choose the strength of the penalty, and begin the fit there.
@@ -109,15 +106,14 @@ class SparseTask:
         self.start = selected.theta
         alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
         self.alpha = alpha if self.nodewise else float(alpha[0])
-        found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
+        found = among_all(self.task, alpha, np.nan) if self.nodewise else self.alpha
         return {"alpha_": found} | attributes_of_path(self, how, selected)
 
     def without_pairs(self):
         """The same attributes where there is no pair to choose."""
-        self.alpha = np.zeros(len(self.varying)) if self.nodewise else 0.0
-        found = np.zeros(len(self.column_sizes)) if self.nodewise else 0.0
-        n_parts = np.shape(found)
-        return {"alpha_": found, "alphas_": np.zeros((0, *n_parts))}
+        self.alpha = np.zeros(len(self.task.varying)) if self.nodewise else 0.0
+        found = np.zeros(len(self.task.column_sizes)) if self.nodewise else 0.0
+        return {"alpha_": found, "alphas_": np.zeros((0, *np.shape(found)))}
 
     def has_pairs(self):
         """Whether the fit begins with a coupling."""
@@ -125,16 +121,16 @@ class SparseTask:
 
     def keep_pairs(self, coupling):
         """Allow only the pairs of columns that are coupled, by the coupling of all columns."""
-        starts = state_offsets(self.column_sizes)[:-1]
+        starts, varying = state_offsets(self.task.column_sizes)[:-1], self.task.varying
         rows = np.logical_or.reduceat(coupling != 0, starts, axis=0)
         present = np.logical_or.reduceat(rows, starts, axis=1)
-        self.edges = present[np.ix_(self.varying, self.varying)]
+        self.edges = present[np.ix_(varying, varying)]
 
     def candidates(self):
         """The pairs that may be connected, as lists of two columns of the table."""
-        d = len(self.varying)
+        d = len(self.task.varying)
         allowed = np.ones((d, d), dtype=bool) if self.edges is None else self.edges
-        return self.varying[np.argwhere(np.triu(allowed, 1))].tolist()
+        return self.task.varying[np.argwhere(np.triu(allowed, 1))].tolist()
 
     def weights(self, network):
         """The weight of the penalty of each group.
@@ -161,33 +157,33 @@ class SparseTask:
         From independent columns, it goes there by larger penalties. Their minima have fewer
         couplings, and one leads to the next in a few iterations, which do not count.
         """
-        own = problem is self.problem
+        own = problem is self.task.problem
         network = self.network if own else network_of(problem, self.nodewise)
-        layout = network.layout
-        alpha, weights = np.broadcast_to(self.alpha, layout.n_parts), self.weights(network)
-        penalty = self.form.of(layout.groups, weights, alpha[layout.parts])
-        theta = self.start if own and self.start is not None else network.theta(point)
+        solver, alpha = self.solver(network), np.broadcast_to(self.alpha, network.layout.n_parts)
+        penalty = solver.penalty(alpha)
+        theta = self.start if own and self.start is not None else network.theta(point.theta)
 
         def found(state):
             value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
-            return Pairs(*network.as_point(*self.combined(network, state.theta)), float(value))
+            return Point(network.of_problem(*self.combined(network, state.theta)), float(value))
 
         def report(state):
             return monitor(found(state)) and monitor.status != "converged"
 
         state = network.at(penalty.allowed(theta))
         monitor(found(state))
-        if penalty.norms(theta)[weights > 0].any():
-            solver = Solver(network)
-        else:
-            path = PenaltyPath(network, theta, weights, self.form, self.tol, PATH_ITER)
-            solver, state = path.solver, path.lead_to(alpha)
+        if not penalty.norms(theta)[solver.weights > 0].any():
+            state = solver.begin(theta).lead_to(alpha).state
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
             monitor.status = "converged"
         elif monitor.status == "converged":  # a small rise, but not yet the minimum
             monitor.status = "max_iter"
         return found(state), None
+
+    def solver(self, network):
+        """The solver of a network."""
+        return Solver(network, self.weights(network), self.form, self.tol, PATH_ITER)
 
     def combined(self, network, theta):
         """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
@@ -210,34 +206,34 @@ class SparseTask:
 
     def _without_penalty(self, point, label):
         """That the maximum may be at infinity."""
-        coupling, _ = self.whole(point.coupling, point.intercept)
+        coupling = self.task.network(point.theta)[0]
         r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
         if abs(coupling[r, s]) < STRONG:
             return None
-        column = column_of_state(self.column_sizes)
+        column = column_of_state(self.task.column_sizes)
         return (
             f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
             "some of their values hardly ever, or never, occur together, and the log "
             f"pseudo-likelihood may have no maximum. With {self.remedy}, it has one."
         )
 
-    def no_maximum(self, label):
-        """With a penalty there is one."""
 
-
-def select_alpha(task, codes, weights, *, how, gamma, cv):
+def select_alpha(sparse, codes, weights, *, how, gamma, cv):
     """Follow a path; -> `Selected`. See `SparseTask.choose`."""
-    network, path = task.network, task_path(task, task.network)
+    network, path = sparse.network, path_of(sparse, sparse.network)
     alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
     if how == "ebic":
         selected = select(path, alphas, lambda _, state: ebic(path, state, gamma))
         # Of blocks, the criterion is that of a refit: it tells pairs, not how much they shrink.
         return selected.least_shrunk(network) if network.is_categorical else selected
+
+    def of_rows(rows):
+        kept = distinct_incomplete(*informative(codes[rows], weights[rows]))
+        return network_of(sparse.task.problem_of(*kept), sparse.nodewise)
+
     pairs = [
-        (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
-         network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
-        for fit, held in check_cv(cv).split(codes)
-    ]  # fmt: skip
+        (path_of(sparse, of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
+    ]
     total = sum(other.total for _, other in pairs)
     return select(
         path,
@@ -246,38 +242,17 @@ def select_alpha(task, codes, weights, *, how, gamma, cv):
     )
 
 
-def task_path(task, network):
-    """The path of a network, begun at independent columns."""
-    theta = network.theta(Pairs(*task.initial(None, None)))
-    return PenaltyPath(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
+def path_of(sparse, network):
+    """The solver of a network at the beginning of a path, at independent columns."""
+    return sparse.solver(network).begin(network.theta(sparse.task.initial(None, None)))
 
 
-def problem_of(task, codes, weights):
-    """The pseudo-likelihood of rows of the table, in the columns and values of a task."""
-    problem = task.problem
-    codes, weights = distinct_incomplete(*informative(codes, weights))
-    if isinstance(problem, PseudoLikelihood):
-        spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
-        return PseudoLikelihood(np.ascontiguousarray(spins), weights)
-    codes = numbered(task, codes)
-    return CategoricalPseudoLikelihood(codes, problem.n_values, weights, ordered=problem.ordered)
-
-
-def numbered(task, codes):
-    """Codes of the table as numbers of the values that are fitted, in the columns that are."""
-    n_values = task.problem.n_values
-    starts, own = state_offsets(task.column_sizes), state_offsets(n_values)
-    number = np.full(starts[-1] + 1, -1, dtype=np.int16)
-    number[task.states] = np.arange(len(task.states)) - own[column_of_state(n_values)]
-    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.varying]]
-
-
-def attributes_of_path(task, how, selected):
+def attributes_of_path(sparse, how, selected):
     """The attributes `alphas_` and `path_`.
 
     Parameters
     ----------
-    task : SparseTask
+    sparse : SparseTask
     how : {"ebic", "cv"}
     selected : Selected
 
@@ -285,17 +260,17 @@ def attributes_of_path(task, how, selected):
     -------
     attributes : dict
     """
-    network = task.network
+    network, task = sparse.network, sparse.task
     degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
     name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[how]
-    if task.nodewise:
+    if sparse.nodewise:
         alphas = among_all(task, selected.alphas, np.nan)
         score = among_all(task, selected.criterion, np.nan)
         n_edges = among_all(task, degrees, 0)
     else:
         alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
         n_edges = np.sum(degrees, axis=1) // 2
-    whole = [path_matrices(task, network, theta) for theta in selected.thetas]
+    whole = [path_matrices(sparse, theta) for theta in selected.thetas]
     coupling, intercept = map(np.array, zip(*whole, strict=True))
     found = Bunch(
         alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,
@@ -312,19 +287,19 @@ def among_all(task, values, fill):
     return whole
 
 
-def path_matrices(task, network, theta):
+def path_matrices(sparse, theta):
     """Coupling and intercept of all columns, of which those by node are not symmetric.
 
     NaN in the rows of a column whose path has ended.
     """
-    ended = np.isnan(theta)
+    task, network, ended = sparse.task, sparse.network, np.isnan(theta)
     coupling, intercept = network.layout.matrices(np.where(ended, 0.0, theta))
-    if not (task.nodewise and network.is_categorical):
-        both, whole = task.whole(*network.as_point(coupling, intercept))
+    if not sparse.nodewise:
+        both, whole, *_ = task.network(network.of_problem(coupling, intercept))
     else:
         upper, lower = np.triu(coupling), np.tril(coupling)
-        above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
-        below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+        above, whole, *_ = task.network(network.of_problem(upper + upper.T, intercept))
+        below = task.network(network.of_problem(lower + lower.T, intercept))[0]
         both = np.triu(above) + np.tril(below)
     if ended.any():
         columns = np.zeros(len(task.column_sizes), dtype=bool)
@@ -333,3 +308,35 @@ def path_matrices(task, network, theta):
         rows = np.repeat(columns, task.column_sizes)
         both[rows] = whole[rows] = np.nan
     return both, whole
+
+
+def dependent_pairs(codes, weights, pairs):
+    """Those that Pearson's chi-squared test finds with Holm's adjustment, the smallest p first.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, d)
+        -1 for a missing cell.
+    weights : ndarray of shape (n,)
+    pairs : list of pairs of int
+        Of columns.
+    """
+    p_values = np.array([pearson_p_value(*codes[:, pair].T, weights) for pair in pairs])
+    order = np.argsort(p_values, kind="stable")
+    rejected = p_values[order] * np.arange(len(order), 0, -1) < LEVEL
+    n_rejected = len(order) if rejected.all() else int(rejected.argmin())
+    return [pairs[k] for k in order[:n_rejected]]
+
+
+def pearson_p_value(one, other, weights):
+    """The p value of two columns of codes, in the rows that have both."""
+    known = (one >= 0) & (other >= 0)
+    shape = one.max(initial=0) + 1, other.max(initial=0) + 1
+    table = np.zeros(shape)
+    np.add.at(table, (one[known], other[known]), weights[known])
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    df = (table.shape[0] - 1) * (table.shape[1] - 1)
+    if df < 1:
+        return 1.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(chi2.sf(((table - expected) ** 2 / expected).sum(), df))

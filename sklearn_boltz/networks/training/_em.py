@@ -8,7 +8,6 @@ which `_completed_inference` derives the standard errors.
 
 import math
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,16 +30,7 @@ MAX_CELLS = 2**19
 SHARE = 0.2
 
 
-class Parameters(NamedTuple):
-    """Where a round begins or ends; what all rounds have gained; and the objective per row."""
-
-    coupling: np.ndarray
-    intercept: np.ndarray
-    gain: float
-    value: float
-
-
-def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, label, n_draws=N_DRAWS):
+def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS):
     """EM.
 
     Parameters
@@ -50,13 +40,10 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, labe
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns. Where both are None, the estimate from the
         observed cells alone.
-    solver : str
-    solve : callable
-        The solver of that name.
-    tol : float
-        EM ends when a round raises the objective, summed over the rows, by less.
-    max_rounds : int
-    recorder : Recorder
+    method, first : Method
+        Of a round, and of that estimate.
+    rounds : Monitor
+        EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
     label : callable
         What messages call a column.
     n_draws : int
@@ -67,75 +54,61 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, labe
     -------
     result : Result
     """
-    codes, counts = task.rows()
+    status = rounds.run(_rounds, task, initial, method, first, rounds, label, n_draws)
+    message, network = _message(method, status, rounds, label), task.network(rounds.last)
+    return _fit.Result.of(task, network, rounds, rounds.values, status, message)
+
+
+def _rounds(task, initial, method, first, rounds, label, n_draws):
+    """EM; -> how it ended."""
     if not len(task.varying):
-        _record(recorder, Parameters(*task.initial(*initial), 0.0, 0.0))
-        return _fit.result_of(task, recorder, recorder.values, "converged", None)
-    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
-    data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
-    if solver == "newton":
-        solve = task.with_newton(kept_newton())
-    status = "interrupted"
-    try:
-        maximum = maximise(
-            data,
-            _described(task, _first(task, initial, label)),
-            partial(_round, task, solver, solve, tol, recorder),
-            tol=tol,
-            max_rounds=max_rounds,
-            generator=np.random.default_rng(SEED),
-            stop=recorder.stop,
-        )
-        status = "converged" if maximum.converged else "max_iter"
-        if recorder.asked:
-            status = "asked"
-    except KeyboardInterrupt:
-        if recorder.last is None:
-            raise
-    message = _message(task, status, max_rounds, label)
-    return _fit.result_of(task, recorder, recorder.values, status, message)
-
-
-def _first(task, initial, label):
-    """Where EM begins."""
+        _record(rounds, task.initial(*initial), 0.0)
+        return "converged"
     if initial[0] is None and initial[1] is None:
-        solver, solve = task.choose_solver("newton")
-        monitor = Monitor(1e-3, _fit.MAX_ITER[solver])
-        found = _fit.maximise(task, initial, solve, monitor, label)
-        if found.status == "interrupted":
-            raise KeyboardInterrupt
-        initial = found[:2]
-    return Parameters(*task.initial(*initial), 0.0, np.nan)
+        monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
+        initial = _fit.maximise(task, initial, first, monitor, label).pairs
+    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
+    n_values = task.problem.n_values
+    maximum = maximise(
+        IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
+        _described(task, task.initial(*initial), 0.0),
+        partial(_round, task, method, rounds),
+        tol=rounds.tol,
+        max_rounds=rounds.max_iter,
+        generator=np.random.default_rng(SEED),
+        stop=rounds.stop,
+    )
+    if rounds.asked:
+        return "asked"
+    return "converged" if maximum.converged else "max_iter"
 
 
-def _described(task, parameters):
-    """A model as the completion of rows wants it."""
-    model = task.model(parameters.coupling, parameters.intercept)
+def _described(task, theta, gained):
+    """A model for the completion of rows, and what all refits before it have gained."""
+    model = task.problem.model(theta)
     return Model(
         model.log_weight,
         lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
-        # What the refits have gained, which ends rising where EM ends.
-        lambda _: parameters.gain,
-        parameters,
+        # Which ends rising where EM ends.
+        lambda _: gained,
+        (theta, gained),
     )
 
 
-def _round(task, solver, solve, tol, recorder, rows, weights, model):
-    """The next model: the maximum of the pseudo-likelihood of the completed rows."""
-    before, problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda _: _is_enough(monitor))
-    point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
-    gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
-    parameters = task.parameters(problem, point)
-    after = Parameters(*parameters, before.gain + gain, point.value / problem.total)
-    _record(recorder, after)
-    return _described(task, after)
+def _round(task, method, rounds, rows, weights, model):
+    """The next model: the maximum of the objective of the completed rows."""
+    (theta, gained), problem = model.fitted, task.complete(rows, weights)
+    monitor = Monitor(rounds.tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
+    point, _ = method.run(problem, problem.at(theta), monitor)
+    gained += max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
+    theta = problem.neat(point.parameters)
+    _record(rounds, theta, point.value / problem.total)
+    return _described(task, theta, gained)
 
 
-def _record(recorder, parameters):
-    """Record the end of a round."""
-    n, value = len(recorder.values) + 1, parameters.value
-    recorder.add(value, parameters, f"round {n}: {value:.8f} a row")
+def _record(rounds, theta, value):
+    """Record the end of a round, with the objective per row."""
+    rounds.add(value, theta, f"round {len(rounds.values) + 1}: {value:.8f} a row")
 
 
 def _is_enough(monitor):
@@ -165,14 +138,14 @@ def kept_newton():
     return climb
 
 
-def _message(task, status, max_rounds, label):
+def _message(method, status, rounds, label):
     """What a user should know about the end of EM, or None."""
-    reason = task.no_maximum(label)
+    reason = method.no_maximum(label)
     if reason is not None:
         return reason
     if status == "max_iter":
         return (
-            f"EM ended at max_iter={max_rounds} rounds, while the pseudo-likelihood still rose. "
-            "Raise max_iter, or use missing='observed', which needs no rounds."
+            f"EM ended at max_iter={rounds.max_iter} rounds, while the pseudo-likelihood still "
+            "rose. Raise max_iter, or use missing='observed', which needs no rounds."
         )
     return None

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from sklearn_boltz.networks.training._objective import largest_move
+from sklearn_boltz.networks.training._objective import largest_gain, largest_move
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, information_solver
 
 # Nats: what is missing moves an estimate by less than a third of its standard error.
@@ -181,17 +181,11 @@ def existence_report(problem, point, direction=None):
         direction = information_solver(problem, point)(gradient)
     separated = recession(problem, direction) if unpenalised else {}
     remaining = float(gradient @ direction) / 2
-    if separated or remaining <= NEGLIGIBLE or move(problem, direction) <= QUADRATIC:
+    if separated or remaining <= NEGLIGIBLE or largest_gain(*problem.gains(direction)) <= QUADRATIC:
         return empty, separated, remaining, None
     strengths = np.triu(problem.strengths(direction))
     j, k = np.unravel_index(strengths.argmax(), strengths.shape)
     return empty, separated, math.nan, (int(j), int(k))
-
-
-def move(problem, direction):
-    """By how much a direction moves a field of any row against the others, at most."""
-    least, greatest = problem.gains(direction)
-    return max(greatest.max(initial=0), -least.min(initial=0))
 
 
 def recession(problem, direction):
@@ -203,7 +197,7 @@ def recession(problem, direction):
     if largest_move(*problem.unpack(direction)) < MIN_STEP:
         return {}
     least, greatest = problem.gains(direction)
-    largest = max(-least.min(initial=0), greatest.max(initial=0))
+    largest = largest_gain(least, greatest)
     if largest < MIN_STEP or least.min() < -0.01 * largest:
         return {}
     strong = problem.strengths(direction) > 0.05 * np.abs(direction).max()

@@ -1,18 +1,20 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._existence import apart, warning_message
-from sklearn_boltz.networks.training._objective import (
-    PseudoLikelihood,
-    penalty_of_sum,
+from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
+from sklearn_boltz.networks.training._solvers import (
+    MAX_NEWTON_PARAMETERS,
+    Method,
+    bslm,
+    lbfgs,
+    newton,
 )
-from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
 from sklearn_boltz.networks.training._streamed import StreamedPseudoLikelihood, Sums
 
 MAX_ITER = {
@@ -21,12 +23,12 @@ MAX_ITER = {
 }  # fmt: skip
 
 
-class Task(NamedTuple):
+class Task:
     """What is to be fitted: the columns that vary. The others are known without a fit.
 
-    Attributes
+    Parameters
     ----------
-    problem : PseudoLikelihood or StreamedPseudoLikelihood
+    problem : PseudoLikelihood, StreamedPseudoLikelihood or Likelihood
         The objective of the columns that vary.
     varying : ndarray of int
         These columns.
@@ -36,14 +38,30 @@ class Task(NamedTuple):
     seen : (ndarray, ndarray) or None
         The distinct rows, and how often each counts; None if they are not kept. The rows are of
         uint8 at 1 bit an entry, or where some are incomplete, signed codes with -1.
+
+    Attributes
+    ----------
+    states : ndarray of int
+        The rows of the coupling that vary.
+    column_sizes : ndarray of int of shape (d,)
+        How many rows of the coupling each column has.
+    constant : float
+        What the other columns add to the mean log pseudo-likelihood of a row.
+    objective : str
+        What is maximised in the end.
     """
 
-    problem: PseudoLikelihood | StreamedPseudoLikelihood
-    varying: np.ndarray
-    base: np.ndarray
-    seen: tuple | None
-
     objective = PseudoLikelihood.name
+
+    def __init__(self, problem, varying, base, seen):
+        self.problem, self.varying, self.base, self.seen = problem, varying, base, seen
+        self.states, self.column_sizes = varying, np.ones(len(base), dtype=int)
+        others = np.delete(np.arange(len(base)), varying)
+        log_p = -np.log1p(np.exp(-2 * np.abs(base[others])))
+        self.constant = log_p.sum()
+        if problem.observed is not None and len(others):
+            codes, counts = seen
+            self.constant = log_p @ (counts @ (codes[:, others] >= 0)) / counts.sum()
 
     @classmethod
     def of_rows(cls, spins, counts, alpha):
@@ -77,103 +95,66 @@ class Task(NamedTuple):
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
 
+    @property
+    def is_exact(self):
+        """Whether there is a table of all states of the columns that vary."""
+        return len(self.varying) <= MAX_COLUMNS
+
     def rows(self):
         """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""
         codes, counts = self.seen
         return codes[:, self.varying], counts
 
+    def problem_of(self, codes, weights):
+        """The pseudo-likelihood of distinct rows of the same table, without a penalty."""
+        return Task.of_incomplete_rows(codes, weights, 0.0, self.varying).problem
+
     def complete(self, rows, counts):
         """The objective of complete rows of the columns that vary, in place of incomplete ones."""
-        spins = np.multiply(rows.T, 2.0, order="C") - 1
-        return PseudoLikelihood(spins, counts, self.problem.penalty / counts.sum())
+        problem = self.problem.of_rows(rows, counts)
+        return Likelihood(problem) if self.objective == Likelihood.name else problem
 
-    def n_values(self):
-        """Number of values of the columns that vary."""
-        return np.full(len(self.varying), 2)
-
-    @property
-    def column_sizes(self):
-        """How many rows of the coupling each of all columns has."""
-        return np.ones(len(self.base), dtype=int)
-
-    def choose_solver(self, name, step_size=1.0):
-        """The solver that runs, and its name."""
+    def method(self, name, step_size=1.0, newton=newton):
+        """The solver that runs; `newton` is a version of that method."""
         if name == "newton" and self.problem.n_parameters > MAX_NEWTON_PARAMETERS:
             name = "lbfgs"
-        gradient_ascent = partial(bslm, step_size=step_size)
-        return name, {
-            "bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton
-        }[name]  # fmt: skip
-
-    def with_newton(self, newton):
-        """A solver by this version of Newton's method."""
-        return newton
-
-    def at(self, problem, coupling, intercept):
-        """The point of an objective at couplings and intercepts as its points have them."""
-        return problem.at(coupling, intercept)
-
-    def parameters(self, problem, point):
-        """Couplings and intercepts of a point of an objective."""
-        return point.coupling, point.intercept
+        ga = partial(bslm, step_size=step_size)
+        run = {"bslm": bslm, "ga": ga, "lbfgs": lbfgs, "newton": newton}[name]
+        return Method(name, run, self.message, self.no_maximum)
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
         return warning_message(self.problem, point, direction, monitor, self.named(label))
 
     def no_maximum(self, label):
-        """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
+        """Why the objective of incomplete rows has no maximum, or None if it may have."""
         return apart(self.problem, self.named(label), self.objective)
 
     def named(self, label):
         """What messages call the columns that vary, and their values."""
         return lambda j, *spin: label(self.varying[j], *spin)
 
-    def set_alpha(self, alpha):
-        """Change the strength of the penalty per row."""
-        self.problem.penalty = penalty_of_sum(alpha, self.problem.total)
-
-    def pair_curvature(self, coupling, intercept):
-        """Each coupling, the information on it by itself, and the variance of its score.
-
-        At parameters of all columns; each of shape (n_pairs,).
-        """
-        problem = self.problem
-        point = problem.at(*self.initial(coupling, intercept))
-        n_known = problem.total
-        if problem.observed is not None:
-            n_known = problem.observed @ problem.weights
-        curvature = problem.pair_curvature(point, problem.means / n_known)
-        return np.array([point.coupling, *curvature])[:, *problem.upper]
-
-    def model(self, coupling, intercept):
-        """The distribution of the columns that vary."""
-        return SpinModel(coupling, intercept)
-
-    def whole(self, coupling, intercept):
-        """Parameters of all columns, from those of the columns that vary."""
-        all_couplings, all_intercepts = np.zeros((len(self.base),) * 2), self.base.copy()
-        all_couplings[np.ix_(self.varying, self.varying)] = coupling
-        all_intercepts[self.varying] = intercept
-        return all_couplings, all_intercepts
-
     def initial(self, coupling, intercept):
-        """Where to begin: parameters of all columns, None for those of independent columns."""
-        d = len(self.varying)
-        block = np.ix_(self.varying, self.varying)
-        return (
-            np.zeros((d, d)) if coupling is None else coupling[block],
-            (self.base if intercept is None else intercept)[self.varying],
-        )
+        """θ, from parameters of all columns; None stands for those of independent columns."""
+        states, q = self.states, len(self.states)
+        inner = np.zeros((q, q)) if coupling is None else coupling[np.ix_(states, states)]
+        return self.problem.pack(inner, (self.base if intercept is None else intercept)[states])
 
-    def mean_of_constant_columns(self):
-        """What the constant columns add to the mean log pseudo-likelihood of a row."""
-        constant = np.delete(np.arange(len(self.base)), self.varying)
-        log_p = -np.log1p(np.exp(-2 * np.abs(self.base[constant])))
-        if self.problem.observed is None or not len(constant):
-            return log_p.sum()
-        codes, counts = self.seen
-        return log_p @ (counts @ (codes[:, constant] >= 0)) / counts.sum()
+    def network(self, theta):
+        """Parameters of all columns from θ, as of `whole`."""
+        return self.whole(self.problem.model(theta))
+
+    def whole(self, model):
+        """Couplings, intercepts, terms, their weights and the potential of all columns.
+
+        From a model of those that vary.
+        """
+        coupling, intercept = np.zeros((len(self.base),) * 2), self.base.copy()
+        coupling[np.ix_(self.states, self.states)] = model.coupling
+        intercept[self.states] = model.intercept
+        terms = [tuple(self.varying[list(term)].tolist()) for term in model.terms]
+        potential = model.potential if np.any(model.potential) else ()
+        return coupling, intercept, terms, model.weights, potential
 
 
 class Result(NamedTuple):
@@ -181,8 +162,9 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    coupling, intercept : ndarray
-        Of all columns.
+    network : tuple
+        Couplings, intercepts, terms of three columns and more, their weights, and the potential of
+        the number of ones; of all columns.
     objective, seconds : ndarray of shape (n_iter,)
         The mean per row, less the penalty, after each iteration; and how long that took.
     n_iter : int
@@ -191,60 +173,51 @@ class Result(NamedTuple):
         What a user should know about the end.
     history : dict of ndarray
         What else is known of each iteration.
-    terms : sequence of tuples of int, and weights : sequence of float
-        Terms of three columns and more.
-    potential : sequence of float
-        V(K) of the number of ones, if the model has one.
     """
 
-    coupling: np.ndarray
-    intercept: np.ndarray
+    network: tuple
     objective: np.ndarray
     seconds: np.ndarray
     n_iter: int
     status: str
     message: str | None
-    history: dict = {}
-    terms: Sequence = ()
-    weights: Sequence = ()
-    potential: Sequence = ()
+    history: dict
+
+    @classmethod
+    def of(cls, task, network, monitor, values, status, message):
+        """Of a fit that was recorded.
+
+        Parameters
+        ----------
+        task : Task
+        network : tuple
+            Of what was last kept.
+        monitor : Monitor
+        values : sequence of float
+            The objective per row of the columns that vary, after each iteration.
+        status : str
+        message : str or None
+        """
+        n_iter = monitor.n_kept
+        return cls(
+            network,
+            np.array(values[:n_iter]) + task.constant,
+            np.array(monitor.seconds[:n_iter]),
+            n_iter,
+            status,
+            message,
+            {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
+        )
 
     @property
-    def network(self):
-        """Couplings, intercepts, terms and their weights, and the potential."""
-        return self.coupling, self.intercept, self.terms, self.weights, self.potential
+    def pairs(self):
+        """Couplings and intercepts, where another fit begins, unless a user has ended this one."""
+        if self.status == "interrupted":
+            raise KeyboardInterrupt
+        return self.network[:2]
 
 
-def result_of(task, recorder, values, status, message):
-    """The result of a fit that was recorded.
-
-    Parameters
-    ----------
-    task : Task
-    recorder : Recorder
-    values : sequence of float
-        The objective per row of the columns that vary, after each iteration.
-    status : str
-    message : str or None
-
-    Returns
-    -------
-    result : Result
-        With what was last kept.
-    """
-    n_iter = recorder.n_kept
-    return Result(
-        *task.whole(recorder.last.coupling, recorder.last.intercept),
-        objective=np.array(values[:n_iter]) + task.mean_of_constant_columns(),
-        seconds=np.array(recorder.seconds[:n_iter]),
-        n_iter=n_iter,
-        status=status,
-        message=message,
-        history={name: np.array(found[:n_iter]) for name, found in recorder.figures.items()},
-    )
-
-
-def maximise(task, initial, solve, monitor, label):
+def maximise(task, initial, method, monitor, label):
     """Find the maximum of the objective.
 
     Parameters
@@ -252,8 +225,7 @@ def maximise(task, initial, solve, monitor, label):
     task : Task
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
-    solve : callable
-        One of `_solvers`.
+    method : Method
     monitor : Monitor
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
@@ -264,20 +236,20 @@ def maximise(task, initial, solve, monitor, label):
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
     problem, direction = task.problem, None
-    point = task.at(problem, *task.initial(*initial))
+    point = problem.at(task.initial(*initial))
     try:
         if len(task.varying):
-            point, direction = solve(problem, point, monitor)
+            point, direction = method.run(problem, point, monitor)
         else:
             monitor(point)
             monitor.status = "converged"
-        message = task.message(point, direction, monitor, label)
+        message = method.message(point, direction, monitor, label)
     except KeyboardInterrupt:
         # Ctrl-C may come while an iteration is being recorded.
         if not monitor.n_kept:
             raise
         point, message, monitor.status = None, None, "interrupted"
     if point is not None and np.isfinite(point.value):
-        monitor.keep(monitor.state(point))
+        monitor.keep(point.parameters.copy())
     means = np.array(monitor.values[1:]) / problem.total
-    return result_of(task, monitor, means, monitor.status, message)
+    return Result.of(task, task.network(monitor.last), monitor, means, monitor.status, message)

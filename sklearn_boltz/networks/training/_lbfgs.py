@@ -33,6 +33,8 @@ def maximise_lbfgs(problem, point, monitor):
     Returns
     -------
     point : object
+    direction : None
+        As solvers do that know of no step of Newton's method.
     """
     scale = np.sqrt(problem.curvature())
     history = History(len(scale))
@@ -50,12 +52,12 @@ def maximise_lbfgs(problem, point, monitor):
         if new is None:
             # No step that rises: the objective is flat to rounding.
             monitor.status = "converged"
-            return point
+            break
         spare, point = (point.theta, point.gradient), new
         slope, before = before, slope
         np.divide(point.gradient, scale, out=slope)
         history.add(direction, size, before, slope)
-    return point
+    return point, None
 
 
 def line_search(problem, point, direction, scale, slope, size, out):

@@ -9,6 +9,7 @@ probabilities to the moments of all sets of variables.
 """
 
 import math
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,84 @@ from sklearn_boltz.networks.model._interaction_model import InteractionModel, on
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     BinaryObjective,
-    PlainLine,
     largest_move,
 )
-from sklearn_boltz.networks.training._statistics import Further
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
+
+
+class Further:
+    """Products of three columns and more, and indicators of the number K of ones.
+
+    A potential V(K) is known up to a quadratic of K, which pairs and intercepts have as well. So it
+    is 0 at the three most frequent K, and the other K have a weight each; with a penalty on the
+    couplings, which tells quadratics apart, at two.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    terms : sequence of tuples of int, default=()
+    frequencies : ndarray of shape (d + 1,), default=None
+        Of the K in the data; None for a model without a potential.
+    is_penalised : bool, default=False
+        Whether couplings are.
+    """
+
+    def __init__(self, d, terms=(), frequencies=None, is_penalised=False):
+        self.d, self.terms, self.frequencies = d, terms, frequencies
+        self.counts = np.zeros(0, dtype=np.int64)
+        if frequencies is not None:
+            self.counts = np.argsort(-frequencies, kind="stable")[2 if is_penalised else 3 :]
+            self.counts.sort()
+
+    def __len__(self):
+        return len(self.terms) + len(self.counts)
+
+    def values(self, spins):
+        """Of rows of ±1, of shape (..., n, len(self)) in float32."""
+        values = np.empty((*spins.shape[:-1], len(self)), dtype=np.float32)
+        for k, term in enumerate(self.terms):
+            values[..., k] = spins[..., list(term)].prod(axis=-1)
+        ones = np.count_nonzero(spins > 0, axis=-1)
+        values[..., len(self.terms) :] = ones[..., np.newaxis] == self.counts
+        return values
+
+    def sums(self, problem):
+        """N, Σ x_j x_k and the sums of these statistics, over the rows of a problem.
+
+        With a potential, there is one more row, spread evenly over all K: else V would be -∞ at
+        those K that never occur.
+        """
+        if not len(self):
+            return problem.total, problem.moments, np.zeros(0)
+        rows = slice(problem.n_rows)
+        values = self.values(problem.spins[:, rows].T)
+        sums = problem.weights[rows] @ values.astype(np.float64)
+        if not len(self.counts):
+            return problem.total, problem.moments, sums
+        return problem.total + 1, problem.moments + 1 / 3, sums + self._uniform()
+
+    def _uniform(self):
+        """Their means if all K are equally likely, and all rows with as many ones.
+
+        So is a row whose cells are 1 with a probability that is uniform itself: the mean of a
+        product of r cells is 1 / (r + 1), or 0 if r is odd.
+        """
+        products = [0.0 if len(term) % 2 else 1 / (len(term) + 1) for term in self.terms]
+        return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
+
+    def model(self, coupling, intercept, theta):
+        """The distribution of a network of pairs with these terms and a potential."""
+        weights, potential = self.split(theta)
+        return InteractionModel(coupling, intercept, self.terms, weights, potential)
+
+    def split(self, theta):
+        """The weights of the terms, and V(0), ..., V(d)."""
+        potential = np.zeros(self.d + 1)
+        potential[self.counts] = theta[len(self.terms) :]
+        return theta[: len(self.terms)], potential
 
 
 class ExactPoint(NamedTuple):
@@ -33,8 +105,6 @@ class ExactPoint(NamedTuple):
     Attributes
     ----------
     theta : ndarray of shape (n_parameters,)
-    coupling, intercept : ndarray
-        Those of θ.
     value : float
     expected : ndarray of shape (n_parameters,)
         Of the sufficient statistics.
@@ -43,11 +113,11 @@ class ExactPoint(NamedTuple):
     """
 
     theta: np.ndarray
-    coupling: np.ndarray
-    intercept: np.ndarray
     value: float
     expected: np.ndarray
     products: np.ndarray
+
+    parameters = property(attrgetter("theta"))
 
 
 class Likelihood(BinaryObjective):
@@ -76,14 +146,12 @@ class Likelihood(BinaryObjective):
     name = "log-likelihood"
 
     def __init__(self, pairs, further=None):
-        self.pairs, self.further = pairs, further or Further(len(pairs.means), [])
-        self.total, self.moments, self.means = pairs.total, pairs.moments, pairs.means
-        self.penalty, self.cell_sums = pairs.penalty, pairs.cell_sums
-        d, sums = len(self.means), ()
-        if len(self.further):
-            self.total, self.moments, sums = further.sums(pairs)
+        self.pairs, self.further = pairs, further or Further(len(pairs.means))
+        self.means, self.penalty, self.cell_sums = pairs.means, pairs.penalty, pairs.cell_sums
+        self.total, self.moments, sums = self.further.sums(pairs)
+        d = len(self.means)
         self.upper = np.triu_indices(d, 1)
-        self.sums = np.append(self.pack(self.moments, self.means), sums)
+        self.sums = np.append(super().pack(self.moments, self.means), sums)
         self.n_pairs = d + len(self.upper[0])
         bits, (j, k) = 1 << np.arange(d), self.upper
         terms = [bits[list(term)].sum() for term in self.further.terms]
@@ -100,29 +168,18 @@ class Likelihood(BinaryObjective):
         """Of pairs, and of what is further."""
         return len(self.sums)
 
-    def unpack(self, theta):
-        """Couplings and intercepts."""
-        d = len(self.means)
-        coupling = np.zeros((d, d))
-        coupling[self.upper] = theta[d : self.n_pairs]
-        return coupling + coupling.T, theta[:d].copy()
-
-    def _theta(self, coupling, intercept):
+    def pack(self, coupling, intercept):
         """θ of a network of pairs."""
-        pairs = self.pack(coupling, intercept)
-        return np.append(pairs, np.zeros(self.n_parameters - self.n_pairs))
+        zeros = np.zeros(self.n_parameters - self.n_pairs)
+        return np.append(super().pack(coupling, intercept), zeros)
 
-    def at(self, coupling, intercept):
-        """The objective where there are pairs only, and the potential that is best for these."""
-        return self.evaluate(self._with_potential(self._theta(coupling, intercept)))
-
-    def after(self, point, step):
-        """The point after a step, with the best potential."""
-        return self.evaluate(self._with_potential(point.theta + step))
+    def at(self, theta):
+        """The objective at θ, but with the potential that is best for the other parameters."""
+        return self.evaluate(self._with_potential(theta))
 
     def evaluate(self, theta):
         """The objective at θ."""
-        coupling, intercept = self.unpack(theta)
+        coupling, _ = self.unpack(theta)
         log_z, mass, table = self._weights(theta)
         value = theta @ self.sums - self.total * log_z
         value -= self.penalty / 4 * np.vdot(coupling, coupling)
@@ -133,7 +190,7 @@ class Likelihood(BinaryObjective):
             counts = np.bincount(self._ones, table)[counts] / mass
         products = fwht(table, overwrite_a=True, n_jobs=-1)[self._products] / mass
         expected = np.append(products[self._singles], counts)
-        return ExactPoint(theta, coupling, intercept, float(value), expected, products)
+        return ExactPoint(theta, float(value), expected, products)
 
     def _log_weights(self, theta):
         """θ·t(x) of all states, without the potential."""
@@ -223,10 +280,6 @@ class Likelihood(BinaryObjective):
             products += scores @ scores.T
         return products
 
-    def line(self, point, direction):
-        """From a point in a direction."""
-        return PlainLine(self, point, direction, self.move(direction))
-
     def move(self, direction):
         """By how much a direction moves the field of any state at most, but for the potential."""
         coupling, intercept = self.unpack(direction)
@@ -235,6 +288,8 @@ class Likelihood(BinaryObjective):
             reach[list(term)] += abs(weight)
         return largest_move(coupling, reach)
 
+    bound = move
+
     def gains(self, direction):
         """By how much a direction changes x_j F_j of each variable, at least and at most.
 
@@ -242,13 +297,11 @@ class Likelihood(BinaryObjective):
         is what all rows together lack of it.
         """
         coupling, intercept = self.unpack(direction)
-        theta = self._theta(coupling, intercept)
+        theta = self.pack(coupling, intercept)
         lack = self.total * self._log_weights(theta).max() - theta @ self.sums
         greatest = np.abs(coupling).sum(axis=1) + np.abs(intercept)
         return np.full_like(greatest, -max(lack, 0.0)), greatest
 
-    def model(self, point):
+    def model(self, theta):
         """The distribution."""
-        weights, potential = self.further.split(point.theta[self.n_pairs :])
-        pairs = point.coupling, point.intercept
-        return InteractionModel(*pairs, self.further.terms, weights, potential)
+        return self.further.model(*self.unpack(theta), theta[self.n_pairs :])

@@ -5,10 +5,12 @@ a symmetric matrix `coupling` with zero diagonal and a vector `intercept`. Data 
 variable by variable, shape (d, n), as distinct rows with weights.
 """
 
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._bslm import N_LANES, evaluate_fields
 
 # Entries of a temporary array.
@@ -18,94 +20,60 @@ CACHED = 2**17
 
 
 class Point(NamedTuple):
-    """Parameters, and what the objective knows there."""
+    """Parameters, the objective there and its gradient.
 
-    coupling: np.ndarray
-    intercept: np.ndarray
-    fields: np.ndarray
-    tanh: np.ndarray
-    value: float
-
-
-class GradientPoint(NamedTuple):
-    """Parameters, the objective there and its gradient."""
+    `full` is θ of the problem that a task has, where a solver knows it by other parameters.
+    """
 
     theta: np.ndarray
-    coupling: np.ndarray
-    intercept: np.ndarray
     value: float
-    gradient: np.ndarray
-
-
-class Line(NamedTuple):
-    """Points on the way from one in some direction."""
-
-    problem: "PseudoLikelihood"
-    point: Point
-    coupling: np.ndarray
-    intercept: np.ndarray
-    step: np.ndarray
-
-    def __call__(self, size):
-        """The point after a step of that size."""
-        fields = np.multiply(self.step, size, out=self.problem.array())
-        fields += self.point.fields
-        return self.problem.at(
-            self.point.coupling + size * self.coupling,
-            self.point.intercept + size * self.intercept,
-            fields,
-        )
+    gradient: np.ndarray | None = None
+    full: np.ndarray | None = None
 
     @property
-    def bound(self):
+    def parameters(self):
+        """θ of the problem that a task has."""
+        return self.theta if self.full is None else self.full
+
+
+class SpinPoint(NamedTuple):
+    """Parameters, the objective there, and what it follows from."""
+
+    theta: np.ndarray
+    value: float
+    coupling: np.ndarray
+    fields: np.ndarray
+    tanh: np.ndarray
+
+    parameters = property(attrgetter("theta"))
+
+
+class Objective:
+    """What solvers ask for; a child has `at`, `unpack`, `information` and `move`."""
+
+    def gradient(self, point):
+        """∂/∂θ, of shape (n_parameters,)."""
+        return point.gradient
+
+    def moved(self, direction):
+        """What a step in a direction changes that is known beforehand."""
+
+    def after(self, point, direction, size, moved):
+        """The point after a step of some size."""
+        return self.at(point.theta + size * direction)
+
+    def recycle(self, *used):
+        """No-op: no arrays are used again."""
+
+    def bound(self, direction):
         """What `move` is at most, at less cost."""
-        return largest_move(self.coupling, self.intercept)
-
-    def move(self):
-        """By how much a whole step moves the field of any row, at most."""
-        step = self.step[:, : self.problem.n_rows]
-        if self.problem.observed is not None:
-            step = step * self.problem.observed[:, : self.problem.n_rows]
-        return max(step.max(initial=0), -step.min(initial=0))
-
-    def reject(self, new):
-        """Take back the arrays of a point that is of no use."""
-        self.problem.recycle(new.fields, new.tanh)
-
-    def leave(self, *, old=False):
-        """Take back the arrays of the line, and with `old` of the point where it began."""
-        self.problem.recycle(self.step)
-        if old:
-            self.problem.recycle(self.point.fields, self.point.tanh)
+        return largest_move(*self.unpack(direction))
 
 
-class PlainLine(NamedTuple):
-    """The same, of a problem that keeps no arrays to use again."""
-
-    problem: object
-    point: NamedTuple
-    direction: np.ndarray
-    bound: float
-
-    def __call__(self, size):
-        """The point after a step of that size."""
-        return self.problem.after(self.point, size * self.direction)
-
-    def move(self):
-        """By how much a whole step moves any field, at most."""
-        return self.problem.move(self.direction)
-
-    def reject(self, new):
-        """No-op: there are no arrays to take back."""
-
-    def leave(self, *, old=False):
-        """No-op, too."""
-
-
-class BinaryObjective:
+class BinaryObjective(Objective):
     """What objectives of binary columns have in common.
 
-    A child has `total`, `penalty`, `means`, `moments`, `upper`, `observed` and `cell_sums`.
+    A child has `at`, `total`, `penalty`, `means`, `moments`, `upper`, `observed` and `cell_sums`.
     """
 
     # What else to do where there is no maximum.
@@ -113,17 +81,41 @@ class BinaryObjective:
     observed = None  # no cell is missing
 
     @property
+    def n_values(self):
+        """2 for each column."""
+        return np.full(len(self.means), 2)
+
+    @property
     def n_parameters(self):
         """d + d (d - 1) / 2."""
         return len(self.means) + len(self.upper[0])
+
+    def set_alpha(self, alpha):
+        """Change the strength of the penalty per row; that on the sum over rows is finite."""
+        self.penalty = min(alpha * self.total, 1e300)
+
+    def model(self, theta):
+        """The distribution."""
+        return SpinModel(*self.unpack(theta))
+
+    def neat(self, theta):
+        """θ itself, as no other is the same distribution."""
+        return theta
 
     def pack(self, coupling, intercept):
         """θ from the two arrays."""
         return np.concatenate([intercept, coupling[self.upper]])
 
     def unpack(self, theta):
-        """The two arrays from θ."""
-        return unpack(theta, len(self.means))
+        """The two arrays from θ, of which terms of more columns may be the end."""
+        d = len(self.means)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d : d + len(self.upper[0])]
+        return coupling + coupling.T, theta[:d].copy()
+
+    def move(self, direction):
+        """By how much a step moves the field of any row, at most."""
+        return largest_gain(*self.gains(direction))
 
     def empty_cells(self):
         """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
@@ -145,7 +137,11 @@ class BinaryObjective:
 
         With j = k, of the rarer value of one variable.
         """
-        n, first, second, both = self.pair_sums(j, k)
+        n, first, second, both = self.total, self.means[j], self.means[k], self.moments[j, k]
+        if self.observed is not None:
+            known = self.weights * self.observed[j] * self.observed[k]
+            x, y = self.spins[j], self.spins[k]
+            n, first, second, both = known.sum(), known @ x, known @ y, known @ (x * y)
         if j == k:
             return min(((n + s * first) / 2, s, s) for s in (-1, 1))
         return min(
@@ -154,13 +150,14 @@ class BinaryObjective:
             for t in (-1, 1)
         )
 
-    def pair_sums(self, j, k):
-        """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
-        if self.observed is None:
-            return self.total, self.means[j], self.means[k], self.moments[j, k]
-        both = self.weights * self.observed[j] * self.observed[k]
-        x, y = self.spins[j], self.spins[k]
-        return both.sum(), both @ x, both @ y, both @ (x * y)
+    def pair_curvature(self, theta):
+        """Each coupling, the information on it by itself, and the variance of its score.
+
+        Each of shape (n_pairs,).
+        """
+        n_known = self.total if self.observed is None else self.observed @ self.weights
+        curvature = self.pair_sums(theta, self.means / n_known)
+        return np.array([self.unpack(theta)[0], *curvature])[:, *self.upper]
 
     def away(self, j, k, s, t):
         """The direction in which x_j = s and x_k = t become less probable together."""
@@ -212,13 +209,11 @@ class PseudoLikelihood(BinaryObjective):
             self.weights = np.pad(weights, (0, padding))
         self.upper = np.triu_indices(len(spins), 1)
         self.total = float(weights.sum())
-        self.penalty = penalty_of_sum(alpha, self.total)
+        self.set_alpha(alpha)
         self.means = self.spins @ self.weights
-        self._spare = []
         self.observed = None if spins.all() else np.abs(self.spins)
-        weighted = np.multiply(self.spins, self.weights, out=self.array())
-        self.moments = weighted @ self.spins.T
-        self.recycle(weighted)
+        weighted = self.spins * self.weights
+        self.moments, self._spare = weighted @ self.spins.T, [weighted]
 
     @property
     def n_terms(self):
@@ -231,9 +226,10 @@ class PseudoLikelihood(BinaryObjective):
         """An array like the data, with any content: new ones would cost page faults."""
         return self._spare.pop() if self._spare else np.empty_like(self.spins)
 
-    def recycle(self, *arrays):
-        """Take back arrays that are no longer needed."""
-        self._spare.extend(arrays)
+    def recycle(self, *used):
+        """Take back arrays, and those of points, that are no longer needed."""
+        for one in used:
+            self._spare += [one.fields, one.tanh] if isinstance(one, SpinPoint) else [one]
 
     def fields(self, coupling, intercept):
         """F, of shape (d, n)."""
@@ -241,8 +237,9 @@ class PseudoLikelihood(BinaryObjective):
         fields += intercept[:, None]
         return fields
 
-    def at(self, coupling, intercept, fields=None):
+    def at(self, theta, fields=None):
         """Evaluate the objective at parameters whose fields may be known."""
+        coupling, intercept = self.unpack(theta)
         fields = self.fields(coupling, intercept) if fields is None else fields
         if self.observed is not None:
             fields *= self.observed  # ln cosh 0 = tanh 0 = 0: no term
@@ -255,15 +252,22 @@ class PseudoLikelihood(BinaryObjective):
             - self.n_terms * np.log(2)
             - self.penalty / 4 * np.vdot(coupling, coupling)
         )
-        return Point(coupling, intercept, fields, tanh, float(value))
+        return SpinPoint(theta, float(value), coupling, fields, tanh)
 
-    def line(self, point, direction):
-        """From a point in a direction: the function of a step's size that gives the new point.
+    def of_rows(self, rows, counts):
+        """The objective of other rows, complete ones of 0 and 1."""
+        spins = np.multiply(rows.T, 2.0, order="C") - 1
+        return PseudoLikelihood(spins, counts, self.penalty / counts.sum())
 
-        The arrays of the old point are the problem's again after `Line.leave`.
-        """
-        coupling, intercept = self.unpack(direction)
-        return Line(self, point, coupling, intercept, self.fields(coupling, intercept))
+    def moved(self, direction):
+        """The fields of a direction."""
+        return self.fields(*self.unpack(direction))
+
+    def after(self, point, direction, size, moved):
+        """The point after a step of some size, by its fields."""
+        fields = np.multiply(moved, size, out=self.array())
+        fields += point.fields
+        return self.at(point.theta + size * direction, fields)
 
     def cell_sums(self):
         """How many rows are looked at, Σ x_j x_k and Σ x_j: whether cells are empty.
@@ -306,8 +310,9 @@ class PseudoLikelihood(BinaryObjective):
         information[pairs, pairs] += self.penalty
         return information
 
-    def pair_curvature(self, point, means):
+    def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
+        point = self.at(theta)
         total, step = np.zeros((2, len(means), len(means))), max(1, CHUNK // max(1, len(means)))
         for start in range(0, self.n_rows, step):
             part = slice(start, min(start + step, self.n_rows))
@@ -393,21 +398,14 @@ def pair_curvature(features, residuals, spread, weights):
     return np.array([information + information.T, own + own.T + 2 * cross])
 
 
-def penalty_of_sum(alpha, total):
-    """The penalty on a sum over rows, from its strength per row; finite."""
-    return min(alpha * total, 1e300)
-
-
 def largest_move(coupling, intercept):
     """A bound on how far a direction moves the field of any row."""
     return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
 
 
-def unpack(theta, d):
-    """Coupling matrix and intercept from θ."""
-    coupling = np.zeros((d, d))
-    coupling[np.triu_indices(d, 1)] = theta[d:]
-    return coupling + coupling.T, theta[:d].copy()
+def largest_gain(least, greatest):
+    """The largest absolute value of `gains`."""
+    return max(greatest.max(initial=0), -least.min(initial=0))
 
 
 def parameter_places(d):

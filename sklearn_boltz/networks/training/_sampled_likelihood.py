@@ -7,20 +7,19 @@ else it is tried again with more damping, as by Levenberg and Marquardt.
 """
 
 from copy import copy, deepcopy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling._sampling import spins_of_sampler
-from sklearn_boltz.networks.sampling._spurious import strange_columns
+from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._existence import apart
-from sklearn_boltz.networks.training._fit import result_of
-from sklearn_boltz.networks.training._objective import penalty_of_sum
+from sklearn_boltz.networks.training._fit import Result
+from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._solvers import Monitor
-from sklearn_boltz.networks.training._statistics import Statistics
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import estimate_from_weights
@@ -50,33 +49,167 @@ SMALL_LOSS = 0.01
 MAX_CG, CG_TOL = 50, 0.05
 
 
-class Sample(NamedTuple):
-    """What chains tell of a model.
+class Statistics:
+    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
+
+    With the means μ of the data taken off, terms of one and of two columns hardly go together,
+    which makes moments less noisy and steps longer. θ are the parameters of these terms.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood or StreamedPseudoLikelihood
+        Of complete rows.
+    further : Further, default=None
+        Of a problem that is not streamed. None for pairs only.
 
     Attributes
     ----------
+    moments, variances : ndarray of shape (n_parameters,)
+        Means of the terms over the rows, and their variances.
+    mean : ndarray of shape (d,)
+        μ.
+    """
+
+    def __init__(self, problem, further=None):
+        d = len(problem.means)
+        self.further, self.upper = further or Further(d), np.triu_indices(d, 1)
+        self.total, products, sums = self.further.sums(problem)
+        self.alpha, self.mean = problem.penalty / self.total, problem.means / self.total
+        means = np.outer(self.mean, self.mean)
+        covariance = products / self.total - means
+        # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
+        alone = 1 - self.mean**2
+        both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
+        pairs, sums = self.pack(np.zeros_like(self.mean), covariance), sums / self.total
+        self.n_pairs, self.moments = len(pairs), np.append(pairs, sums)
+        n_terms = len(self.further.terms)
+        squares = np.append(np.ones(n_terms), sums[n_terms:])
+        self.variances = np.append(self.pack(alone, both), squares - sums**2)
+
+    def pack(self, single, pair):
+        """One vector, from numbers of columns and of pairs."""
+        return np.concatenate([single, pair[self.upper]])
+
+    def theta(self, coupling, intercept):
+        """θ of a network of pairs."""
+        pairs = self.pack(intercept + coupling @ self.mean, coupling)
+        return np.append(pairs, np.zeros(len(self.further)))
+
+    def parameters(self, theta):
+        """Couplings and intercepts of θ."""
+        d = len(self.mean)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d : self.n_pairs]
+        coupling += coupling.T
+        return coupling, theta[:d] - coupling @ self.mean
+
+    def model(self, theta):
+        """The distribution."""
+        if not len(self.further):
+            return SpinModel(*self.parameters(theta))
+        return self.further.model(*self.parameters(theta), theta[self.n_pairs :])
+
+    def _of_further(self, states):
+        """The further terms of states with the means taken off."""
+        return self.further.values(np.sign(states + self.mean.astype(states.dtype)))
+
+    def log_weights(self, theta, states):
+        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
+        d = len(self.mean)
+        half = np.zeros((d, d), dtype=states.dtype)
+        half[self.upper] = theta[d : self.n_pairs]
+        own = states @ half + theta[:d].astype(states.dtype)
+        sums = np.einsum("ij,ij->i", own, states, dtype=np.float64)
+        return sums + self._of_further(states) @ theta[self.n_pairs :] if self.further else sums
+
+    def covariances_with(self, values, states):
+        """Covariances of the terms with a number of each state."""
+        centred = values - values.mean()
+        scaled = centred.astype(states.dtype) / len(values)
+        weighted = states * scaled[:, np.newaxis]
+        pairs = self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
+        if not self.further:
+            return pairs
+        return np.append(pairs, centred / len(values) @ self._of_further(states))
+
+    def sums(self, states, conditional):
+        """Sums of the terms over each group of states, (n_groups, n_parameters).
+
+        By conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise.
+        """
+        pair = states.transpose(0, 2, 1) @ conditional
+        pair = (pair + pair.transpose(0, 2, 1)) / 2
+        single = conditional.sum(axis=1)
+        sums = np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+        if not self.further:
+            return sums
+        return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
+
+    def _penalised(self):
+        """Where the parameters with a penalty stand in θ: there is none on the potential."""
+        return slice(len(self.mean), self.n_pairs + len(self.further.terms))
+
+    def penalty(self, theta):
+        """½ α (Σ m_jk² + Σ θ_t²)."""
+        penalised = theta[self._penalised()]
+        return self.alpha / 2 * np.vdot(penalised, penalised)
+
+    def penalty_slope(self, theta):
+        """Its derivative."""
+        slope, penalised = np.zeros_like(theta), self._penalised()
+        slope[penalised] = self.alpha * theta[penalised]
+        return slope
+
+    def log_likelihood(self, theta, log_partition):
+        """The mean of the rows, less the penalty."""
+        coupling, intercept = self.parameters(theta)
+        d = len(self.mean)
+        products = np.zeros((d, d))
+        products[self.upper] = self.moments[d : self.n_pairs]
+        products += np.outer(self.mean, self.mean)
+        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
+        weight += theta[self.n_pairs :] @ self.moments[self.n_pairs :]
+        return weight - log_partition - self.penalty(theta)
+
+    def name(self, place, label):
+        """What a message calls a term."""
+        d = len(self.mean)
+        if place < d:
+            return f"the mean of {label(place)}"
+        if place < self.n_pairs:
+            j, k = (label(places[place - d]) for places in self.upper)
+            return f"the covariance of {j} and {k}"
+        place -= self.n_pairs
+        if place < len(self.further.terms):
+            return f"the product of {', '.join(map(label, self.further.terms[place]))}"
+        return f"P(K = {self.further.counts[place - len(self.further.terms)]})"
+
+
+class Visit(NamedTuple):
+    """A model where the search was, and what chains tell of it.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_parameters,)
     expected, errors : ndarray of shape (n_parameters,)
         Moments of the model, and their standard errors.
     states : ndarray of float32 of shape (n, d)
         Some states, with the means of the data taken off.
+    ladder : Ladder or None
+        The chains; None of a user's sampler.
     """
 
+    theta: np.ndarray
     expected: np.ndarray
     errors: np.ndarray
     states: np.ndarray
+    ladder: Ladder | None = None
 
     @classmethod
-    def of_groups(cls, groups, states):
+    def of_groups(cls, theta, groups, *rest):
         """From the moments of groups of states, (N_GROUPS, n_parameters)."""
-        return cls(groups.mean(axis=0), groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS), states)
-
-
-class Visit(NamedTuple):
-    """A model where the search was, with its states, and its chains if it has any."""
-
-    theta: np.ndarray
-    sample: Sample
-    ladder: Ladder | None = None
+        errors = groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS)
+        return cls(theta, groups.mean(axis=0), errors, *rest)
 
 
 class Sampler:
@@ -93,86 +226,70 @@ class Sampler:
 
     def __init__(self, statistics, base, generator, workers):
         self.statistics, self.base = statistics, np.ascontiguousarray(base)
-        self.generator, self.workers = generator, workers
+        self.workers = workers
         model = SpinModel(np.zeros((len(base), len(base))), self.base)
         path = Path(model, self.base, None)
         rungs = [Rung(path, beta, path.independent(N_CHAINS, generator)) for beta in (0.0, 1.0)]
-        self.ladder = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
-        self.ladder.pairs = [Exchanges()]
+        self.first = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
+        self.first.pairs = [Exchanges()]
 
-    def visit(self, theta, n_rounds):
-        """Move all chains to a model; -> its moments, after some rounds that do not count."""
+    def visit(self, theta, n_rounds, ladder=None):
+        """Move the chains of a ladder to a model, or the first ones; -> its moments.
+
+        Some rounds before do not count.
+        """
         path = Path(self.statistics.model(theta), self.base, None)
-        ladder = self.ladder = deepcopy(self.ladder)
+        ladder = deepcopy(self.first if ladder is None else ladder)
         ladder.rungs = [
             Rung(path, rung.beta, path.model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
         ]
         for _ in range(max(FIRST_ROUNDS // 4, int(WARM_UP * n_rounds))):
             ladder.round(self.workers)
         refine(ladder, {1.0})
-        return Visit(theta, self._sample(path.model, n_rounds), ladder)
-
-    def _sample(self, model, n_rounds):
-        """The moments of a model, their errors, and some states."""
         n_blocks = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
         groups, kept = 0.0, []
         for block in np.array_split(np.arange(n_rounds), min(n_blocks, n_rounds)):
-            states, conditional = self._rounds(model, len(block))
+            states, conditional = self._rounds(ladder, len(block))
             groups = groups + self.statistics.sums(states, conditional)
             kept.append(states.reshape(-1, len(self.base))[::n_blocks])
         groups *= N_GROUPS / (n_rounds * N_CHAINS)
-        return Sample.of_groups(groups, np.concatenate(kept))
+        return Visit.of_groups(theta, groups, np.concatenate(kept), ladder)
 
-    def _rounds(self, model, n_rounds):
+    def _rounds(self, ladder, n_rounds):
         """States and conditional means after each round less the means of the data, by group."""
-        d = len(self.base)
+        d, intercept = len(self.base), ladder.rungs[-1].path.model.intercept
         states, conditional = np.empty((2, n_rounds, N_CHAINS, d), dtype=np.float32)
         for t in range(n_rounds):
-            self.ladder.round(self.workers)
-            chains = self.ladder.rungs[-1].chains
+            ladder.round(self.workers)
+            chains = ladder.rungs[-1].chains
             states[t] = chains.spins
-            conditional[t] = chains.means(model.intercept)
+            conditional[t] = chains.means(intercept)
         mean = self.statistics.mean.astype(np.float32)
         return (
             (a - mean).reshape(n_rounds, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
             for a in (states, conditional)
         )
 
-    def log_partition(self, visit):
-        """ln Z of a model by Bennett's ratios of neighbouring temperatures."""
-        self.ladder, found = visit.ladder, {}
+    def log_partition(self, ladder):
+        """ln Z of the model of a ladder by Bennett's ratios of neighbouring temperatures."""
+        found = {}
         for _ in range(4 * FIRST_ROUNDS):
-            for i, pair in self.ladder.round(self.workers).items():
+            for i, pair in ladder.round(self.workers).items():
                 found.setdefault(i, []).append(pair)
         ratios = [bennett(*np.concatenate(pairs, axis=1))[0] for pairs in found.values()]
-        return self.ladder.first_log_partition + float(np.sum(ratios))
+        return ladder.first_log_partition + float(np.sum(ratios))
 
 
-class OtherSampler:
-    """A user's sampler in place of chains.
+def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
+    """Draw states of a model by a user's sampler, one of each group in a round; -> its moments.
 
-    Parameters
-    ----------
-    statistics : Statistics
-    draw : callable
-        As of `spins_of_sampler`.
-    generator : Generator
+    `draw` is as of `spins_of_sampler`.
     """
-
-    ladder = None
-
-    def __init__(self, statistics, draw, generator):
-        self.statistics, self.draw, self.generator = statistics, draw, generator
-
-    def visit(self, theta, n_rounds):
-        """Draw states of a model, one of each group in a round; -> its moments."""
-        model, n = self.statistics.model(theta), n_rounds * N_GROUPS
-        spins = spins_of_sampler(self.draw, model, n, self.generator)
-        states = (spins - self.statistics.mean).astype(np.float32)
-        groups = states.reshape(N_GROUPS, n_rounds, -1)
-        return Visit(
-            theta, Sample.of_groups(self.statistics.sums(groups, groups) / n_rounds, states)
-        )
+    model, n = statistics.model(theta), n_rounds * N_GROUPS
+    spins = spins_of_sampler(draw, model, n, generator)
+    states = (spins - statistics.mean).astype(np.float32)
+    groups = states.reshape(N_GROUPS, n_rounds, -1)
+    return Visit.of_groups(theta, statistics.sums(groups, groups) / n_rounds, states)
 
 
 class Search:
@@ -181,7 +298,8 @@ class Search:
     Parameters
     ----------
     statistics : Statistics
-    sampler : Sampler or OtherSampler
+    visit : callable
+        `Sampler.visit`, or like it.
     first : Visit
     log_partition : float
         ln Z of the first model.
@@ -196,8 +314,8 @@ class Search:
         The mean of the rows less the penalty.
     """
 
-    def __init__(self, statistics, sampler, first, log_partition, tolerance):
-        self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
+    def __init__(self, statistics, visit, first, log_partition, tolerance):
+        self.statistics, self.visit, self.tolerance = statistics, visit, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
         self._visits = []  # those of the most rounds
         self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
@@ -208,7 +326,7 @@ class Search:
     def gradient(self):
         """Moments of the data less those of the model, less the slope of the penalty."""
         statistics, here = self.statistics, self.here
-        difference = statistics.moments - here.sample.expected
+        difference = statistics.moments - here.expected
         return difference - statistics.penalty_slope(here.theta)
 
     def differences(self):
@@ -221,13 +339,12 @@ class Search:
 
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
-        noise = self.here.sample.errors / self._errors
+        noise = self.here.errors / self._errors
         is_noisy = np.mean(self.differences() ** 2) < NOISY * np.mean(noise**2)
         if is_noisy and self.n_rounds < MAX_ROUNDS:
             self.n_rounds *= 2
         direction = newton_direction(self.statistics, self.here, self.gradient(), self.ridge)
-        self.sampler.ladder = self.here.ladder
-        there = self.sampler.visit(self.here.theta + direction, self.n_rounds)
+        there = self.visit(self.here.theta + direction, self.n_rounds, self.here.ladder)
         rise, error, overlap = compare(self.statistics, self.here, there)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if overlap >= LEAST_OVERLAP and rise >= -loss:
@@ -238,8 +355,7 @@ class Search:
             return
         self.ridge *= 4
         if is_noisy:
-            self.sampler.ladder = self.here.ladder
-            self._go(self.sampler.visit(self.here.theta, self.n_rounds))
+            self._go(self.visit(self.here.theta, self.n_rounds, self.here.ladder))
 
     def _go(self, visit):
         """Go to a model; once the rounds are the most, to the mean of the later half of them."""
@@ -251,11 +367,10 @@ class Search:
 
 def averaged(visits):
     """The mean of several models, whose moments are to first order the means of theirs."""
-    last, samples = visits[-1], [visit.sample for visit in visits]
-    errors = np.sqrt(np.mean([sample.errors**2 for sample in samples], axis=0) / len(samples))
-    expected = np.mean([sample.expected for sample in samples], axis=0)
+    errors = np.sqrt(np.mean([visit.errors**2 for visit in visits], axis=0) / len(visits))
+    expected = np.mean([visit.expected for visit in visits], axis=0)
     theta = np.mean([visit.theta for visit in visits], axis=0)
-    return Visit(theta, Sample(expected, errors, last.sample.states), last.ladder)
+    return visits[-1]._replace(theta=theta, expected=expected, errors=errors)
 
 
 def newton_direction(statistics, visit, gradient, ridge):
@@ -264,7 +379,7 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states, alpha = visit.sample.states, statistics.penalty_slope(np.ones_like(gradient))
+    states, alpha = visit.states, statistics.penalty_slope(np.ones_like(gradient))
     damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
@@ -288,9 +403,9 @@ def compare(statistics, here, there):
     The overlap is the mean probability with which states of both would be exchanged.
     """
     step = there.theta - here.theta
-    n = min(len(here.sample.states), len(there.sample.states))
-    forward = statistics.log_weights(step, here.sample.states[:n])
-    backward = -statistics.log_weights(step, there.sample.states[:n])
+    n = min(len(here.states), len(there.states))
+    forward = statistics.log_weights(step, here.states[:n])
+    backward = -statistics.log_weights(step, there.states[:n])
     # By the states of the new model alone: those of the old one, whose noise the step follows,
     # would make a step seem to rise too much.
     ratio = estimate_from_weights("raise", backward, -1, None)
@@ -306,26 +421,21 @@ def first_visit(problem, solve, statistics, sampler):
     Where the penalty is small, such a model may have mass far from the data. If a large one does
     not help, the initial columns are independent.
     """
-    d, first = len(statistics.mean), sampler.ladder
-    problem, expected = copy(problem), (1 + statistics.mean) / 2
-    point = problem.at(np.zeros((d, d)), sampler.base)
+    d, problem, expected = len(statistics.mean), copy(problem), (1 + statistics.mean) / 2
+    independent = np.zeros((d, d)), sampler.base
+    point = problem.at(problem.pack(*independent))
     for k in range(N_ALPHAS):
-        alpha = max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k)
-        problem.penalty = penalty_of_sum(alpha, problem.total)
+        problem.set_alpha(max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k))
         monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
         point, _ = solve(problem, point, monitor)
-        sampler.ladder = first
-        visit = sampler.visit(statistics.theta(point.coupling, point.intercept), FIRST_ROUNDS)
-        rates = expected + visit.sample.expected[:d] / 2
+        visit = sampler.visit(statistics.theta(*problem.unpack(point.theta)), FIRST_ROUNDS)
+        rates = expected + visit.expected[:d] / 2
         if not len(strange_columns(rates, expected, N_CHAINS)):
             return visit
-    sampler.ladder = first
-    return sampler.visit(statistics.theta(np.zeros((d, d)), sampler.base), FIRST_ROUNDS)
+    return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
 
 
-def maximise_by_sampling(
-    task, initial, tolerance, max_iter, recorder, label, generator, statistics=None, draw=None
-):
+def maximise_by_sampling(task, initial, monitor, label, generator, further=None, draw=None):
     """Find the model with the moments of the data.
 
     Parameters
@@ -334,15 +444,13 @@ def maximise_by_sampling(
         Of complete rows.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
-    tolerance : float
-        As of `Search`.
-    max_iter : int
-    recorder : Recorder
+    monitor : Monitor
+        With the tolerance of `Search`.
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
     generator : Generator
-    statistics : Statistics, default=None
-        None for those of pairs.
+    further : Further, default=None
+        Of all columns that vary; None for pairs only.
     draw : callable, default=None
         A user's sampler, as of `spins_of_sampler`; None for chains.
 
@@ -351,50 +459,50 @@ def maximise_by_sampling(
     result : Result
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
-    statistics = Statistics(task.problem) if statistics is None else statistics
+    statistics, problem = Statistics(task.problem, further), task.problem
     status, search = "max_iter", None
     try:
         with Workers() as workers:
             sampler = Sampler(statistics, task.base[task.varying], generator, workers)
             if initial[0] is None and initial[1] is None:
-                _, solve = task.choose_solver("newton")
-                first = first_visit(task.problem, solve, statistics, sampler)
+                first = first_visit(problem, task.method("newton").run, statistics, sampler)
             else:
-                first = sampler.visit(statistics.theta(*task.initial(*initial)), FIRST_ROUNDS)
-            log_partition = sampler.log_partition(first)
+                theta = statistics.theta(*problem.unpack(task.initial(*initial)))
+                first = sampler.visit(theta, FIRST_ROUNDS)
+            log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
             if draw is not None:
-                sampler = OtherSampler(statistics, draw, generator)
-                first = sampler.visit(first.theta, FIRST_ROUNDS)
-            search = Search(statistics, sampler, first, log_partition, tolerance)
-            while len(recorder.values) < max_iter:
+                visit = partial(visit_by, draw, statistics, generator)
+                first = visit(first.theta, FIRST_ROUNDS)
+            search = Search(statistics, visit, first, log_partition, monitor.tol)
+            while len(monitor.values) < monitor.max_iter:
                 search.step()
-                _record(recorder, search)
-                if recorder.stop():
+                _record(monitor, search)
+                if monitor.stop():
                     status = "asked"
                     break
                 if search.is_converged():
                     status = "converged"
                     break
     except KeyboardInterrupt:
-        if recorder.last is None:
+        if monitor.last is None:
             raise
         status = "interrupted"
-    message = _message(task, search, status, recorder.n_kept, label)
-    return result_of(task, recorder, recorder.values, status, message)
+    message, network = _message(task, search, status, monitor, label), task.whole(monitor.last)
+    return Result.of(task, network, monitor, monitor.values, status, message)
 
 
-def _record(recorder, search):
+def _record(monitor, search):
     """Record an iteration: the likelihood, and the largest difference of moments."""
     value, largest = search.log_likelihood, np.abs(search.differences()).max()
     line = (
-        f"iteration {len(recorder.values) + 1}: log-likelihood {value:.4f} a row, "
+        f"iteration {len(monitor.values) + 1}: log-likelihood {value:.4f} a row, "
         f"largest difference {largest:.2f} standard errors"
     )
     model = search.statistics.model(search.here.theta)
-    recorder.add(value, model, line, largest_difference=largest)
+    monitor.add(value, model, line, largest_difference=largest)
 
 
-def _message(task, search, status, n_iter, label):
+def _message(task, search, status, monitor, label):
     """What a user should know about the end, or None."""
     reason = apart(task.problem, task.named(label), "log-likelihood")
     if reason is not None:
@@ -405,8 +513,8 @@ def _message(task, search, status, n_iter, label):
     worst = int(np.abs(differences).argmax())
     moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
     return (
-        f"The fit ended at max_iter={n_iter}, while {moment} still differs from that of the model "
-        f"by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
+        f"The fit ended at max_iter={monitor.n_kept}, while {moment} still differs from that of "
+        f"the model by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
         f"moment_tol={search.tolerance:g}. Raise max_iter or moment_tol, or draw the couplings "
         "nearer to 0 by a larger alpha."
     )

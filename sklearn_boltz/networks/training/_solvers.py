@@ -8,6 +8,7 @@ one.
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -29,17 +30,25 @@ FEW = 4
 MAX_MOVE = 10.0
 
 
-class Pairs(NamedTuple):
-    """The parameters of a network of pairs, and the objective there."""
+class Method(NamedTuple):
+    """How a task is solved.
 
-    coupling: np.ndarray
-    intercept: np.ndarray
-    value: float = math.nan
+    Attributes
+    ----------
+    name : str
+    run : callable
+        One of the functions below, or like them.
+    message : callable
+        ``message(point, direction, monitor, label)``: what a user should know about the end.
+    no_maximum : callable
+        ``no_maximum(label)``: why the objective of incomplete rows has no maximum. Both are None
+        where there is nothing to tell; `label` is what messages call a column.
+    """
 
-    @classmethod
-    def of(cls, point):
-        """Copies: a solver may go on with the same arrays."""
-        return cls(point.coupling.copy(), point.intercept.copy(), point.value)
+    name: str
+    run: Callable
+    message: Callable
+    no_maximum: Callable
 
 
 def never(state):
@@ -47,11 +56,15 @@ def never(state):
     return False
 
 
-class Recorder:
-    """The iterations so far, which a user may end, or interrupt.
+class Monitor:
+    """The iterations so far, which a user may end, or interrupt; and when to stop.
 
     Parameters
     ----------
+    tol : float
+        Stop when an iteration raises the objective by less.
+    max_iter : int
+        Stop after so many iterations.
     end_iteration : callable, default=never
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0
@@ -65,14 +78,17 @@ class Recorder:
     figures : dict of list
         What else is known of each iteration, by name.
     last : object or None
-        The last state that is good, with `coupling` and `intercept`; it remains after Ctrl-C.
+        The last state that is good, such as θ; it remains after Ctrl-C.
     n_kept : int
         The number of its iteration.
     asked : bool
         Whether the user has ended the fit.
+    status : str
+        Why a solver has stopped.
     """
 
-    def __init__(self, end_iteration=never, verbose=0):
+    def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
+        self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
         self.values, self.seconds, self.figures = [], [], {}
         self.last, self.n_kept, self.asked = None, 0, False
@@ -105,34 +121,14 @@ class Recorder:
         self._time = time.perf_counter()
         return self.asked
 
-
-class Monitor(Recorder):
-    """Record the objective, and decide when to stop.
-
-    Parameters
-    ----------
-    tol : float
-        Stop when an iteration raises the objective by less.
-    max_iter : int
-        Stop after so many iterations.
-    end_iteration : callable, default=never
-        Called with the last state after each iteration; returns whether to stop.
-    verbose : int, default=0
-        Print a line for each iteration if greater than 1.
-    state : callable, default=Pairs.of
-        From a point, what is kept of it.
-
-    Attributes
-    ----------
-    values : list of float
-        The objective where the fit begins, and after each iteration.
-    last : object
-        The state of the last iteration with a finite objective.
-    """
-
-    def __init__(self, tol, max_iter, end_iteration=never, verbose=0, state=Pairs.of):
-        super().__init__(end_iteration, verbose)
-        self.tol, self.max_iter, self.state, self.status = tol, max_iter, state, "initial"
+    def run(self, steps, *arguments):
+        """Take steps, which return how they end: "interrupted" by Ctrl-C, if there is a state."""
+        try:
+            return steps(*arguments)
+        except KeyboardInterrupt:
+            if self.last is None:
+                raise
+            return "interrupted"
 
     @property
     def n_iter(self):
@@ -147,7 +143,8 @@ class Monitor(Recorder):
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
         value = point.value
-        state = self.state(point) if math.isfinite(value) else None
+        # A copy, as a solver may go on with the same arrays.
+        state = point.parameters.copy() if math.isfinite(value) else None
         if not self.values:
             self.begin(value, state)
             asked = False
@@ -175,26 +172,16 @@ def bslm(problem, point, monitor, *, step_size=1.0):
 
     With a `step_size` other than 1 these are the steps of gradient ascent, eq. 4.1 and 4.2.
     """
-    coupling, intercept = point.coupling.copy(), point.intercept.copy()
+    coupling, intercept = problem.unpack(point.theta)
     # As float32 the signs take half the memory, whose bandwidth is the limit.
     signs = np.vstack([np.ones_like(problem.weights), problem.spins]).astype(np.float32)
     weighted, steps = problem.spins * problem.weights, np.empty((2, len(intercept)))
     while not monitor(point):
         bslm_sweep(
-            signs,
-            point.tanh,
-            problem.weights,
-            weighted,
-            problem.moments,
-            problem.means,
-            coupling,
-            intercept,
-            steps,
-            problem.total,
-            step_size,
-            problem.penalty,
-        )
-        point = problem.at(coupling, intercept)
+            signs, point.tanh, problem.weights, weighted, problem.moments, problem.means, coupling,
+            intercept, steps, problem.total, step_size, problem.penalty,
+        )  # fmt: skip
+        point = problem.at(problem.pack(coupling, intercept))
     return point, None
 
 
@@ -256,26 +243,22 @@ def line_search(problem, point, direction, slope):
     variables may rise although one of them overshoots its maximum by far. The arrays of the old
     point are the problem's again.
     """
-    line = problem.line(point, direction)
+    moved = problem.moved(direction)
     # Near the maximum the rise drowns in the rounding of the sum.
     floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
-    if line.bound > MAX_MOVE:
-        size = MAX_MOVE / max(line.move(), MAX_MOVE)
+    if problem.bound(direction) > MAX_MOVE:
+        size = MAX_MOVE / max(problem.move(direction), MAX_MOVE)
     least = 1e-9 * size
     while size > least:
-        new = line(size)
+        new = problem.after(point, direction, size, moved)
         if new.value >= floor + 1e-4 * size * slope:
-            line.leave(old=True)
+            problem.recycle(point, moved)
             return new
-        line.reject(new)
+        problem.recycle(new)
         size /= 2
-    line.leave()
+    problem.recycle(moved)
     return point
-
-
-class _Stop(Exception):
-    """Ends SciPy's minimiser from its callback, in any version of SciPy."""
 
 
 def lbfgs(problem, point, monitor):
@@ -286,30 +269,27 @@ def lbfgs(problem, point, monitor):
 
     def negative(scaled):
         nonlocal point
-        point = problem.at(*problem.unpack(scaled / scale))
+        point = problem.at(scaled / scale)
         return -point.value, -problem.gradient(point) / scale
 
     def callback(scaled):
         # The accepted point is the last that was evaluated.
         if monitor(point):
-            raise _Stop
+            raise StopIteration
 
-    if monitor(point):
-        return point, None
-    try:
+    if not monitor(point):
         minimize(
             negative,
-            problem.pack(point.coupling, point.intercept) * scale,
+            point.theta * scale,
             jac=True,
             method="L-BFGS-B",
             callback=callback,
             options={"maxiter": monitor.max_iter, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0,
                      "maxcor": 20},
         )  # fmt: skip
-        # No step that rises: the objective is flat to rounding.
-        monitor.status = "converged"
-    except _Stop:
-        pass
+        if monitor.status == "initial":
+            # No step that rises: the objective is flat to rounding.
+            monitor.status = "converged"
     return point, None
 
 

@@ -5,7 +5,7 @@ values of the batches. One pass beforehand collects the sums that do not depend 
 parameters, and the distinct rows while they are few.
 """
 
-from functools import partial
+from functools import partial, reduce
 from operator import add
 from typing import NamedTuple
 
@@ -13,11 +13,8 @@ import numpy as np
 
 from sklearn_boltz.networks.training._objective import (
     BinaryObjective,
-    GradientPoint,
-    PlainLine,
+    Point,
     PseudoLikelihood,
-    largest_move,
-    penalty_of_sum,
 )
 from sklearn_boltz.tables._batches import distinct_states
 
@@ -97,45 +94,32 @@ class StreamedPseudoLikelihood(BinaryObjective):
     def __init__(self, batches, positive, sums, alpha):
         self.batches, self.positive = batches, positive
         self.total, self.means, self.moments = sums[:3]
-        self.penalty = penalty_of_sum(alpha, self.total)
+        self.set_alpha(alpha)
         self.upper = np.triu_indices(len(self.means), 1)
 
     name = PseudoLikelihood.name
 
-    def _sum(self, function, *arguments, merge=add):
-        return self.batches.map_reduce(partial(function, self.positive, *arguments), merge)
+    def _sum(self, find, *arguments, merge=add):
+        in_batch = partial(_of_batch, partial(find, *arguments), merge, self.positive)
+        return self.batches.map_reduce(in_batch, merge)
 
-    def at(self, coupling, intercept):
+    def at(self, theta):
         """Evaluate the objective and its derivative."""
-        found = self._sum(_value_and_gradient, coupling, intercept)
+        found, (coupling, intercept) = self._sum(_value_and_gradient, theta), self.unpack(theta)
         value = found[0] - self.penalty / 4 * np.vdot(coupling, coupling)
-        zeros = np.zeros_like(intercept)
-        gradient = found[1:] - self.penalty * self.pack(coupling, zeros)
-        theta = self.pack(coupling, intercept)
-        return GradientPoint(theta, coupling, intercept, float(value), gradient)
-
-    def gradient(self, point):
-        """∂/∂θ, of shape (n_parameters,)."""
-        return point.gradient
+        gradient = found[1:] - self.penalty * self.pack(coupling, np.zeros_like(intercept))
+        return Point(theta, float(value), gradient)
 
     def information(self, point, dtype=np.float64):
         """-∂²/∂θ², of shape (n_parameters, n_parameters)."""
-        information = self._sum(_information, point.coupling, point.intercept, dtype)
+        information = self._sum(_information, point.theta, dtype)
         pairs = np.arange(len(self.means), self.n_parameters)
         information[pairs, pairs] += self.penalty
         return information
 
-    def pair_curvature(self, point, means):
+    def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
-        return self._sum(_pair_curvature, point.coupling, point.intercept, means)
-
-    def line(self, point, direction):
-        """From a point in a direction."""
-        return PlainLine(self, point, direction, largest_move(*self.unpack(direction)))
-
-    def after(self, point, step):
-        """The point after a step."""
-        return self.at(*self.unpack(point.theta + step))
+        return self._sum(_pair_sums, theta, means)
 
     def cell_sums(self):
         """Number of rows, Σ x_j x_k and Σ x_j."""
@@ -146,44 +130,28 @@ class StreamedPseudoLikelihood(BinaryObjective):
         low, high = self._sum(_gains, direction, merge=np.maximum)
         return -low, high
 
-    def move(self, direction):
-        """By how much a direction moves the field of any row, at most."""
-        least, greatest = self.gains(direction)
-        return max(greatest.max(initial=0), -least.min(initial=0))
+
+def _of_batch(find, merge, positive, k, batch):
+    """What is found in one batch, part by part, without the penalty."""
+    parts = spins_in_parts(positive(k, batch))
+    return reduce(merge, (find(PseudoLikelihood(x, np.ones(x.shape[1]))) for x in parts))
 
 
-# Of one batch, without the penalty.
-
-
-def _problems(positive, k, batch):
-    for spins in spins_in_parts(positive(k, batch)):
-        yield PseudoLikelihood(spins, np.ones(spins.shape[1]))
-
-
-def _value_and_gradient(positive, coupling, intercept, k, batch):
+def _value_and_gradient(theta, problem):
     """As one vector."""
-    total = 0.0
-    for problem in _problems(positive, k, batch):
-        point = problem.at(coupling, intercept)
-        total = total + np.append(point.value, problem.gradient(point))
-    return total
+    point = problem.at(theta)
+    return np.append(point.value, problem.gradient(point))
 
 
-def _information(positive, coupling, intercept, dtype, k, batch):
-    total = 0.0
-    for problem in _problems(positive, k, batch):
-        total = total + problem.information(problem.at(coupling, intercept), dtype)
-    return total
+def _information(theta, dtype, problem):
+    return problem.information(problem.at(theta), dtype)
 
 
-def _pair_curvature(positive, coupling, intercept, means, k, batch):
-    total = 0.0
-    for problem in _problems(positive, k, batch):
-        total = total + problem.pair_curvature(problem.at(coupling, intercept), means)
-    return total
+def _pair_sums(theta, means, problem):
+    return problem.pair_sums(theta, means)
 
 
-def _gains(positive, direction, k, batch):
+def _gains(direction, problem):
     """The least with its sign changed, and the greatest."""
-    found = [problem.gains(direction) for problem in _problems(positive, k, batch)]
-    return np.max([(-least, greatest) for least, greatest in found], axis=0)
+    least, greatest = problem.gains(direction)
+    return np.array([-least, greatest])

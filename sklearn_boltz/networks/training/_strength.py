@@ -81,32 +81,31 @@ def choose_strength(task, initial, label, *, estimate=True):
     initial : (ndarray, ndarray)
         Where the fit may begin.
     """
-    n_values, total = task.n_values(), task.problem.total
+    problem = task.problem
+    n_values, total = problem.n_values, problem.total
     if len(n_values) < 2:
         return 0.0, initial
     least = least_strength(n_values)
     most = max(MAX_ALPHA * total, least)
-    strength, solver = least, task.choose_solver("newton")
+    strength, method = least, task.method("newton")
 
     def fitted(initial):
-        monitor = Monitor(TOL, _fit.MAX_ITER[solver[0]])
-        result = _fit.maximise(task, initial, solver[1], monitor, label)
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
-        return result.coupling, result.intercept
+        monitor = Monitor(TOL, _fit.MAX_ITER[method.name])
+        return _fit.maximise(task, initial, method, monitor, label).pairs
 
     for k in range(N_ESTIMATES + 1):
-        task.set_alpha(strength / total)
+        problem.set_alpha(strength / total)
         if k == N_ESTIMATES:
             break
         initial = fitted(initial)
         if not estimate or len(n_values) < MIN_COLUMNS:
             break
-        found = next_strength(*task.pair_curvature(*initial), strength, least, most)
+        curvature = problem.pair_curvature(task.initial(*initial))
+        found = next_strength(*curvature, strength, least, most)
         if found == strength:
             break
         strength = found
     for _ in range(N_WEIGHINGS if n_values.max() > 2 else 0):
         initial = fitted(initial)
-        task.weigh_pairs(*initial)
+        problem.weigh_pairs(task.initial(*initial))
     return strength / total, initial

@@ -54,7 +54,8 @@ class Coordinates(NamedTuple):
         def describe(rows, weights):
             spins = to_spins(rows)
             problem = PseudoLikelihood(np.ascontiguousarray(spins.T), weights)
-            information = problem.information(problem.at(model.coupling, model.intercept))
+            theta = problem.pack(model.coupling, model.intercept)
+            information = problem.information(problem.at(theta))
             return information, spins, spins - np.tanh(model.fields(rows))
 
         return cls(np.triu_indices(len(model.intercept), 1), describe, penalty)

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
@@ -75,7 +74,7 @@ def spin_curvature(network, codes, weights, jackknife):
         found = likelihood_curvature(network, codes, weights, alpha)
     elif can_leave_out(network, codes):
         problem = spin_problem(network, codes, weights, alpha)
-        point = problem.at(coupling, intercept)
+        point = problem.at(problem.pack(coupling, intercept))
         regressions = Regressions.of_spins(problem, point)
         found = fitted_curvature(
             problem.information(point), regressions, kept, network._free_pairs(),
@@ -109,7 +108,8 @@ def likelihood_curvature(network, codes, weights, alpha):
     check_likelihood_covariance(network, codes)
     kept, free = network._varying, network._free_pairs()
     problem = Likelihood(spin_problem(network, codes, weights, alpha))
-    point = problem.at(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
+    theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
+    point = problem.at(theta)
     columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
     found = restricted_curvature(
         problem.information(point), problem.score_products(point), columns, free
@@ -131,7 +131,7 @@ def codes_curvature(network, codes, weights, jackknife):
     n_values, free = network._coding.n_values, network._free_pairs()
     task = CodesTask(*distinct_incomplete(codes, weights), n_values, network._ridge())
     contrasts, kept = task.contrasts, task.varying
-    theta = np.concatenate(task.initial(network.coupling_, network.intercept_)[::-1])
+    theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     rows, counts = task.rows()
     if can_leave_out(network, codes):
@@ -141,7 +141,7 @@ def codes_curvature(network, codes, weights, jackknife):
             find_separated=partial(separated_by_contrasts, contrasts, point),
         )  # fmt: skip
     else:
-        model = PottsModel(*task.problem.unpack(theta), task.n_values())
+        model = task.problem.model(theta)
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
         found = completed_curvature(rows, counts, model, coordinates, numbers, free)
         found = found._replace(separated=empty_pairs(contrasts, found.places))

@@ -45,8 +45,7 @@ def separated_by_spins(problem, point, places):
     def gains(direction):
         return (problem.spins * problem.fields(*problem.unpack(direction)))[improbable]
 
-    theta = problem.pack(point.coupling, point.intercept)
-    return cone_span(blind, gains, places, theta)
+    return cone_span(blind, gains, places, point.theta)
 
 
 def separated_by_contrasts(contrasts, point, places):
