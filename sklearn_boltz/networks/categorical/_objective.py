@@ -129,11 +129,10 @@ class CategoricalPseudoLikelihood:
         spread = rates * (1 - rates)
         curvature = np.empty(self.n_parameters)
         curvature[: self.n_states] = counts * (1 - rates)
-        for i, j, place in self.blocks():
-            a, b = self.states[i], self.states[j]
-            both = known[i] * known[j] / max(self.total, 1e-300)
-            products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
-            curvature[place] = (both * products).ravel()
+        a, b = self.entries()
+        known = known[column_of_state(self.n_values)]
+        both = known[a] * known[b] / max(self.total, 1e-300)
+        curvature[self.n_states :] = both * (spread[a] * rates[b] + rates[a] * spread[b])
         curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
         return curvature + 0.5
 
@@ -227,20 +226,21 @@ class CategoricalPseudoLikelihood:
 
     def pack(self, coupling, intercept):
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
-        theta = np.empty(self.n_parameters)
-        theta[: self.n_states] = intercept
-        for i, j, place in self.blocks():
-            theta[place] = coupling[self.states[i], self.states[j]].ravel()
-        return theta
+        return np.concatenate([intercept, coupling[self.entries()]])
 
     def unpack(self, theta):
         """A symmetric matrix of shape (Q, Q) and a vector of shape (Q,) from θ."""
-        coupling = np.zeros((self.n_states, self.n_states))
-        for i, j, place in self.blocks():
-            values = theta[place].reshape(self.n_values[i], self.n_values[j])
-            coupling[self.states[i], self.states[j]] = values
-            coupling[self.states[j], self.states[i]] = values.T
+        coupling, (a, b) = np.zeros((self.n_states, self.n_states)), self.entries()
+        coupling[a, b] = coupling[b, a] = theta[self.n_states :]
         return coupling, theta[: self.n_states].copy()
+
+    def entries(self):
+        """The states a and b of each coupling of θ, in the order of θ."""
+        i, j = np.triu_indices(len(self.n_values), 1)
+        sizes = self.n_values[i] * self.n_values[j]
+        k = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        a, b = np.divmod(k, np.repeat(self.n_values[j], sizes))
+        return np.repeat(self.offsets[i], sizes) + a, np.repeat(self.offsets[j], sizes) + b
 
     def blocks(self):
         """Two columns i < j and where their block is in θ, for all such columns."""
