@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied, is_foreign
-from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.numerics._threads import MIN_WORK, row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
-from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
+from sklearn_boltz.restricted.sampling._gibbs_kernel import learn_rows, moments
 from sklearn_boltz.restricted.training._array_batch import DeviceBatch
 
 # Visible units of a block of the gradient.
@@ -147,6 +147,9 @@ class Learner:
         workers : Workers
         """
         scheme = self.scheme
+        if isinstance(batch, ArrayBatch) and batch.is_small(self):
+            batch.learn(self, rate)
+            return
         means = batch.positive(self, workers)
         slopes = batch.shape_slopes(self, chains=False)
         for inner in range(scheme.n_inner):
@@ -321,11 +324,35 @@ class ArrayBatch:
         self._V_factors = np.empty((n_factors, n_visible), dtype)
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
-        self._ascent, self._step = np.empty((2, n_visible, n_hidden), dtype).transpose(0, 2, 1)
+        self._steps = np.empty((2, n_visible, n_hidden), dtype)
+        self._ascent, self._step = self._steps.transpose(0, 2, 1)
+        self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
         return self.shape == (len(V), *learner.weights.shape)
+
+    def is_small(self, learner):
+        """Whether a call of one kernel learns from it, without threads and BLAS's large blocks."""
+        scheme, model = learner.scheme, learner.model()
+        is_binary = model.visible.is_binary and model.hidden.is_binary
+        work = self.H.shape[0] * model.n_weights * (2 * scheme.n_gibbs + 1)
+        ready = not scheme.tempered and not (scheme.goes_on and learner.chains is None)
+        return is_binary and ready and learner.optimizer.plain and work < 2 * MIN_WORK
+
+    def learn(self, learner, rate):
+        """Change the parameters as `Learner.learn` does, in one call."""
+        scheme, stream = learner.scheme, learner.stream
+        offsets = learner.visible_offset, learner.hidden_offset
+        if not scheme.centered:
+            offsets = map(np.zeros_like, offsets)
+        stream.step = learn_rows(
+            learner.weights.T, learner.visible.intercept, learner.hidden.intercept, *offsets,
+            self.V, learner.chains if scheme.goes_on else self.H[:0], self.H, self.V_chains,
+            self.H_chains, self._steps, *self._means, rate, scheme.alpha,
+            scheme.offset_rate * scheme.centered, scheme.n_inner, scheme.n_gibbs, stream.seed,
+            stream.step,
+        )  # fmt: skip
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
