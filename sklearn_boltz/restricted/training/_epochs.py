@@ -15,6 +15,7 @@ from sklearn_boltz.restricted.training._progress import (
     Fall,
     Stages,
     end_stage,
+    ends_last_stage,
     lower_rate,
     remember_best,
     return_to,
@@ -221,7 +222,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
     try:
         for _ in range(plan.n_epochs):
-            if not learn_epoch(training, rows, monitor, plan, workers):
+            is_last = training.n_epochs + 1 == n_epochs or ends_last_stage(training, plan)
+            if not learn_epoch(training, rows, monitor, plan, workers, is_last):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
@@ -246,8 +248,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     return last, "max_iter"
 
 
-def learn_epoch(training, rows, monitor, plan, workers):
-    """Make an epoch and measure the model; -> whether all is finite."""
+def learn_epoch(training, rows, monitor, plan, workers, is_last):
+    """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
     rate = plan.rate_of(training)
@@ -258,7 +260,9 @@ def learn_epoch(training, rows, monitor, plan, workers):
         seconds = perf_counter() - start
         if not finite:
             return False
-        figures = monitor().measure(training.learner.model(), workers, training.tracker)
+        model, tracker, figures = training.learner.model(), training.tracker, {}
+        if is_last or tracker is None or tracker.can_measure(model.sides()):
+            figures = monitor().measure(model, workers, tracker)
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1

@@ -1,14 +1,17 @@
 """What follows from the progress of a training: which epoch is the best, slower steps, the end."""
 
 from copy import deepcopy
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 
-# Epochs over which an uncertain log-likelihood is averaged before it is compared.
+# Measured epochs over which an uncertain log-likelihood is averaged before it is compared.
 AVERAGED = 5
+# The figure that epochs have in which the likelihood was measured.
+FOLLOWED = "log_likelihood_std_err"
 # By so many nats the log-likelihood of a model must be less than that of another one to be called
 # less, where both are measured by slow annealing.
 MISSED = 0.1
@@ -75,6 +78,8 @@ def this_epoch(training, score, has_started, is_held_out, gap=None):
 def remember_best(training, monitor, plan, workers):
     """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
+    if training.tracker is not None and FOLLOWED not in figures:
+        return
     is_held_out = plan.patience is not None
     if best is not None and best["is_held_out"] != is_held_out:
         best = None  # scores of other rows cannot be compared
@@ -179,12 +184,14 @@ def end_stage(training, monitor, plan, workers):
         return end_last_stage(training, monitor, plan, workers)
     stages, stage, now = plan.stages, training.stage, training.n_epochs
     figures = training.figures(now)
-    is_exact = training.tracker is None or not figures["log_likelihood_std_err"]
-    n_averaged = 1 if is_exact else AVERAGED
-    if now - training.fallen_at < n_averaged:
+    if FOLLOWED not in figures:
+        return False
+    n_averaged = 1 if training.tracker is None or not figures[FOLLOWED] else AVERAGED
+    before = map(training.figures, range(now, training.fallen_at, -1))
+    last = list(islice((figures for figures in before if FOLLOWED in figures), n_averaged))
+    if len(last) < n_averaged:
         return False
     started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
-    last = [training.figures(epoch) for epoch in range(now - n_averaged + 1, now + 1)]
     score = np.mean([monitor.of_interest(figures) for figures in last])
     gap = np.mean([figures["free_energy_gap"] for figures in last])
     if stage is None or score > stage["score"] + plan.tol:
@@ -208,6 +215,11 @@ def end_stage(training, monitor, plan, workers):
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
     return False
+
+
+def ends_last_stage(training, plan):
+    """Whether the next epoch is the end of the last stage."""
+    return training.mean is not None and training.mean.n_epochs + 1 >= plan.stages.last.n_epochs
 
 
 def end_last_stage(training, monitor, plan, workers):
