@@ -404,12 +404,14 @@ def patterns():
         ),
     ],
 )  # fmt: skip
-def test_the_default_learns(X, n_rows, gain):
+def test_the_default_learns(X, n_rows, gain, monkeypatch):
     # Rows held out: better than independent columns by far, and than a fit that overfits.
     X, rest = X[:n_rows], X[n_rows:]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
+        assert model._former_ladder() is None
+        monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.LADDER_WEIGHTS", 0)
         slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
     # The ladder of the training leads to the model, which is a mean.
     assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())

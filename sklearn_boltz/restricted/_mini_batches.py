@@ -519,7 +519,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         comparison = None
         if epoch and status != "diverged":
             model = training.learner.model()
-            comparison = monitor().compare(training.figures(epoch), model, workers)
+            comparison = monitor().compare(training.measured(epoch), model, workers)
         message = self._trouble(status, comparison)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
@@ -541,8 +541,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        measured = self.history_.get("validation_log_likelihood", [np.nan])[-1:]
-        if status == "max_iter" and np.isfinite(measured).any():
+        measured = self._training.measured(self.n_iter_)
+        if status == "max_iter" and "validation_log_likelihood" in measured:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or continue the fit with warm_start=True."

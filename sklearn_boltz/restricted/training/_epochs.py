@@ -12,10 +12,10 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._progress import (
+    FOLLOWED,
     Fall,
     Stages,
     end_stage,
-    ends_last_stage,
     lower_rate,
     remember_best,
     return_to,
@@ -100,7 +100,7 @@ class Training:
         if rung is not None:
             rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
-        if tracker is not None and (is_foreign(V) or self.is_finite()):
+        if tracker and (not tracker.has_ladder() or is_foreign(V) or self.is_finite()):
             n_rows = V.shape[0] if is_foreign(V) else len(V)
             tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
 
@@ -138,6 +138,11 @@ class Training:
         """What was measured after an epoch."""
         found = {name: values[epoch - 1] for name, values in self.history.items()}
         return {name: value for name, value in found.items() if not np.isnan(value)}
+
+    def measured(self, epoch):
+        """The figures of an epoch, or of the last one before in which the model was measured."""
+        found = map(self.figures, range(epoch, 0, -1))
+        return next((figures for figures in found if self.tracker is None or FOLLOWED in figures), {})
 
 
 class Plan(NamedTuple):
@@ -220,15 +225,18 @@ def train(training, rows, monitor, plan, workers, end_epoch):
         plan.prepare(training, rows, workers)
     take_up(training, plan)
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
+    judges = plan.patience or plan.keep_best or plan.fall
     try:
         for _ in range(plan.n_epochs):
-            is_last = training.n_epochs + 1 == n_epochs or ends_last_stage(training, plan)
-            if not learn_epoch(training, rows, monitor, plan, workers, is_last):
+            # Stages do not depend on where max_iter cuts a training.
+            is_judged = training.n_epochs + 1 == n_epochs or (judges and training.best is None)
+            is_judged = is_judged and plan.stages is None
+            if not learn_epoch(training, rows, monitor, plan, workers, is_judged):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
                 converged = end_stage(training, monitor(), plan, workers)
-            elif plan.patience or plan.keep_best or plan.fall:
+            elif judges:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
@@ -248,7 +256,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     return last, "max_iter"
 
 
-def learn_epoch(training, rows, monitor, plan, workers, is_last):
+def learn_epoch(training, rows, monitor, plan, workers, is_judged):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
@@ -261,7 +269,7 @@ def learn_epoch(training, rows, monitor, plan, workers, is_last):
         if not finite:
             return False
         model, tracker, figures = training.learner.model(), training.tracker, {}
-        if is_last or tracker is None or tracker.can_measure(model.sides()):
+        if is_judged or tracker is None or tracker.can_measure(model.sides()):
             figures = monitor().measure(model, workers, tracker)
     if not np.isfinite(list(figures.values())).all():
         return False

@@ -217,11 +217,6 @@ def end_stage(training, monitor, plan, workers):
     return False
 
 
-def ends_last_stage(training, plan):
-    """Whether the next epoch is the end of the last stage."""
-    return training.mean is not None and training.mean.n_epochs + 1 >= plan.stages.last.n_epochs
-
-
 def end_last_stage(training, monitor, plan, workers):
     """End the last stage if it is time, with the mean of its parameters.
 

@@ -21,6 +21,7 @@ from sklearn_boltz.numerics._threads import MIN_WORK, row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import learn_rows, moments
+from sklearn_boltz.restricted.sampling._rungs import CALLS
 from sklearn_boltz.restricted.training._array_batch import DeviceBatch
 
 # Visible units of a block of the gradient.
@@ -108,12 +109,12 @@ class Learner:
         return Model(self.weights, self.visible, self.hidden)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes."""
+        """Multiplications that a mini-batch of so many rows takes, or what takes as long."""
         scheme = self.scheme
         n_own = n_rows if scheme.tempered < 1 else 0
         n_tempered = len(self.tempered) if scheme.tempered else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
-        return (scheme.n_inner * each + 2 * n_rows) * self.model().n_weights
+        return (scheme.n_inner * each + 2 * n_rows) * self.model().work + CALLS
 
     def turn_persistent(self):
         """Go on with persistent contrastive divergence: one step a mini-batch, and its chains."""

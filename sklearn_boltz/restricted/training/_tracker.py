@@ -53,6 +53,8 @@ SENT = 10
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # What that may cost, as a part of the training.
 VERIFYING_SHARE = 0.25
+# Each of two models that are compared at the end may cost this part of it.
+JUDGED = 8
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
 # The ladder is given up when it is not connected, or annealing has found so many nats more, so many
@@ -138,7 +140,7 @@ class Tracker:
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
             return cls(base, share, seed, tempered, n_chains, has_ladder)
-        former.share, former._n_measured = share, 0
+        former.share = share
         return former
 
     def has_ladder(self):
@@ -338,11 +340,11 @@ class Tracker:
         )
 
     def judged(self, model, workers):
-        """ln Z by annealing as slow as half of what is left to spend allows.
+        """ln Z by annealing as slow as a part of what is left to spend allows.
 
         For each of two models that are compared at the end of a training.
         """
-        affordable = self._verifying / 2 / self._cost_of_annealing(model, VERIFYING_CHAINS)
+        affordable = self._verifying / JUDGED / self._cost_of_annealing(model, VERIFYING_CHAINS)
         n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
         found = self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
         return Tracked(found.value, found.std_err, "ais")
@@ -377,4 +379,4 @@ class Tracker:
     @staticmethod
     def _cost_of_annealing(model, n_chains):
         """Multiplications of one temperature, or what takes as long."""
-        return n_chains * (2.5 * model.n_weights + 50 * sum(model.weights.shape)) + CALLS / 20
+        return 2.5 * n_chains * model.work + CALLS / 20
