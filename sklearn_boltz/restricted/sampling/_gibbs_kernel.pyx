@@ -26,6 +26,7 @@ from sklearn_boltz.units._bernoulli_rows cimport (
 
 
 cdef extern from "restricted/sampling/_products_all.h" nogil:
+    const int SPARSE_NEAR
     int sparse_product_f32(const float *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
                            const float *b, Py_ssize_t n_columns, float *out) noexcept
     int sparse_product_f64(const double *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
@@ -40,6 +41,10 @@ cdef extern from "restricted/sampling/_products_all.h" nogil:
     int sparse_moments_f64(const double *a, Py_ssize_t stride, Py_ssize_t n_used,
                            const double *b, Py_ssize_t n_rows, Py_ssize_t n_columns,
                            double alpha, double beta, double *out) noexcept
+
+
+cdef enum:
+    MANY_ROWS = 32
 
 
 cdef void _hidden_field(const floating[:, ::1] weights, const floating[:, ::1] V,
@@ -166,23 +171,35 @@ def gibbs_chains(
     if V.shape[0] == 0:
         return
     with nogil:
-        _move(weights, visible_bias, hidden_bias, V, H, n_steps, from_hidden, seed, step, first_row)
+        _move(weights, NULL, visible_bias, hidden_bias, V, H, n_steps, from_hidden, seed, step,
+              first_row)
 
 
 cdef void _move(
-    const floating[:, ::1] weights, const floating[::1] visible_bias,
+    const floating[:, ::1] weights, const floating *by_hidden, const floating[::1] visible_bias,
     const floating[::1] hidden_bias, floating[:, ::1] V, floating[:, ::1] H, Py_ssize_t n_steps,
     bint from_hidden, uint64_t seed, uint64_t step, uint64_t first_row,
 ) noexcept nogil:
+    """`by_hidden` are the weights by hidden unit, where chains are so many that it pays."""
     cdef uint64_t k
     for k in range(<uint64_t>n_steps):
         if k > 0 or not from_hidden:
             _hidden_field(weights, V, H)
             sample_rows(H, 1, hidden_bias, seed, step + 2 * k, first_row)
-        _visible_field(weights, H, V)
+        if by_hidden == NULL or not _sparse_product(H, by_hidden, V):
+            _visible_field(weights, H, V)
         sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
     _hidden_field(weights, V, H)
     mean_rows(H, 1, hidden_bias)
+
+
+cdef int _sparse_product(const floating[:, ::1] a, const floating *b,
+                         floating[:, ::1] out) noexcept nogil:
+    """out = a @ b where that is quick; whether it was."""
+    if floating is float:
+        return sparse_product_f32(
+            &a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
+    return sparse_product_f64(&a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
 
 
 def learn_rows(
@@ -201,6 +218,7 @@ def learn_rows(
     """
     cdef bint goes_on = chains.shape[0] > 0
     cdef Py_ssize_t n_visible = weights.shape[0], n_hidden = weights.shape[1], inner
+    cdef floating *by_hidden = NULL
     check_rows(V.shape[0], n_visible, V, visible_bias)
     check_rows(V.shape[0], n_hidden, H, hidden_bias)
     check_rows(H_chains.shape[0], n_visible, V_chains, visible_offset)
@@ -211,6 +229,9 @@ def learn_rows(
         2, n_visible, n_hidden
     ):
         raise ValueError("the shapes do not fit")
+    # To lay the weights out anew pays for many chains, where they stay next to the processor.
+    if V_chains.shape[0] >= MANY_ROWS and n_visible * n_hidden * sizeof(floating) <= SPARSE_NEAR:
+        by_hidden = &steps[1, 0, 0]
     with nogil:
         _hidden_field(weights, V, H)
         mean_rows(H, 1, hidden_bias)
@@ -221,8 +242,10 @@ def learn_rows(
         for inner in range(n_inner):
             if goes_on:
                 H_chains[...] = chains
-            _move(weights, visible_bias, hidden_bias, V_chains, H_chains, n_gibbs, goes_on, seed,
-                  step, 0)
+            if by_hidden != NULL:
+                _transpose(weights, by_hidden)
+            _move(weights, by_hidden, visible_bias, hidden_bias, V_chains, H_chains, n_gibbs,
+                  goes_on, seed, step, 0)
             step += 2 * <uint64_t>n_gibbs
             _column_means(V_chains, visible_means[1])
             _column_means(H_chains, hidden_means[1])
@@ -251,6 +274,13 @@ cdef void _column_means(const floating[:, ::1] rows, floating[::1] out) noexcept
             out[j] += rows[i, j]
     for j in range(rows.shape[1]):
         out[j] /= <floating>rows.shape[0]
+
+
+cdef void _transpose(const floating[:, ::1] a, floating *out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[j * a.shape[0] + i] = a[i, j]
 
 
 cdef void _slide(floating[::1] offset, const floating[::1] mean, floating rate) noexcept nogil:
