@@ -67,7 +67,7 @@ LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200,
 # Number of stages of a training, each with FALL times the learning rate of the one before.
 N_STAGES = 4
 # Number of epochs and of mini-batches without improvement that end a stage.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 200, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
@@ -75,7 +75,7 @@ PLATEAU, PLATEAU_BATCHES = 20, 4000
 # as such; its number of mini-batches, and the least and largest number of epochs. With 30 epochs in
 # place of 100, Pumsb-star loses a nat. They cost a quarter of those before.
 LAST_PART, LAST_RATE = 0.12, 0.006
-LAST_BATCHES, LEAST_LAST, MOST_LAST = 15_000, 30, 100
+LAST_BATCHES, LAST_EPOCHS, LEAST_LAST, MOST_LAST = 15_000, 2, 30, 100
 # Standard deviation of the weights of units beyond those of an initial model.
 SMALL_WEIGHTS = 0.01
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
@@ -433,11 +433,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return plan._replace(patience=(N_STAGES - 1) * patience, fall=Fall(patience, FALL))
         last = None
         if getattr(self, "persistent", False) == "auto":
-            n_last = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
+            n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
+            n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
             last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         n_stages = N_STAGES - (last is not None)
-        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau))
+        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau, FALL_AFTER))
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""

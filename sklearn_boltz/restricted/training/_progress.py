@@ -1,15 +1,15 @@
 """What follows from the progress of a training: which epoch is the best, slower steps, the end."""
 
 from copy import deepcopy
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 
-# Measured epochs over which an uncertain log-likelihood is averaged before it is compared.
-AVERAGED = 5
+# Epochs over which an uncertain log-likelihood is averaged before it is compared, and how many of
+# those in which it was measured, at least.
+AVERAGED, LEAST_AVERAGED = 5, 3
 # The figure that epochs have in which the likelihood was measured.
 FOLLOWED = "log_likelihood_std_err"
 # By so many nats the log-likelihood of a model must be less than that of another one to be called
@@ -56,6 +56,8 @@ class Stages(NamedTuple):
         What comes after them.
     plateau : float
         Until this epoch, a training that is no better than independent columns is not yet judged.
+    later : float
+        Patience of the stages after the first, if less: what they gain, they gain soon.
     """
 
     patience: int
@@ -63,6 +65,7 @@ class Stages(NamedTuple):
     n_stages: int
     last: LastStage | None = None
     plateau: float = np.inf
+    later: float = np.inf
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -186,10 +189,13 @@ def end_stage(training, monitor, plan, workers):
     figures = training.figures(now)
     if FOLLOWED not in figures:
         return False
-    n_averaged = 1 if training.tracker is None or not figures[FOLLOWED] else AVERAGED
-    before = map(training.figures, range(now, training.fallen_at, -1))
-    last = list(islice((figures for figures in before if FOLLOWED in figures), n_averaged))
-    if len(last) < n_averaged:
+    is_exact = training.tracker is None or not figures[FOLLOWED]
+    n_averaged, least = (1, 1) if is_exact else (AVERAGED, LEAST_AVERAGED)
+    epochs = range(now, training.fallen_at, -1)
+    last = measured(training, epochs[:n_averaged])
+    if len(last) < least:
+        last = measured(training, epochs)[:least]
+    if len(last) < least or len(epochs) < n_averaged:
         return False
     started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
     score = np.mean([monitor.of_interest(figures) for figures in last])
@@ -199,7 +205,8 @@ def end_stage(training, monitor, plan, workers):
     elif not started and now < stages.plateau:  # a plateau at the beginning is no reason to end
         stage = {**stage, "waiting_since": now}
     training.stage = stage
-    if now - stage["waiting_since"] < stages.patience:
+    patience = min(stages.patience, stages.later) if training.n_stages else stages.patience
+    if now - stage["waiting_since"] < patience:
         return False
     here = this_epoch(training, score, started, True, gap)
     former = training.best if training.n_stages else None  # that of another fit has no stages
@@ -215,6 +222,11 @@ def end_stage(training, monitor, plan, workers):
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
     return False
+
+
+def measured(training, epochs):
+    """The figures of those of some epochs in which the likelihood was measured."""
+    return [figures for figures in map(training.figures, epochs) if FOLLOWED in figures]
 
 
 def end_last_stage(training, monitor, plan, workers):

@@ -148,7 +148,8 @@ class Learner:
         workers : Workers
         """
         scheme = self.scheme
-        if isinstance(batch, ArrayBatch) and batch.is_small(self):
+        begun = not scheme.goes_on or self.chains is not None
+        if isinstance(batch, ArrayBatch) and batch.is_small and begun:
             batch.learn(self, rate)
             return
         means = batch.positive(self, workers)
@@ -302,6 +303,8 @@ class ArrayBatch:
     ----------
     V : ndarray of shape (n_rows, n_visible)
         The rows.
+    is_small : bool
+        Whether one kernel learns from it, without threads: of binary units, and few of them.
     """
 
     def __init__(self, learner, n_rows):
@@ -325,6 +328,10 @@ class ArrayBatch:
         self._V_factors = np.empty((n_factors, n_visible), dtype)
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
+        work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
+        is_binary = learner.visible.is_binary and learner.hidden.is_binary
+        simple = is_binary and learner.optimizer.plain and not scheme.tempered
+        self.is_small = simple and work < 2 * MIN_WORK
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
         self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
@@ -332,14 +339,6 @@ class ArrayBatch:
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
         return self.shape == (len(V), *learner.weights.shape)
-
-    def is_small(self, learner):
-        """Whether a call of one kernel learns from it, without threads and BLAS's large blocks."""
-        scheme, model = learner.scheme, learner.model()
-        is_binary = model.visible.is_binary and model.hidden.is_binary
-        work = self.H.shape[0] * model.n_weights * (2 * scheme.n_gibbs + 1)
-        ready = not scheme.tempered and not (scheme.goes_on and learner.chains is None)
-        return is_binary and ready and learner.optimizer.plain and work < 2 * MIN_WORK
 
     def learn(self, learner, rate):
         """Change the parameters as `Learner.learn` does, in one call."""

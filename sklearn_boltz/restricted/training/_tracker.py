@@ -54,7 +54,7 @@ VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # What that may cost, as a part of the training.
 VERIFYING_SHARE = 0.25
 # Each of two models that are compared at the end may cost this part of it.
-JUDGED = 8
+JUDGED = 12
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
 # The ladder is given up when it is not connected, or annealing has found so many nats more, so many
