@@ -16,6 +16,7 @@ from sklearn_boltz.restricted.training._progress import (
     Fall,
     Stages,
     end_stage,
+    ends_last_stage,
     lower_rate,
     remember_best,
     return_to,
@@ -141,8 +142,8 @@ class Training:
 
     def measured(self, epoch):
         """The figures of an epoch, or of the last one before in which the model was measured."""
-        found = map(self.figures, range(epoch, 0, -1))
-        return next((figures for figures in found if self.tracker is None or FOLLOWED in figures), {})
+        before = map(self.figures, range(epoch, 0, -1))
+        return next((found for found in before if self.tracker is None or FOLLOWED in found), {})
 
 
 class Plan(NamedTuple):
@@ -225,18 +226,14 @@ def train(training, rows, monitor, plan, workers, end_epoch):
         plan.prepare(training, rows, workers)
     take_up(training, plan)
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
-    judges = plan.patience or plan.keep_best or plan.fall
     try:
         for _ in range(plan.n_epochs):
-            # Stages do not depend on where max_iter cuts a training.
-            is_judged = training.n_epochs + 1 == n_epochs or (judges and training.best is None)
-            is_judged = is_judged and plan.stages is None
-            if not learn_epoch(training, rows, monitor, plan, workers, is_judged):
+            if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
                 converged = end_stage(training, monitor(), plan, workers)
-            elif judges:
+            elif plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
@@ -256,7 +253,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     return last, "max_iter"
 
 
-def learn_epoch(training, rows, monitor, plan, workers, is_judged):
+def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
@@ -269,7 +266,9 @@ def learn_epoch(training, rows, monitor, plan, workers, is_judged):
         if not finite:
             return False
         model, tracker, figures = training.learner.model(), training.tracker, {}
-        if is_judged or tracker is None or tracker.can_measure(model.sides()):
+        # Of stages only, which are many epochs: in some, as the cost allows, and in the last one.
+        is_time = plan.stages is None or tracker is None or tracker.can_measure(model.sides())
+        if is_time or ends_last_stage(training, plan.stages):
             figures = monitor().measure(model, workers, tracker)
     if not np.isfinite(list(figures.values())).all():
         return False

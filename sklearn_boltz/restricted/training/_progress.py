@@ -81,8 +81,6 @@ def this_epoch(training, score, has_started, is_held_out, gap=None):
 def remember_best(training, monitor, plan, workers):
     """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
-    if training.tracker is not None and FOLLOWED not in figures:
-        return
     is_held_out = plan.patience is not None
     if best is not None and best["is_held_out"] != is_held_out:
         best = None  # scores of other rows cannot be compared
@@ -222,6 +220,11 @@ def end_stage(training, monitor, plan, workers):
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
     return False
+
+
+def ends_last_stage(training, stages):
+    """Whether the next epoch is the end of the last stage."""
+    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last.n_epochs
 
 
 def measured(training, epochs):
