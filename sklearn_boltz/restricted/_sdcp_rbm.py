@@ -145,9 +145,10 @@ class SDCPRBM(MiniBatchRBM):
         Whether to set validation rows aside, a tenth or another share of the rows, or the
         validation rows themselves, a table with the columns of `X`. A stage then ends when their
         log-likelihood has not improved for 8 epochs, or in the first stage for as many as 200
-        mini-batches take if these are more, and the model is that of the last stage that has not
-        overfitted, or the mean of a last stage, see `persistent`. ``"auto"`` does so if there are
-        at least 100 rows and `max_iter` is ``"auto"``.
+        mini-batches take if these are more (400, in all stages, if `persistent` is not ``"auto"``),
+        and the model is that of the last stage that has not overfitted, or the mean of a last
+        stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and `max_iter` is
+        ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
