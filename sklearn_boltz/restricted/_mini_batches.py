@@ -66,8 +66,8 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
 # Number of stages of a training, each with FALL times the learning rate of the one before.
 N_STAGES = 4
-# Number of epochs and of mini-batches without improvement that end a stage. Before a last stage, half
-# as many mini-batches end the first one, and the epochs alone those after it.
+# Number of epochs and of mini-batches without improvement that end a stage. Where a last one is to
+# come, half as many mini-batches end the first stage, and the epochs alone those after it.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
