@@ -101,7 +101,9 @@ class Training:
         if rung is not None:
             rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
-        if tracker and (not tracker.has_ladder() or is_foreign(V) or self.is_finite()):
+        if tracker is None:
+            return
+        if not tracker.has_ladder() or is_foreign(V) or self.is_finite():
             n_rows = V.shape[0] if is_foreign(V) else len(V)
             tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
 

@@ -327,11 +327,11 @@ class ArrayBatch:
         self.H_chains = np.empty((n_chains, n_hidden), dtype)
         self._V_factors = np.empty((n_factors, n_visible), dtype)
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
-        # Laid out as the weights are, with the hidden units of a visible one next to each other.
         work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
         is_binary = learner.visible.is_binary and learner.hidden.is_binary
         simple = is_binary and learner.optimizer.plain and not scheme.tempered
         self.is_small = simple and work < 2 * MIN_WORK
+        # Laid out as the weights are, with the hidden units of a visible one next to each other.
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
         self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
