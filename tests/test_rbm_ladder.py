@@ -480,7 +480,7 @@ def test_the_parameters_are_the_same_with_and_without(followed):
     assert other._former_ladder() is None
     assert abs(model.history_["log_likelihood"][-1] - exact_likelihood(model, X)) < 0.3
     rounds = [ladder_of(model).n_rounds]
-    for share in (0.5, 2.0):
+    for share in (2.0, 8.0):
         dear = followed(track_likelihood=share).fit(X)
         np.testing.assert_array_equal(weights_of(model), weights_of(dear))
         rounds.append(ladder_of(dear).n_rounds)

@@ -88,7 +88,7 @@ class Learner:
         tap = self.scheme.tap
         each = 2 * (tap.order * (tap.max_iter + 1) + tap.n_gibbs)
         products = sum(math.prod(W.shape) + CELL * sum(W.shape) for W in self.weights)
-        return each * (n_rows * products + CALLS)
+        return each * n_rows * products + CALLS
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the workspace of the last one if it has the same size."""
