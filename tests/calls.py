@@ -11,13 +11,13 @@ from unittest.mock import patch
 import numpy as np
 
 import sklearn_boltz
-from private import _basis, _bernoulli, _gibbs, _objective, _tap
+from private import _basis, _bernoulli, _objective, _sdcp, _tap
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
 PACKAGE = Path(sklearn_boltz.__file__).parent
 # Of each estimator, the module that calls the first kernel, and the kernel.
 FITS = {
-    "SDCPRBM": (SDCPRBM(8, max_iter=1, n_jobs=1, random_state=0), _gibbs, "gibbs_chains"),
+    "SDCPRBM": (SDCPRBM(8, max_iter=1, n_jobs=1, random_state=0), _sdcp, "learn_rows"),
     "TAPRBM": (TAPRBM(8, max_iter=1, n_jobs=1, random_state=0), _tap, "bernoulli_mean"),
     "InfiniteRBM": (InfiniteRBM(8, n_jobs=1, random_state=0), _bernoulli, "softplus_sums"),
     "FSLLDensity": (FSLLDensity(n_jobs=1), _basis, "transform_in_threads"),

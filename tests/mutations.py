@@ -176,7 +176,7 @@ SOURCES = [
          "rows[name] - shares[1] * model[name]"),
     ]),
     ("restricted/training/_sdcp.py",
-     "test_rbm_sdcp.py test_rbm_ladder.py -k 'paper or literal or other_parameters'", [
+     "test_rbm_sdcp.py test_rbm_ladder.py -k 'paper or one_call or literal or other_parameters'", [
         ("if inner == 0:", "if True:"),
         ("step -= rate * scheme.alpha", "step += rate * scheme.alpha"),
         ("(self.own, 1 - fraction), (self.others, fraction)",
@@ -457,6 +457,10 @@ SOURCES = [
     ("restricted/sampling/_gibbs_kernel.pyx",
      "test_rbm_kernels.py test_rbm_model.py -k 'kernels or ais or unbiased'", [
         ("(high - low) * ddot(", "high * ddot("),
+    ]),
+    ("restricted/sampling/_gibbs_kernel.pyx", "test_rbm_sdcp.py -k 'paper or one_call'", [
+        ("ascent[i, j] - decay * weights", "ascent[i, j] + decay * weights"),
+        ("rate * (v_mean[i] - mu[i])", "rate * v_mean[i]"),
     ]),
     ("restricted/model/_class_kernel.pyx", "test_rbm_classifier.py -k 'kernel or gradient'", [
         ("factors[y] *= share[i] / total", "factors[y] *= share[i]"),

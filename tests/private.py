@@ -202,7 +202,7 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed
+from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed, _samples
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,
@@ -221,6 +221,7 @@ from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     anneal,
     gibbs_chains,
+    learn_rows,
     log_densities,
     moments,
 )
@@ -234,7 +235,7 @@ from sklearn_boltz.restricted.sampling._rungs import (
 )
 from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
 from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
-from sklearn_boltz.restricted.training import _auto, _rows, _tracker
+from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._discriminative import Objective, gradient

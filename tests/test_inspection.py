@@ -100,6 +100,16 @@ def test_learning_curves(rbm, key, ylabel):
     assert display.increase_ax_ is None and len(display.figure_.axes) == 1
 
 
+def test_epochs_that_were_not_measured_are_left_out(rbm):
+    estimator, history = SDCPRBM(), {name: a.copy() for name, a in rbm.history_.items()}
+    history["log_likelihood"][[1, 3]] = np.nan
+    vars(estimator).update(vars(rbm) | {"history_": history})
+    for against, at in ("iteration", [1, 3, 5]), ("seconds", history["seconds"].cumsum()[::2]):
+        display = HistoryDisplay.from_estimator(estimator, "log_likelihood", against=against)
+        assert_allclose(display.line_.get_xdata(), at)
+        assert_allclose(display.line_.get_ydata(), history["log_likelihood"][::2])
+
+
 def test_learning_curves_against_time(rbm, network):
     for estimator in (rbm, network):
         display = HistoryDisplay.from_estimator(estimator, against="seconds")

@@ -19,6 +19,7 @@ from private import (
     class_gradients,
     class_log_weights,
     gibbs_chains,
+    learn_rows,
     log_densities,
     moments,
     softplus_sums,
@@ -254,6 +255,12 @@ IN_SHAPE = {
     "bernoulli_mean": (lambda bias: bernoulli_mean(np.zeros((2, 3)), bias), [(3,)], []),
     "bernoulli_draw": (bernoulli_draw, [(2, 3), (2, 3)], [0, 0]),
     "gibbs_chains": (gibbs_chains, [(3, 4), (3,), (4,), (2, 3), (2, 4)], [1, False, 0, 0]),
+    "learn_rows": (
+        learn_rows,
+        [(3, 4), (3,), (4,), (3,), (4,), (2, 3), (5, 4), (2, 4), (5, 3), (5, 4), (2, 3, 4), (2, 3),
+         (2, 4)],
+        [0.1, 0.0, 0.1, 2, 1, 0, 0],
+    ),
     "log_densities": (log_densities, [(3, 4), (3,), (4,), (2, 3), (2, 4), (2,)], []),
     "anneal": (
         lambda W, b, shift, c, *rest: anneal(W, b, shift, c, np.linspace(0, 1, 3), *rest, 0, 0),

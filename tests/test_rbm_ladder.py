@@ -591,7 +591,7 @@ def test_the_cost_stays_within_the_share(share, monkeypatch):
         return round_(ladder, workers, n_steps, first)
 
     def counted_annealing(tracker, model, n_temperatures, n_chains, workers):
-        cost = 2.5 * n_chains * model.weights.size + 1e5
+        cost = 2.5 * n_chains * model.work + 1e5
         least = n_temperatures <= _tracker.LEAST_TEMPERATURES
         spent["measuring" if least else "annealing"] += n_temperatures * cost
         return annealed(tracker, model, n_temperatures, n_chains, workers)
@@ -610,7 +610,7 @@ def test_the_cost_stays_within_the_share(share, monkeypatch):
     assert 0.3 * share * work < spent["rounds"] + spent["annealing"] <= share * work
     # Rounds of two rungs, and sixty temperatures.
     rung = 5 * 100 * 2400 + _tracker.CALLS
-    assert spent["measuring"] <= 3 * (_tracker.MEASURING * 2 * rung + 60 * (2.5e2 * 2400 + 1e5))
+    assert spent["measuring"] <= 3 * (_tracker.MEASURING * 2 * rung + 60 * (2.5e2 * 4900 + 1e5))
 
 
 def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):

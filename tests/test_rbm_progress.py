@@ -15,7 +15,17 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from private import LastStage, Mean, Plan, Stages, _auto, end_stage, latest, same_parameters
+from private import (
+    LastStage,
+    Mean,
+    Plan,
+    Stages,
+    _auto,
+    _tracker,
+    end_stage,
+    latest,
+    same_parameters,
+)
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
 from sklearn_boltz.batches import Batches
 
@@ -281,6 +291,40 @@ def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(n_components
         assert_array_equal(whole.components_, again.components_)
 
 
+@QUIET
+def test_stages_of_small_tables_are_measured_as_the_cost_allows():
+    """In the first epochs and the last one; annealing takes an eighth of the work at most."""
+    model = SDCPRBM(14, **STAGED).fit(bits(200, 14))
+    measured = np.isfinite(model.history_["log_likelihood"])
+    assert measured[: _tracker.AT_FIRST].all() and measured[-1] and measured.mean() < 0.7
+    assert np.isfinite(model.history_["learning_rate"]).all()
+    sides, learner = model._model().sides(), model._training.learner
+    work = model.n_iter_ * 9 * learner.work(20)
+    least = _tracker.LEAST_TEMPERATURES * 2.5 * _tracker.WATCHING_CHAINS * sides.work
+    assert least * (measured.sum() - _tracker.AT_FIRST) < 0.12 * work
+    # Of a number of epochs that is given, all are.
+    given = SDCPRBM(14, max_iter=30, random_state=0).fit(bits(200, 14))
+    assert np.isfinite(given.history_["log_likelihood"]).all()
+
+
+@pytest.mark.parametrize("gap", [1, 2, 4])
+def test_stages_wait_for_three_measured_epochs(gap):
+    """Scores rise until epoch 12; others than each `gap`-th are not known."""
+    scores = [float(min(epoch, 12)) for epoch in range(1, 60)]
+    fake = Fake(scores, [0.0] * 59)
+    for name, values in fake.history.items():
+        fake.history[name] = [v if k % gap == 0 else np.nan for k, v in enumerate(values, 1)]
+    fake.figures = lambda epoch: {
+        name: values[epoch - 1]
+        for name, values in fake.history.items()
+        if not np.isnan(values[epoch - 1])
+    }
+    _, rates = fake.run(plan(6, 4))
+    # The mean of five epochs, or of three measured ones, is greatest from this epoch on.
+    last_rise = {1: 16, 2: 16, 4: 20}[gap]
+    assert rates.index(0.3) == last_rise + 6 + (-(last_rise + 6)) % gap
+
+
 # The last stage.
 
 
@@ -404,12 +448,14 @@ def patterns():
         ),
     ],
 )  # fmt: skip
-def test_the_default_learns(X, n_rows, gain):
+def test_the_default_learns(X, n_rows, gain, monkeypatch):
     # Rows held out: better than independent columns by far, and than a fit that overfits.
     X, rest = X[:n_rows], X[n_rows:]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
+        assert model._former_ladder() is None
+        monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.LADDER_WEIGHTS", 0)
         slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
     # The ladder of the training leads to the model, which is a mean.
     assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())

@@ -125,6 +125,45 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_rows", "n_hidden"), [(7, 5), (40, 30), (40, 200)])
+def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden):
+    """Persistent chains begin in the first mini-batch, and the last one has fewer rows."""
+    rng = np.random.default_rng(0)
+    weights, biases = rng.normal(size=(n_hidden, 60)), rng.normal(size=n_hidden)
+    V = (rng.random((3 * n_rows - 1, 60)) < rng.random(60)).astype(dtype)
+
+    def learned(is_small):
+        learner = Learner(
+            weights.astype(dtype), Bernoulli(np.zeros(60, dtype)), Bernoulli(biases.astype(dtype)),
+            V.mean(axis=0), Scheme(n_chains=9, **ALGORITHMS[algorithm]), SGD(), Stream(3),
+        )  # fmt: skip
+        for rows in np.array_split(V, 3):
+            batch = learner.in_memory(rows)
+            assert batch.is_small or not is_small
+            batch.is_small = is_small
+            learner.learn(batch, 0.05, OneThread())
+        return [*learner.parameters(), learner.visible_offset, learner.hidden_offset], learner
+
+    (arrays, learner), (others, other) = learned(True), learned(False)
+    for mine, theirs in zip(arrays, others, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5 if dtype == np.float32 else 1e-13)
+    assert learner.stream.step == other.stream.step
+    assert learner.scheme.persistent == (learner.chains is not None)
+    np.testing.assert_array_equal(learner.chains, other.chains)
+
+
+@pytest.mark.parametrize("change", [dict(n_rows=50_000), dict(momentum=0.5), dict(tempered=0.5)])
+def test_large_mini_batches_are_left_to_threads_and_blas(change):
+    def is_small(n_rows=40, momentum=0.0, tempered=0.0):
+        rbm, scheme = random_rbm(6, 5), Scheme(tempered=tempered)
+        learner = learner_of(rbm, np.zeros(6), scheme, Stream(0), momentum)
+        learner.tempered = np.zeros((10, 6))
+        return learner.in_memory(np.zeros((n_rows, 6))).is_small
+
+    assert is_small() and not is_small(**change)
+
+
 def test_adam_is_the_published_algorithm():
     rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
     mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)

@@ -124,12 +124,14 @@ class HistoryDisplay:
                 raise ValueError(
                     f"The history has no entry {name!r}. Its entries are {list(history)}."
                 )
-        at = np.cumsum(history["seconds"]) if against == "seconds" else None
+        known = ~np.isnan(history[key])  # not all epochs are measured
+        at = np.cumsum(history["seconds"]) if against == "seconds" else 1 + np.arange(len(known))
         # Both use the same ln Z and have the same error.
         std_err = history.get("log_likelihood_std_err") if key in LIKELIHOODS else None
         display = cls(
-            values=history[key], key=key, label=label, at=at, against=against, std_err=std_err
-        )
+            values=history[key][known], key=key, label=label, at=at[known], against=against,
+            std_err=None if std_err is None else std_err[known],
+        )  # fmt: skip
         return display.plot(show_increase=show_increase, ax=ax, **line_kw)
 
     def plot(self, *, show_increase=False, ax=None, **line_kw):

@@ -145,8 +145,8 @@ class BaseTAP(MiniBatchEstimator):
         names = {"share_converged_clamped"}
         if not self._given_tap().n_gibbs:  # else training does not need the solutions
             names.add("share_converged")
-        names &= self.history_.keys()
-        converged = min((self.history_[name][-1] for name in names), default=1.0)
+        figures = self._training.measured(self.n_iter_)
+        converged = min((figures[name] for name in names & figures.keys()), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
             return super()._trouble(status, comparison)
         return (

@@ -56,7 +56,7 @@ from sklearn_boltz.restricted.training._rows import (
     visits,
     with_information,
 )
-from sklearn_boltz.restricted.training._tracker import Tracker
+from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.units._unit import UnitType
 
@@ -66,16 +66,17 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
 # Number of stages of a training, each with FALL times the learning rate of the one before.
 N_STAGES = 4
-# Number of epochs and of mini-batches without improvement that end a stage.
+# Number of epochs and of mini-batches without improvement that end a stage. Where a last one is to
+# come, half as many mini-batches end the first stage, and the epochs alone those after it.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
 # The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
-# as such; its number of mini-batches, and the least and largest number of epochs. With 30 epochs in
-# place of 100, Pumsb-star loses a nat. They cost a quarter of those before.
+# as such; its number of mini-batches, of epochs for each mini-batch of an epoch, and the least and
+# largest number of epochs. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits .02.
 LAST_PART, LAST_RATE = 0.12, 0.006
-LAST_BATCHES, LEAST_LAST, MOST_LAST = 15_000, 30, 100
+LAST_BATCHES, LAST_EPOCHS, LEAST_LAST, MOST_LAST = 15_000, 2, 30, 100
 # Standard deviation of the weights of units beyond those of an initial model.
 SMALL_WEIGHTS = 0.01
 # Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
@@ -431,13 +432,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
         if is_tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=(N_STAGES - 1) * patience, fall=Fall(patience, FALL))
-        last = None
-        if getattr(self, "persistent", False) == "auto":
-            n_last = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
+        last, later = None, np.inf
+        if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
+            patience, later = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches), FALL_AFTER
+            n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
+            n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
             last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         n_stages = N_STAGES - (last is not None)
-        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau))
+        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau, later))
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
@@ -457,7 +460,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
         size, share = self._n_batch(training.n_rows), self.track_likelihood
-        return Tracker.begun(training.tracker, base, share, seed, is_tempered, size)
+        has_ladder = not (stops and model.n_weights < LADDER_WEIGHTS)
+        return Tracker.begun(training.tracker, base, share, seed, is_tempered, size, has_ladder)
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
@@ -518,7 +522,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         comparison = None
         if epoch and status != "diverged":
             model = training.learner.model()
-            comparison = monitor().compare(training.figures(epoch), model, workers)
+            comparison = monitor().compare(training.measured(epoch), model, workers)
         message = self._trouble(status, comparison)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
@@ -540,8 +544,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        measured = self.history_.get("validation_log_likelihood", [np.nan])[-1:]
-        if status == "max_iter" and np.isfinite(measured).any():
+        measured = self._training.measured(self.n_iter_)
+        if status == "max_iter" and "validation_log_likelihood" in measured:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or continue the fit with warm_start=True."

@@ -100,11 +100,12 @@ class SDCPRBM(MiniBatchRBM):
     persistent : bool or "auto", default="auto"
         Whether the chains continue from one mini-batch to the next, instead of starting at the
         data. With ``"auto"``, chains start at the data. The last stage of a fit with early stopping
-        is then different: persistent contrastive divergence with 5 transitions
-        for each mini-batch (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at
-        most 0.12 times that of the first stage, for as many epochs as 15,000 mini-batches need, but
-        at least 30 and at most 100. The model is then the mean of the parameters over the last two
-        thirds of these epochs, unless the validation rows tell that the model before was better.
+        is then different: persistent contrastive divergence with 5 transitions for each mini-batch
+        (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at most 0.12 times that
+        of the first stage, for as many epochs as 15,000 mini-batches need, or twice as many as an
+        epoch has mini-batches if that is less, but at least 30 and at most 100. The model is then
+        the mean of the parameters over the last two thirds of these epochs, unless the validation
+        rows tell that the model before was better.
 
     tempered : float, default=0.0
         Share of the states of the negative phase that comes from the top of a ladder of saved
@@ -142,11 +143,12 @@ class SDCPRBM(MiniBatchRBM):
 
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
-        validation rows themselves, a table with the columns of `X`. A stage then
-        ends when their log-likelihood has not improved for as many epochs as 400 mini-batches take,
-        but at least 8, and the model is that of the last stage that has not overfitted, or the mean
-        of a last stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and
-        `max_iter` is ``"auto"``.
+        validation rows themselves, a table with the columns of `X`. A stage then ends when their
+        log-likelihood has not improved for 8 epochs, or in the first stage for as many as 200
+        mini-batches take if these are more (400, in all stages, if `persistent` is not ``"auto"``),
+        and the model is that of the last stage that has not overfitted, or the mean of a last
+        stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and `max_iter` is
+        ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -157,7 +159,8 @@ class SDCPRBM(MiniBatchRBM):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number is
         the cost that is allowed for this, as a fraction of the work of training; True means 0.12,
-        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured.
+        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured; in
+        stages, of small tables only in some epochs, as the cost allows.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -205,7 +208,7 @@ class SDCPRBM(MiniBatchRBM):
         access.
 
     history_ : dict of ndarray
-        One value for each epoch of `fit`:
+        One value for each epoch of `fit`, NaN where the model was not measured:
 
         - ``"reconstruction_error"``: mean squared difference of a value from its reconstruction;
         - ``"log_pseudo_likelihood"``: a stochastic estimate on fixed columns of fixed training

@@ -88,13 +88,12 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
-        validation rows themselves, a table with the columns of `X`. ``"auto"`` does
-        so if there are at least 100 rows and `max_iter` is ``"auto"``. Training then has four
-        stages. A stage ends when the log-likelihood of these rows has not improved for as many
-        epochs as 400 mini-batches take, but at least 8, and the model is that of the last stage
-        that has not overfitted. The normalising constant of the log-likelihood is exact with up
-        to 12 binary units in the smaller layer, and otherwise estimated as described in
-        `track_likelihood`.
+        validation rows themselves, a table with the columns of `X`. ``"auto"`` does so if there are
+        at least 100 rows and `max_iter` is ``"auto"``. Training then has four stages. A stage ends
+        when the log-likelihood of these rows has not improved for as many epochs as 400
+        mini-batches take, but at least 8, and the model is that of the last stage that has not
+        overfitted. The normalising constant of the log-likelihood is exact with up to 12 binary
+        units in the smaller layer, and otherwise estimated as described in `track_likelihood`.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -103,9 +102,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
         normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
-        annealed importance sampling, and the larger estimate is used where they differ. A number
-        is the cost that is allowed for this, as a fraction of the work of training; True means
-        0.12. With `early_stopping`, the log-likelihood is always measured.
+        annealed importance sampling, and the larger estimate is used where they differ. A number is
+        the cost that is allowed for this, as a fraction of the work of training; True means 0.12.
+        With `early_stopping`, the log-likelihood is always measured; in stages, of small tables
+        only in some epochs, as the cost allows.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -147,7 +147,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         by annealed importance sampling alone. It is computed at first access.
 
     history_ : dict of ndarray
-        One value for each epoch of `fit`:
+        One value for each epoch of `fit`, NaN where the model was not measured:
 
         - ``"tap_log_likelihood"``: mean over 100 training rows, in nats;
         - ``"n_solutions"``: number of distinct solutions that are reached from some of these rows

@@ -12,6 +12,8 @@ from sklearn_boltz.units._unit import mixed_states
 
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
+# What a sigmoid and a random number take, in multiplications.
+CELL = 25
 
 __all__ = [
     "CONTINUUM",
@@ -50,6 +52,11 @@ class Model(NamedTuple):
         if is_foreign(self.weights):
             return len(self.hidden) * len(self.visible)
         return self.weights.size
+
+    @property
+    def work(self):
+        """Multiplications of a product of one row, with what its random numbers take besides."""
+        return self.n_weights + CELL * (len(self.hidden) + len(self.visible))
 
     @property
     def weights_by_visible(self):

@@ -1,4 +1,4 @@
-"""Markov chains of an RBM of Bernoulli units, for a block of rows, without the interpreter.
+"""Markov chains of an RBM of Bernoulli units, and learning from them, without the interpreter.
 
 The random numbers come from a counter: each is a function of (seed, step, row, column), so the
 result does not depend on how the rows are cut into blocks. `first_row` says where a block
@@ -10,19 +10,23 @@ few visible units that are on, in most data, pick out few rows.
 
 from cython cimport floating
 from libc.stdint cimport uint64_t
-from scipy.linalg.cython_blas cimport ddot, dgemm, sdot, sgemm
+from scipy.linalg.cython_blas cimport ddot, dgemm, dgemv, sdot, sgemm, sgemv
 
 
 from sklearn_boltz.units._bernoulli_rows cimport (
+    bernoulli_draw_f32,
+    bernoulli_draw_f64,
     bernoulli_softplus_f32,
     bernoulli_softplus_f64,
     check_rows,
     mean_rows,
+    random_row_key,
     sample_rows,
 )
 
 
 cdef extern from "restricted/sampling/_products_all.h" nogil:
+    const int SPARSE_NEAR
     int sparse_product_f32(const float *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
                            const float *b, Py_ssize_t n_columns, float *out) noexcept
     int sparse_product_f64(const double *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
@@ -37,6 +41,10 @@ cdef extern from "restricted/sampling/_products_all.h" nogil:
     int sparse_moments_f64(const double *a, Py_ssize_t stride, Py_ssize_t n_used,
                            const double *b, Py_ssize_t n_rows, Py_ssize_t n_columns,
                            double alpha, double beta, double *out) noexcept
+
+
+cdef enum:
+    MANY_ROWS = 32
 
 
 cdef void _hidden_field(const floating[:, ::1] weights, const floating[:, ::1] V,
@@ -109,29 +117,29 @@ def moments(
 
     `a` may be some columns of a matrix. Where most of it is 0, the time is spent on the rest.
     """
-    cdef int n = <int>b.shape[1], m = <int>a.shape[1], k = <int>b.shape[0]
-    cdef int stride = <int>(a.strides[0] // <Py_ssize_t>sizeof(floating))
-    cdef floating beta = 1 if add else 0
     if (
-        a.shape[0] != k or out.shape[0] != m or out.shape[1] != n
+        a.shape[0] != b.shape[0] or out.shape[0] != a.shape[1] or out.shape[1] != b.shape[1]
         or a.strides[1] != <Py_ssize_t>sizeof(floating)
     ):
         raise ValueError("the shapes do not fit")
-    if k == 0 or m == 0:
-        return
-    with nogil:
-        if floating is float:
-            if not sparse_moments_f32(
-                &a[0, 0], stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]
-            ):
-                sgemm("N", "T", &n, &m, &k, &alpha, <float *>&b[0, 0], &n,
-                      <float *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
-        else:
-            if not sparse_moments_f64(
-                &a[0, 0], stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]
-            ):
-                dgemm("N", "T", &n, &m, &k, &alpha, <double *>&b[0, 0], &n,
-                      <double *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
+    if b.shape[0] and a.shape[1]:
+        with nogil:
+            _moments(&a[0, 0], <int>(a.strides[0] // <Py_ssize_t>sizeof(floating)), b, alpha,
+                     1 if add else 0, out)
+
+
+cdef void _moments(const floating *a, int stride, const floating[:, ::1] b, floating alpha,
+                   floating beta, floating[:, ::1] out) noexcept nogil:
+    """out = alpha * a.T @ b + beta * out, with rows of `a` that are `stride` apart."""
+    cdef int n = <int>out.shape[1], m = <int>out.shape[0], k = <int>b.shape[0]
+    if floating is float:
+        if not sparse_moments_f32(a, stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]):
+            sgemm("N", "T", &n, &m, &k, &alpha, <float *>&b[0, 0], &n,
+                  <float *>a, &stride, &beta, &out[0, 0], &n)
+    else:
+        if not sparse_moments_f64(a, stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]):
+            dgemm("N", "T", &n, &m, &k, &alpha, <double *>&b[0, 0], &n,
+                  <double *>a, &stride, &beta, &out[0, 0], &n)
 
 
 def gibbs_chains(
@@ -158,20 +166,187 @@ def gibbs_chains(
 
     where u(step) are the numbers of `uniform`.
     """
-    cdef uint64_t k
     check_rows(V.shape[0], weights.shape[0], V, visible_bias)
     check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
     if V.shape[0] == 0:
         return
     with nogil:
-        for k in range(<uint64_t>n_steps):
-            if k > 0 or not from_hidden:
-                _hidden_field(weights, V, H)
-                sample_rows(H, 1, hidden_bias, seed, step + 2 * k, first_row)
+        _move(weights, NULL, visible_bias, hidden_bias, V, H, n_steps, from_hidden, seed, step,
+              first_row)
+
+
+cdef void _move(
+    const floating[:, ::1] weights, const floating *by_hidden, const floating[::1] visible_bias,
+    const floating[::1] hidden_bias, floating[:, ::1] V, floating[:, ::1] H, Py_ssize_t n_steps,
+    bint from_hidden, uint64_t seed, uint64_t step, uint64_t first_row,
+) noexcept nogil:
+    """`by_hidden` are the weights by hidden unit, where chains are so many that it pays."""
+    cdef uint64_t k
+    for k in range(<uint64_t>n_steps):
+        if k > 0 or not from_hidden:
+            _hidden_field(weights, V, H)
+            sample_rows(H, 1, hidden_bias, seed, step + 2 * k, first_row)
+        if by_hidden == NULL or not _sparse_product(H, by_hidden, V):
             _visible_field(weights, H, V)
-            sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
+        sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
+    _hidden_field(weights, V, H)
+    mean_rows(H, 1, hidden_bias)
+
+
+cdef int _sparse_product(const floating[:, ::1] a, const floating *b,
+                         floating[:, ::1] out) noexcept nogil:
+    """out = a @ b where that is quick; whether it was."""
+    if floating is float:
+        return sparse_product_f32(
+            &a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
+    return sparse_product_f64(&a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
+
+
+def learn_rows(
+    floating[:, ::1] weights, floating[::1] visible_bias, floating[::1] hidden_bias,
+    floating[::1] visible_offset, floating[::1] hidden_offset, const floating[:, ::1] V,
+    floating[:, ::1] chains, floating[:, ::1] H, floating[:, ::1] V_chains,
+    floating[:, ::1] H_chains, floating[:, :, ::1] steps, floating[:, ::1] visible_means,
+    floating[:, ::1] hidden_means, floating rate, floating alpha, floating offset_rate,
+    int n_inner, Py_ssize_t n_gibbs, uint64_t seed, uint64_t step,
+):
+    """Learn from a mini-batch as `Learner.learn` does, with all parameters changed in place.
+
+    `chains` are the hidden states of persistent chains, none where the chains start at the rows.
+    Without centring, the offsets and their rate are 0. What follows `chains` is scratch; `steps`
+    has room for two matrices, and the means for two of each. Returns the next step of the stream.
+    """
+    cdef bint goes_on = chains.shape[0] > 0
+    cdef Py_ssize_t n_visible = weights.shape[0], n_hidden = weights.shape[1], inner
+    cdef floating *by_hidden = NULL
+    check_rows(V.shape[0], n_visible, V, visible_bias)
+    check_rows(V.shape[0], n_hidden, H, hidden_bias)
+    check_rows(H_chains.shape[0], n_visible, V_chains, visible_offset)
+    check_rows(chains.shape[0] if goes_on else V.shape[0], n_hidden, H_chains, hidden_offset)
+    check_rows(2, n_visible, visible_means, visible_offset)
+    check_rows(2, n_hidden, hidden_means, hidden_offset)
+    if chains.shape[1] != n_hidden or (steps.shape[0], steps.shape[1], steps.shape[2]) != (
+        2, n_visible, n_hidden
+    ):
+        raise ValueError("the shapes do not fit")
+    # To lay the weights out anew pays for many chains, where they stay next to the processor.
+    if V_chains.shape[0] >= MANY_ROWS and n_visible * n_hidden * sizeof(floating) <= SPARSE_NEAR:
+        by_hidden = &steps[1, 0, 0]
+    with nogil:
         _hidden_field(weights, V, H)
         mean_rows(H, 1, hidden_bias)
+        _column_means(V, visible_means[0])
+        _column_means(H, hidden_means[0])
+        if not goes_on:
+            V_chains[...] = V
+        for inner in range(n_inner):
+            if goes_on:
+                H_chains[...] = chains
+            if by_hidden != NULL:
+                _transpose(weights, by_hidden)
+            _move(weights, by_hidden, visible_bias, hidden_bias, V_chains, H_chains, n_gibbs,
+                  goes_on, seed, step, 0)
+            step += 2 * <uint64_t>n_gibbs
+            _column_means(V_chains, visible_means[1])
+            _column_means(H_chains, hidden_means[1])
+            _slide(visible_offset, visible_means[0], offset_rate)
+            _slide(hidden_offset, hidden_means[0], offset_rate)
+            if inner == 0:
+                steps[0, :, :] = 0
+                _add_gradient(V, H, rate, visible_offset, hidden_offset, visible_means[0],
+                              hidden_means[0], steps[0])
+            _decayed(steps[0], weights, rate * alpha, steps[1])
+            _add_gradient(V_chains, H_chains, -rate, visible_offset, hidden_offset,
+                          visible_means[1], hidden_means[1], steps[1])
+            if goes_on:
+                _draw(H_chains, chains, seed, step)
+                step += 1
+            _take(steps[1], weights, visible_bias, hidden_bias, visible_offset, hidden_offset,
+                  visible_means, hidden_means, rate)
+    return step
+
+
+cdef void _column_means(const floating[:, ::1] rows, floating[::1] out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    out[:] = 0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            out[j] += rows[i, j]
+    for j in range(rows.shape[1]):
+        out[j] /= <floating>rows.shape[0]
+
+
+cdef void _transpose(const floating[:, ::1] a, floating *out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[j * a.shape[0] + i] = a[i, j]
+
+
+cdef void _slide(floating[::1] offset, const floating[::1] mean, floating rate) noexcept nogil:
+    for j in range(offset.shape[0]):
+        offset[j] += rate * (mean[j] - offset[j])
+
+
+cdef void _decayed(const floating[:, ::1] ascent, const floating[:, ::1] weights, floating decay,
+                   floating[:, ::1] out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = ascent[i, j] - decay * weights[i, j]
+
+
+cdef void _add_gradient(
+    const floating[:, ::1] V, const floating[:, ::1] H, floating rate, const floating[::1] mu,
+    const floating[::1] lam, const floating[::1] v_mean, const floating[::1] h_mean,
+    floating[:, ::1] out,
+) noexcept nogil:
+    """out += rate * (V - mu).T @ (H - lam) / len(V), without a copy of V that has no zeros."""
+    cdef Py_ssize_t i, j
+    cdef floating of_lam, of_mean
+    for i in range(out.shape[0]):
+        of_lam, of_mean = rate * (v_mean[i] - mu[i]), rate * mu[i]
+        for j in range(out.shape[1]):
+            out[i, j] -= of_lam * lam[j] + of_mean * h_mean[j]
+    _moments(&V[0, 0], <int>V.shape[1], H, rate / <floating>V.shape[0], 1, out)
+
+
+cdef void _draw(const floating[:, ::1] p, floating[:, ::1] out, uint64_t seed,
+                uint64_t step) noexcept nogil:
+    cdef uint64_t key
+    for i in range(out.shape[0]):
+        key = random_row_key(seed, step, <uint64_t>i)
+        if floating is float:
+            bernoulli_draw_f32(&out[i, 0], &p[i, 0], out.shape[1], key)
+        else:
+            bernoulli_draw_f64(&out[i, 0], &p[i, 0], out.shape[1], key)
+
+
+cdef void _take(
+    const floating[:, ::1] step, floating[:, ::1] weights, floating[::1] visible_bias,
+    floating[::1] hidden_bias, const floating[::1] mu, const floating[::1] lam,
+    const floating[:, ::1] v_means, const floating[:, ::1] h_means, floating rate,
+) noexcept nogil:
+    """Add a step in centred coordinates; the means are those of the rows and of the chains."""
+    cdef Py_ssize_t i, j
+    cdef int n_visible = <int>step.shape[0], n_hidden = <int>step.shape[1], stride = 1
+    cdef floating minus = -1, one = 1
+    for i in range(n_visible):
+        visible_bias[i] += rate * (v_means[0, i] - v_means[1, i])
+        for j in range(n_hidden):
+            weights[i, j] += step[i, j]
+    for j in range(n_hidden):
+        hidden_bias[j] += rate * (h_means[0, j] - h_means[1, j])
+    if floating is float:
+        sgemv("T", &n_hidden, &n_visible, &minus, <float *>&step[0, 0], &n_hidden,
+              <float *>&lam[0], &stride, &one, &visible_bias[0], &stride)
+        sgemv("N", &n_hidden, &n_visible, &minus, <float *>&step[0, 0], &n_hidden,
+              <float *>&mu[0], &stride, &one, &hidden_bias[0], &stride)
+    else:
+        dgemv("T", &n_hidden, &n_visible, &minus, <double *>&step[0, 0], &n_hidden,
+              <double *>&lam[0], &stride, &one, &visible_bias[0], &stride)
+        dgemv("N", &n_hidden, &n_visible, &minus, <double *>&step[0, 0], &n_hidden,
+              <double *>&mu[0], &stride, &one, &hidden_bias[0], &stride)
 
 
 def anneal(

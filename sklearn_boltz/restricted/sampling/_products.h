@@ -18,11 +18,14 @@ enum {
     /* Rows that are multiplied at once with two of the other matrix. */
     FEW_PANEL = 4,
     /* Few rows are so many bytes of a column: 20 in float32, 10 in float64. */
-    FEW_BYTES = 80
+    FEW_BYTES = 80,
+    /* Bytes of the other matrix that stay next to the processor. */
+    SPARSE_NEAR = 1 << 15
 };
 
-/* Part of the entries that may differ from 0, for this to be faster than BLAS. */
-#define SPARSE_LIMIT 0.4
+/* Part of the entries that may differ from 0, for this to be faster than BLAS, by the size of the
+ * other matrix. */
+#define SPARSE_LIMIT(bytes) ((bytes) > SPARSE_NEAR ? 0.4 : 0.6)
 
 #endif
 
@@ -122,9 +125,9 @@ static inline int NAME(sparse_allocate)(ENTRIES *a, ptrdiff_t n_rows, ptrdiff_t 
 /* The entries other than 0 of the first n_used columns of a matrix, if they are few enough and
  * there is memory; else 0. */
 static inline int NAME(sparse_read)(ENTRIES *entries, const REAL *a, ptrdiff_t n_rows,
-                                    ptrdiff_t n_used, ptrdiff_t stride)
+                                    ptrdiff_t n_used, ptrdiff_t stride, double limit)
 {
-    const ptrdiff_t most = (ptrdiff_t)(SPARSE_LIMIT * (double)(n_rows * n_used));
+    const ptrdiff_t most = (ptrdiff_t)(limit * (double)(n_rows * n_used));
     /* Room for a row too many. */
     if (!NAME(sparse_allocate)(entries, n_rows, most + n_used + 1))
         return 0;
@@ -172,7 +175,8 @@ static inline int NAME(sparse_product)(const REAL *a, ptrdiff_t n_rows, ptrdiff_
                                        const REAL *b, ptrdiff_t n_columns, REAL *out)
 {
     ENTRIES entries;
-    if (!NAME(sparse_read)(&entries, a, n_rows, n_inner, n_inner))
+    const double limit = SPARSE_LIMIT(n_inner * n_columns * (ptrdiff_t)sizeof(REAL));
+    if (!NAME(sparse_read)(&entries, a, n_rows, n_inner, n_inner, limit))
         return 0;
     NAME(sparse_combine)(&entries, b, n_columns, 1, 0, out);
     free(entries.start);
@@ -186,7 +190,8 @@ static inline int NAME(sparse_moments)(const REAL *a, ptrdiff_t stride, ptrdiff_
                                        REAL alpha, REAL beta, REAL *out)
 {
     ENTRIES entries, transposed;
-    if (!NAME(sparse_read)(&entries, a, n_rows, n_used, stride))
+    const double limit = SPARSE_LIMIT(n_rows * n_columns * (ptrdiff_t)sizeof(REAL));
+    if (!NAME(sparse_read)(&entries, a, n_rows, n_used, stride, limit))
         return 0;
     const int ready = NAME(sparse_transpose)(&entries, &transposed, n_used);
     free(entries.start);

@@ -12,9 +12,11 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._progress import (
+    FOLLOWED,
     Fall,
     Stages,
     end_stage,
+    ends_last_stage,
     lower_rate,
     remember_best,
     return_to,
@@ -99,7 +101,9 @@ class Training:
         if rung is not None:
             rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
-        if tracker is not None and (is_foreign(V) or self.is_finite()):
+        if tracker is None:
+            return
+        if not tracker.has_ladder() or is_foreign(V) or self.is_finite():
             n_rows = V.shape[0] if is_foreign(V) else len(V)
             tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
 
@@ -137,6 +141,11 @@ class Training:
         """What was measured after an epoch."""
         found = {name: values[epoch - 1] for name, values in self.history.items()}
         return {name: value for name, value in found.items() if not np.isnan(value)}
+
+    def measured(self, epoch):
+        """The figures of an epoch, or of the last one before in which the model was measured."""
+        before = map(self.figures, range(epoch, 0, -1))
+        return next((found for found in before if self.tracker is None or FOLLOWED in found), {})
 
 
 class Plan(NamedTuple):
@@ -247,7 +256,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
 
 
 def learn_epoch(training, rows, monitor, plan, workers):
-    """Make an epoch and measure the model; -> whether all is finite."""
+    """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
     rate = plan.rate_of(training)
@@ -258,7 +267,11 @@ def learn_epoch(training, rows, monitor, plan, workers):
         seconds = perf_counter() - start
         if not finite:
             return False
-        figures = monitor().measure(training.learner.model(), workers, training.tracker)
+        model, tracker, figures = training.learner.model(), training.tracker, {}
+        # Of stages only, which are many epochs: in some, as the cost allows, and in the last one.
+        is_time = plan.stages is None or tracker is None or tracker.can_measure(model.sides())
+        if is_time or ends_last_stage(training, plan.stages):
+            figures = monitor().measure(model, workers, tracker)
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1

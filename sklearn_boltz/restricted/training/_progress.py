@@ -7,8 +7,11 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 
-# Epochs over which an uncertain log-likelihood is averaged before it is compared.
-AVERAGED = 5
+# Epochs over which an uncertain log-likelihood is averaged before it is compared, and how many of
+# those in which it was measured, at least.
+AVERAGED, LEAST_AVERAGED = 5, 3
+# The figure that epochs have in which the likelihood was measured.
+FOLLOWED = "log_likelihood_std_err"
 # By so many nats the log-likelihood of a model must be less than that of another one to be called
 # less, where both are measured by slow annealing.
 MISSED = 0.1
@@ -53,6 +56,8 @@ class Stages(NamedTuple):
         What comes after them.
     plateau : float
         Until this epoch, a training that is no better than independent columns is not yet judged.
+    later : float
+        Patience of the stages after the first, if less: what they gain, they gain soon.
     """
 
     patience: int
@@ -60,6 +65,7 @@ class Stages(NamedTuple):
     n_stages: int
     last: LastStage | None = None
     plateau: float = np.inf
+    later: float = np.inf
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -179,12 +185,17 @@ def end_stage(training, monitor, plan, workers):
         return end_last_stage(training, monitor, plan, workers)
     stages, stage, now = plan.stages, training.stage, training.n_epochs
     figures = training.figures(now)
-    is_exact = training.tracker is None or not figures["log_likelihood_std_err"]
-    n_averaged = 1 if is_exact else AVERAGED
-    if now - training.fallen_at < n_averaged:
+    if FOLLOWED not in figures:
+        return False
+    is_exact = training.tracker is None or not figures[FOLLOWED]
+    n_averaged, least = (1, 1) if is_exact else (AVERAGED, LEAST_AVERAGED)
+    epochs = range(now, training.fallen_at, -1)
+    last = measured(training, epochs[:n_averaged])
+    if len(last) < least:
+        last = measured(training, epochs)[:least]
+    if len(last) < least or len(epochs) < n_averaged:
         return False
     started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
-    last = [training.figures(epoch) for epoch in range(now - n_averaged + 1, now + 1)]
     score = np.mean([monitor.of_interest(figures) for figures in last])
     gap = np.mean([figures["free_energy_gap"] for figures in last])
     if stage is None or score > stage["score"] + plan.tol:
@@ -192,7 +203,8 @@ def end_stage(training, monitor, plan, workers):
     elif not started and now < stages.plateau:  # a plateau at the beginning is no reason to end
         stage = {**stage, "waiting_since": now}
     training.stage = stage
-    if now - stage["waiting_since"] < stages.patience:
+    patience = min(stages.patience, stages.later) if training.n_stages else stages.patience
+    if now - stage["waiting_since"] < patience:
         return False
     here = this_epoch(training, score, started, True, gap)
     former = training.best if training.n_stages else None  # that of another fit has no stages
@@ -208,6 +220,16 @@ def end_stage(training, monitor, plan, workers):
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
     return False
+
+
+def ends_last_stage(training, stages):
+    """Whether the next epoch is the end of the last stage."""
+    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last.n_epochs
+
+
+def measured(training, epochs):
+    """The figures of those of some epochs in which the likelihood was measured."""
+    return [figures for figures in map(training.figures, epochs) if FOLLOWED in figures]
 
 
 def end_last_stage(training, monitor, plan, workers):

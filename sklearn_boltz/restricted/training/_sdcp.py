@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied, is_foreign
-from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.numerics._threads import MIN_WORK, row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
-from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
+from sklearn_boltz.restricted.sampling._gibbs_kernel import learn_rows, moments
+from sklearn_boltz.restricted.sampling._rungs import CALLS
 from sklearn_boltz.restricted.training._array_batch import DeviceBatch
 
 # Visible units of a block of the gradient.
@@ -108,12 +109,12 @@ class Learner:
         return Model(self.weights, self.visible, self.hidden)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes."""
+        """Multiplications that a mini-batch of so many rows takes, or what takes as long."""
         scheme = self.scheme
         n_own = n_rows if scheme.tempered < 1 else 0
         n_tempered = len(self.tempered) if scheme.tempered else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
-        return (scheme.n_inner * each + 2 * n_rows) * self.model().n_weights
+        return (scheme.n_inner * each + 2 * n_rows) * self.model().work + CALLS
 
     def turn_persistent(self):
         """Go on with persistent contrastive divergence: one step a mini-batch, and its chains."""
@@ -147,6 +148,10 @@ class Learner:
         workers : Workers
         """
         scheme = self.scheme
+        begun = not scheme.goes_on or self.chains is not None
+        if isinstance(batch, ArrayBatch) and batch.is_small and begun:
+            batch.learn(self, rate)
+            return
         means = batch.positive(self, workers)
         slopes = batch.shape_slopes(self, chains=False)
         for inner in range(scheme.n_inner):
@@ -298,6 +303,8 @@ class ArrayBatch:
     ----------
     V : ndarray of shape (n_rows, n_visible)
         The rows.
+    is_small : bool
+        Whether one kernel learns from it, without threads: of binary units, and few of them.
     """
 
     def __init__(self, learner, n_rows):
@@ -320,12 +327,32 @@ class ArrayBatch:
         self.H_chains = np.empty((n_chains, n_hidden), dtype)
         self._V_factors = np.empty((n_factors, n_visible), dtype)
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
+        work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
+        is_binary = learner.visible.is_binary and learner.hidden.is_binary
+        simple = is_binary and learner.optimizer.plain and not scheme.tempered
+        self.is_small = simple and work < 2 * MIN_WORK
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
-        self._ascent, self._step = np.empty((2, n_visible, n_hidden), dtype).transpose(0, 2, 1)
+        self._steps = np.empty((2, n_visible, n_hidden), dtype)
+        self._ascent, self._step = self._steps.transpose(0, 2, 1)
+        self._means = np.empty((2, n_visible), dtype), np.empty((2, n_hidden), dtype)
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
         return self.shape == (len(V), *learner.weights.shape)
+
+    def learn(self, learner, rate):
+        """Change the parameters as `Learner.learn` does, in one call."""
+        scheme, stream = learner.scheme, learner.stream
+        offsets = learner.visible_offset, learner.hidden_offset
+        if not scheme.centered:
+            offsets = map(np.zeros_like, offsets)
+        stream.step = learn_rows(
+            learner.weights.T, learner.visible.intercept, learner.hidden.intercept, *offsets,
+            self.V, learner.chains if scheme.goes_on else self.H[:0], self.H, self.V_chains,
+            self.H_chains, self._steps, *self._means, rate, scheme.alpha,
+            scheme.offset_rate * scheme.centered, scheme.n_inner, scheme.n_gibbs, stream.seed,
+            stream.step,
+        )  # fmt: skip
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""

@@ -16,9 +16,11 @@ from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._second_order import features_of_pair, weight_gradient
 from sklearn_boltz.restricted.mean_field._tap import TAP, Scratch, solve
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import CELL
 from sklearn_boltz.restricted.sampling._array_chains import move_chains
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.sampling._rungs import CALLS
 
 # Hidden units of a block of the gradient.
 GRADIENT_ROWS = 50
@@ -82,10 +84,11 @@ class Learner:
         return Layered(self.weights, self.layers)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes, at most."""
+        """Multiplications that a mini-batch of so many rows takes at most, or as long as it."""
         tap = self.scheme.tap
         each = 2 * (tap.order * (tap.max_iter + 1) + tap.n_gibbs)
-        return each * n_rows * sum(math.prod(W.shape) for W in self.weights)
+        products = sum(math.prod(W.shape) + CELL * sum(W.shape) for W in self.weights)
+        return each * n_rows * products + CALLS
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the workspace of the last one if it has the same size."""

@@ -37,6 +37,11 @@ MOST_RUNGS = 40
 SAVED = 0.3
 # A saved state is dropped where its neighbours exchange as often as this.
 DENSE = 0.5
+# With fewer weights, a training in stages does without a ladder, of which most is calls then.
+LADDER_WEIGHTS = 9000
+# The first epochs of a fit, which are measured whatever it costs, and what all figures but ln Z
+# take, in temperatures.
+AT_FIRST, FIGURES = 10, 60
 # Rounds of the last two rungs when the model is measured, and rounds after a mini-batch, at most.
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
@@ -48,6 +53,8 @@ SENT = 10
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # What that may cost, as a part of the training.
 VERIFYING_SHARE = 0.25
+# Each of two models that are compared at the end may cost this part of it.
+JUDGED = 12
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
 # The ladder is given up when it is not connected, or annealing has found so many nats more, so many
@@ -85,6 +92,8 @@ class Tracker:
         Whether the training itself needs the ladder, which is then not given up.
     n_chains : int
         At each rung.
+    has_ladder : bool
+        Whether there is a ladder from the start.
 
     Attributes
     ----------
@@ -92,7 +101,7 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, share, seed, keep=False, n_chains=N_CHAINS):
+    def __init__(self, base, share, seed, keep=False, n_chains=N_CHAINS, has_ladder=True):
         self.base, self.share, self.keep = base, share, keep
         self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
@@ -100,7 +109,7 @@ class Tracker:
         # slower annealing.
         self._looks = self._rounds = self._annealing = self._verifying = 0.0
         self._place = 0  # the rung that was looked at last, whether it can go
-        self._n_beaten = 0
+        self._n_beaten, self._n_measured = 0 if has_ladder else BEATEN_TIMES, 0
         self._n_temperatures = LEAST_TEMPERATURES  # of the last annealing
 
     def __deepcopy__(self, memo):
@@ -109,7 +118,7 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, share, seed, tempered=False, batch_size=0):
+    def begun(cls, former, base, share, seed, tempered=False, batch_size=0, has_ladder=True):
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -123,12 +132,14 @@ class Tracker:
             Whether the training takes chains from the ladder.
         batch_size : int
             Rows of a mini-batch.
+        has_ladder : bool
+            As of `Tracker`.
         """
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
-            return cls(base, share, seed, tempered, n_chains)
+            return cls(base, share, seed, tempered, n_chains, has_ladder)
         former.share = share
         return former
 
@@ -221,6 +232,11 @@ class Tracker:
         place = 1 + int(np.argmax(known[:-2] * known[1:-1]))
         ladder.remove(place)
 
+    def can_measure(self, model):
+        """Whether enough has been trained since the last time."""
+        is_early = self._n_measured < AT_FIRST or self.keep
+        return is_early or self._affordable(model) >= LEAST_TEMPERATURES
+
     def log_partition(self, model, workers):
         """ln Z of the model as it is.
 
@@ -228,6 +244,7 @@ class Tracker:
         -------
         tracked : Tracked
         """
+        self._n_measured += 1
         climbed = self._climb(model, workers) if self.has_ladder() else None
         found = self._anneal(model, workers)
         annealed = Tracked(found.value, found.std_err, "ais")
@@ -289,8 +306,9 @@ class Tracker:
 
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
-        cost = self._cost_of_annealing(model, WATCHING_CHAINS)
-        n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
+        n_temperatures = int(
+            np.clip(self._affordable(model), LEAST_TEMPERATURES, MOST_TEMPERATURES)
+        )
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
 
@@ -322,11 +340,11 @@ class Tracker:
         )
 
     def judged(self, model, workers):
-        """ln Z by annealing as slow as half of what is left to spend allows.
+        """ln Z by annealing as slow as a part of what is left to spend allows.
 
         For each of two models that are compared at the end of a training.
         """
-        affordable = self._verifying / 2 / self._cost_of_annealing(model, VERIFYING_CHAINS)
+        affordable = self._verifying / JUDGED / self._cost_of_annealing(model, VERIFYING_CHAINS)
         n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
         found = self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
         return Tracked(found.value, found.std_err, "ais")
@@ -354,7 +372,11 @@ class Tracker:
     def _cost_of_verifying(self, model):
         return self._slow_temperatures() * self._cost_of_annealing(model, VERIFYING_CHAINS)
 
+    def _affordable(self, model):
+        """Temperatures of an annealing."""
+        return self._annealing / self._cost_of_annealing(model, WATCHING_CHAINS) - FIGURES
+
     @staticmethod
     def _cost_of_annealing(model, n_chains):
-        """Multiplications of one temperature."""
-        return 2.5 * n_chains * model.n_weights + CALLS / 20
+        """Multiplications of one temperature, or what takes as long."""
+        return 2.5 * n_chains * model.work + CALLS / 20
