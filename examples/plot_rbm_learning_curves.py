@@ -85,7 +85,7 @@ machine = SDCPRBM(
     200, learning_rate=0.1, batch_size=20, max_iter=300, early_stopping=0.2, random_state=0
 )
 machine.fit(X[:200])
-best = int(np.argmax(machine.history_["validation_log_likelihood"]))
+best = int(np.nanargmax(machine.history_["validation_log_likelihood"]))
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 for ax, key in zip(axes, ["validation_log_likelihood", "free_energy_gap"], strict=True):
     HistoryDisplay.from_estimator(machine, key, ax=ax)
