@@ -212,7 +212,7 @@ def checks():
 
 @pytest.mark.hypothesis  # by `make fuzz`, too
 @pytest.mark.filterwarnings("ignore")  # of small tables, of few epochs
-@pytest.mark.parametrize(("estimator", "check"), checks())
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learn_with_drawn_parameters(estimator, check):
     check(estimator)
 
