@@ -31,6 +31,10 @@ SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict 
     for (ptrdiff_t start = 0; start < n; start += CLASS_BLOCK) {
         const int size = n - start < CLASS_BLOCK ? (int)(n - start) : CLASS_BLOCK;
         REAL factor[CLASS_BLOCK], twice[CLASS_BLOCK];
+        for (int lane = 0; lane < CLASS_LANES; lane++) {  /* which a compiler sees to be set */
+            twice[lane] = 0;
+            factor[lane] = 1;
+        }
         for (int j = 0; j < size; j++) {
             const REAL y = x[start + j] + u[start + j], magnitude = y < 0 ? -y : y;
             const REAL e = NAME(simd_exp)(-magnitude);

@@ -199,7 +199,9 @@ cdef int _sparse_product(const floating[:, ::1] a, const floating *b,
     if floating is float:
         return sparse_product_f32(
             &a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
-    return sparse_product_f64(&a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
+    else:
+        return sparse_product_f64(
+            &a[0, 0], a.shape[0], a.shape[1], b, out.shape[1], &out[0, 0])
 
 
 def learn_rows(
