@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._estimator import checked_weights, named
@@ -44,6 +45,11 @@ N_HIDDEN = 64
 # 1,500 mini-batches take twice as long, and fill gaps with errors smaller by 3 % at most; on one of
 # 1,670 rows and 1,058 bits they fill gaps worse.
 N_BATCHES, BATCH_SIZE = 600, 100
+
+# Of methods that ask the default model, or a given one, for the probabilities of single columns.
+needs_column_proba = available_if(
+    lambda self: self.estimator is None or hasattr(self.estimator, "predict_column_proba")
+)
 
 
 class OfTables(Tabular):

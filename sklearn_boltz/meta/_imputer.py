@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
@@ -19,6 +18,7 @@ from sklearn_boltz.meta._default import (
     OfTables,
     choose_density,
     draws_of,
+    needs_column_proba,
     timed_fit,
 )
 from sklearn_boltz.meta._linear import LinearMeans
@@ -291,9 +291,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         """
         return self._completed(X, "sample", n_imputations)
 
-    @available_if(
-        lambda self: self.estimator is None or hasattr(self.estimator, "predict_column_proba")
-    )
+    @needs_column_proba
     def predict_cell_proba(self, X):
         """Return the probabilities of the values of each missing cell, given its row.
 

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._estimator import named, unchanged_on_error
@@ -17,6 +16,7 @@ from sklearn_boltz.meta._default import (
     OfTables,
     choose_density,
     draws_of,
+    needs_column_proba,
     quick_fit_of,
     timed_fit,
 )
@@ -320,9 +320,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    @available_if(
-        lambda self: self.estimator is None or hasattr(self.estimator, "predict_column_proba")
-    )
+    @needs_column_proba
     def explain(self, X):
         """Return how surprising each cell is, given the other cells of its row.
 

@@ -12,12 +12,12 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._progress import (
-    FOLLOWED,
     Fall,
     Stages,
     end_stage,
     ends_last_stage,
     lower_rate,
+    measured,
     remember_best,
     return_to,
     take_up,
@@ -144,8 +144,7 @@ class Training:
 
     def measured(self, epoch):
         """The figures of an epoch, or of the last one before in which the model was measured."""
-        before = map(self.figures, range(epoch, 0, -1))
-        return next((found for found in before if self.tracker is None or FOLLOWED in found), {})
+        return next(measured(self, range(epoch, 0, -1)), {})
 
 
 class Plan(NamedTuple):

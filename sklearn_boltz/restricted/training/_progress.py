@@ -1,6 +1,7 @@
 """What follows from the progress of a training: which epoch is the best, slower steps, the end."""
 
 from copy import deepcopy
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -190,9 +191,9 @@ def end_stage(training, monitor, plan, workers):
     is_exact = training.tracker is None or not figures[FOLLOWED]
     n_averaged, least = (1, 1) if is_exact else (AVERAGED, LEAST_AVERAGED)
     epochs = range(now, training.fallen_at, -1)
-    last = measured(training, epochs[:n_averaged])
+    last = list(measured(training, epochs[:n_averaged]))
     if len(last) < least:
-        last = measured(training, epochs)[:least]
+        last = list(islice(measured(training, epochs), least))
     if len(last) < least or len(epochs) < n_averaged:
         return False
     started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
@@ -228,8 +229,9 @@ def ends_last_stage(training, stages):
 
 
 def measured(training, epochs):
-    """The figures of those of some epochs in which the likelihood was measured."""
-    return [figures for figures in map(training.figures, epochs) if FOLLOWED in figures]
+    """The figures of those of some epochs in which the model was measured, one by one."""
+    found = map(training.figures, epochs)
+    return (figures for figures in found if training.tracker is None or FOLLOWED in figures)
 
 
 def end_last_stage(training, monitor, plan, workers):
