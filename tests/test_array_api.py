@@ -241,6 +241,19 @@ def test_random_numbers_have_the_same_bits_everywhere(
         assert as_numpy(u).dtype == dtype
 
 
+def test_recorded_draws_follow_keys_that_are_copied():
+    torch = pytest.importorskip("torch")
+    array, keys = torch.zeros(1, dtype=torch.float64), torch.zeros(4, dtype=torch.int64)
+    stream = Stream(3)
+    stream.step = 1022  # the keys that are made at once, 1,024, end within these steps
+    stream.numbers(array).keys(0, 1)
+    recorded = stream.with_keys(array, keys)
+    keys.copy_(stream.numbers(array).keys(1022, 4))
+    for _ in range(4):
+        u = recorded.uniform_beside(array, (5, 7))
+        assert (as_numpy(u) == stream.uniform((5, 7))).all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_draws_by_kernels_and_by_arrays_are_the_same(monkeypatch, dtype):
     torch = pytest.importorskip("torch")

@@ -49,21 +49,22 @@ class Products:
             np.matmul(self.H.T, self.V, out=W)
 
 
-def torch_pcd(X, batch_size, n_threads):
+def torch_pcd(X, batch_size, n_threads, device="cpu"):
     """An epoch of PCD-1 written by hand in PyTorch; None where that is not installed."""
     try:
         import torch
     except ImportError:
         return None
     torch.set_num_threads(n_threads)
-    X = torch.from_numpy(X)
-    W = 0.01 * torch.randn(N_HIDDEN, N_VISIBLE)
-    b, c, h = torch.zeros(N_VISIBLE), torch.zeros(N_HIDDEN), torch.zeros(batch_size, N_HIDDEN)
+    X = torch.asarray(X, device=device)
+    W = 0.01 * torch.randn(N_HIDDEN, N_VISIBLE, device=device)
+    shapes = N_VISIBLE, N_HIDDEN, (batch_size, N_HIDDEN)
+    b, c, h = (torch.zeros(shape, device=device) for shape in shapes)
 
     def epoch(_):
         nonlocal h
         with torch.no_grad():
-            for V in X[torch.randperm(len(X))].split(batch_size):
+            for V in X[torch.randperm(len(X), device=device)].split(batch_size):
                 H = torch.sigmoid(torch.addmm(c, V, W.T))
                 Vn = torch.bernoulli(torch.sigmoid(torch.addmm(b, h, W)))
                 Hn = torch.sigmoid(torch.addmm(c, Vn, W.T))

@@ -1,5 +1,7 @@
 """Random numbers: NumPy generators, and the counter-based stream of the kernels."""
 
+from copy import copy
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -51,10 +53,16 @@ class Stream:
 
     def numbers(self, reference):
         """The same random numbers for arrays of other libraries than NumPy, in their place."""
-        place = namespace_of(reference), device_of(reference)
+        place = namespace_of(reference), str(device_of(reference))  # CuPy's devices have no hash
         if place not in self._numbers:
             self._numbers[place] = Numbers(self.seed, reference)
         return self._numbers[place]
+
+    def with_keys(self, reference, keys):
+        """A copy, of which the numbers on a device have other keys from the next step on."""
+        other, numbers = copy(self), self.numbers(reference).with_keys(self.step, keys)
+        other._numbers = {place: numbers for place in self._numbers}
+        return other
 
     def uniform(self, shape, dtype=np.float64, first_row=0):
         """

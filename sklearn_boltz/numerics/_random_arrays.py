@@ -5,6 +5,8 @@ libraries have unsigned integers that can be multiplied, so these are signed one
 around to the same bits, and a shift to the right is followed by a mask.
 """
 
+from copy import copy
+
 from sklearn_boltz.numerics._arrays import at_least, converted, device_of, namespace_of
 
 MASK64 = 2**64 - 1
@@ -76,11 +78,21 @@ class Numbers:
         rows : array of int64 of shape (n_rows, 1)
         columns : array of int32 of shape (n_columns,)
         """
-        if self._first is None or not self._first <= step < self._first + KEPT_STEPS:
-            self._first = step
+        return self.keys(step, 1), self._rows(first_row, shape[0]), self._columns(shape)
+
+    def keys(self, step, n_steps):
+        """The keys of some steps, at most `KEPT_STEPS`, as an array of int64."""
+        first = self._first
+        if first is None or step < first or step + n_steps > first + KEPT_STEPS:
+            self._first = first = step
             self._keys = _mixed(self._counted(step, KEPT_STEPS) ^ self._seed)
-        place = step - self._first
-        return self._keys[place : place + 1], self._rows(first_row, shape[0]), self._columns(shape)
+        return self._keys[step - first : step - first + n_steps]
+
+    def with_keys(self, step, keys):
+        """The numbers with other keys of the steps from one on, an array that may change."""
+        other = copy(self)
+        other._first, other._keys = step, keys
+        return other
 
     def _rows(self, first, n_rows):
         return self._kept(("rows", first, n_rows), lambda: self._counted(first, n_rows)[:, None])

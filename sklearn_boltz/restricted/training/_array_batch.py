@@ -1,9 +1,15 @@
 """A mini-batch on a device: the sums that S-DCP asks for, by functions of its library."""
 
+from copy import copy
+
 from sklearn_boltz.numerics._arrays import like, namespace_of
+from sklearn_boltz.numerics._random_arrays import KEPT_STEPS
 from sklearn_boltz.restricted.sampling._array_chains import move_chains
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
 from sklearn_boltz.units._bernoulli_arrays import draw
+
+# Mini-batches of a size before their kernels are recorded: those that compile them are among these.
+BEFORE_RECORDING = 3
 
 
 class DeviceBatch:
@@ -18,6 +24,21 @@ class DeviceBatch:
 
     def __init__(self, V):
         self.V, self._xp = V, namespace_of(V)
+        self._n_calls, self._recorded = 0, None
+
+    def learns_at_once(self, learner):
+        """Whether the kernels of a mini-batch are launched together: on CUDA devices of PyTorch."""
+        self._n_calls += 1
+        if self._n_calls <= BEFORE_RECORDING or not learner.optimizer.plain:
+            return False
+        steps = learner.scheme.n_inner * (2 * learner.scheme.n_gibbs + 1)
+        return steps <= KEPT_STEPS and can_record(self.V)
+
+    def learn(self, learner, rate):
+        """Change the parameters as `Learner.learn` does."""
+        if self._recorded is None or not self._recorded.fits(learner):
+            self._recorded = Recorded(learner, self.V)
+        self._recorded.learn(learner, self.V, rate)
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
@@ -57,3 +78,64 @@ class DeviceBatch:
         if learner.scheme.centered:
             V, H = V - learner.visible_offset, H - learner.hidden_offset
         return (H * (rate / V.shape[0])).T @ V
+
+
+class Recorded:
+    """The kernels of a mini-batch, recorded once and launched together ever after.
+
+    To launch a kernel takes some microseconds, longer than small ones run, and a mini-batch of
+    CS-DCP has hundreds. Recorded ones read and write where they did: rows, rate and keys of the
+    random numbers are copied there.
+
+    Parameters
+    ----------
+    learner : Learner
+        Its parameters are changed in place whenever the kernels run; here they do not.
+    V : Tensor of shape (n_rows, n_visible)
+        On a CUDA device, rows of the size that all mini-batches have.
+    """
+
+    def __init__(self, learner, V):
+        import torch
+
+        xp = namespace_of(V)
+        self._V, self._rate = xp.empty_like(V), xp.zeros((), dtype=V.dtype, device=V.device)
+        self._keys = xp.zeros(KEPT_STEPS, dtype=xp.int64, device=V.device)
+        self._arrays, self._chains = arrays_of(learner), learner.chains
+        twin = copy(learner)
+        twin.stream = learner.stream.with_keys(V, self._keys)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            twin.learn(DeviceBatch(self._V), self._rate, None)
+            if self._chains is not None:
+                self._chains.copy_(twin.chains)
+        self._n_steps = twin.stream.step - learner.stream.step
+
+    def fits(self, learner):
+        """Whether the arrays of a learner are those that the kernels change."""
+        return all(a is b for a, b in zip(self._arrays, arrays_of(learner), strict=True))
+
+    def learn(self, learner, V, rate):
+        """Change the parameters by a mini-batch."""
+        numbers, step = learner.stream.numbers(V), learner.stream.take(self._n_steps)
+        self._keys[: self._n_steps].copy_(numbers.keys(step, self._n_steps))
+        self._V.copy_(V)
+        self._rate.fill_(rate)
+        if self._chains is not None and learner.chains is not self._chains:
+            self._chains.copy_(learner.chains)
+            learner.chains = self._chains
+        self._graph.replay()
+
+
+def can_record(array):
+    """Whether the kernels of an array can be recorded."""
+    if getattr(getattr(array, "device", None), "type", None) != "cuda":
+        return False
+    import torch
+
+    return not torch.is_autocast_enabled()  # which keeps copies of its own
+
+
+def arrays_of(learner):
+    """All arrays of a learner that are changed in place."""
+    return *learner.parameters(), learner.visible_offset, learner.hidden_offset

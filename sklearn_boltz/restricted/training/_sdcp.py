@@ -124,8 +124,11 @@ class Learner:
     def in_memory(self, V):
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
         if is_foreign(V):
-            return DeviceBatch(V)
-        if self._batch is None or not self._batch.fits(self, V):
+            if self._batch is None:
+                self._batch = DeviceBatch(V)
+            elif self._batch.V.shape != V.shape:
+                return DeviceBatch(V)
+        elif self._batch is None or not self._batch.fits(self, V):
             self._batch = ArrayBatch(self, len(V))
         self._batch.V = V
         return self._batch
@@ -149,7 +152,7 @@ class Learner:
         """
         scheme = self.scheme
         begun = not scheme.goes_on or self.chains is not None
-        if isinstance(batch, ArrayBatch) and batch.is_small and begun:
+        if begun and batch.learns_at_once(self):
             batch.learn(self, rate)
             return
         means = batch.positive(self, workers)
@@ -339,6 +342,10 @@ class ArrayBatch:
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
         return self.shape == (len(V), *learner.weights.shape)
+
+    def learns_at_once(self, learner):
+        """Whether one kernel learns from it."""
+        return self.is_small
 
     def learn(self, learner, rate):
         """Change the parameters as `Learner.learn` does, in one call."""
