@@ -56,6 +56,7 @@ from sklearn_boltz.missing._completion import Model as CompletionModel
 from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import (
     CONTRAST,
     PRIOR,
@@ -63,26 +64,21 @@ from sklearn_boltz.networks.categorical._block_penalty import (
     next_weights,
 )
 from sklearn_boltz.networks.categorical._cells import (
-    distinct_codes,
     find_patterns,
 )
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
-from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
-from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_best, fit_classes
-from sklearn_boltz.networks.location._completed import completed
-from sklearn_boltz.networks.location._fit import Levels, fit_one
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
+from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
-from sklearn_boltz.networks.model import _joint, _model
+from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import (
@@ -99,9 +95,8 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
     interaction_sweeps,
     sum_terms,
 )
-from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
+from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import (
     TOLERANCE,
     annealed_log_partition,
@@ -120,7 +115,7 @@ from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
-from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
+from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
@@ -135,6 +130,13 @@ from sklearn_boltz.networks.training._strength import (
     choose_strength,
     least_strength,
     next_strength,
+)
+from sklearn_boltz.networks.training._terms import (
+    InteractionPseudoLikelihood,
+    best_triples,
+    gains,
+    heirs,
+    refit,
 )
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import _compiled, as_numpy, is_foreign, namespace_of

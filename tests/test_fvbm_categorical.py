@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from functools import partial
 from itertools import combinations, permutations, product
 from types import SimpleNamespace
 
@@ -27,7 +28,6 @@ from private import (
     as_matrices,
     as_parameters,
     average_product_correction,
-    distinct_codes,
     find_patterns,
     frobenius_scores,
     maximise_network,
@@ -86,9 +86,14 @@ def fit_categorical(
     task = CodesTask(codes, weights, n_values, alpha)
     method = task.method(solver)
     monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
-    found = maximise_network(task, (None, None), method, monitor, lambda *cell: f"cell {cell}")
-    coupling, intercept = found.pairs
-    return SimpleNamespace(coupling=coupling, intercept=intercept, **found._asdict())
+    task.label = lambda *cell: f"cell {cell}"
+    message = monitor.run(partial(maximise_network, task, (None, None), method))
+    network = task.network(monitor.last)
+    objective = np.array(monitor.values) / monitor.total + task.constant
+    return SimpleNamespace(
+        coupling=network[0], intercept=network[1], network=network, objective=objective,
+        message=message, status=monitor.status,
+    )  # fmt: skip
 
 
 def scores_of(codes, n_values, weights=None, *, coupling_penalty, **options):
@@ -156,14 +161,6 @@ def test_rows_in_blocks_and_large_fields(monkeypatch):
     expected = log_pseudo_likelihood(codes, n_values, weights, *problem.unpack(theta))
     assert value == pytest.approx(expected, rel=1e-12)
     assert np.isfinite(gradient).all()
-
-
-def test_distinct_codes():
-    codes = np.array([[0, 1], [-1, -1], [200, 1], [0, 1], [0, -1], [0, 1]])
-    weights = np.array([1.0, 5.0, 2.0, 0.0, 3.0, 4.0])
-    found, counts = distinct_codes(codes, weights)
-    pairs = {tuple(row): w for row, w in zip(found.tolist(), counts, strict=True)}
-    assert pairs == {(0, 1): 5.0, (200, 1): 2.0, (0, -1): 3.0}
 
 
 @settings(max_examples=cases(20))

@@ -13,10 +13,10 @@ from private import (
     CodesTask,
     PseudoLikelihood,
     Task,
-    _streamed,
     choose_strength,
     distinct_rows,
     least_strength,
+    network_rows,
     next_strength,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
@@ -75,7 +75,7 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
     model = fit(codes, alpha=0.1)
     weights = np.random.default_rng(3).integers(1, 4, 70).astype(float)
     binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
-    parameters = model._model().pairs.potts()
+    parameters = model._model().potts
     task = CodesTask(codes, weights, np.full(6, 2), 0.1)
     theta = task.initial(parameters.coupling, parameters.intercept)
     found = task.problem.pair_curvature(theta)
@@ -126,7 +126,7 @@ def test_choice_ends_where_the_strength_is_right():
     """Where the least strength is right there is one fit."""
     rows = spins(300, 6, same=0.95) > 0
     task = Task.of_rows(*distinct_rows(rows, np.ones(300)), 0.0)
-    alpha, (coupling, _) = choose_strength(task, (None, None), str)
+    alpha, (coupling, _) = choose_strength(task, task.method("newton"), (None, None))
     assert alpha == pytest.approx(10 / 300) and coupling.any()
     assert task.problem.penalty == pytest.approx(10)
 
@@ -166,7 +166,9 @@ def test_each_pair_of_categories_has_a_strength(order):
     n_values = np.array([2, 3, 4, 3])
     ordered = (n_values > 2) & (order == "ordinal")
     task = CodesTask(codes, np.ones(400), n_values, 0.0, ordered)
-    alpha, initial = choose_strength(task, (None, None), str, estimate=not ordered.any())
+    alpha, initial = choose_strength(
+        task, task.method("newton"), (None, None), estimate=not ordered.any()
+    )
     model = auto(codes, columns=order, tol=1e-10)
     assert model.alpha_ == pytest.approx(alpha)
     theta = task.initial(model.coupling_, model.intercept_)
@@ -212,7 +214,7 @@ def test_curvature_of_batches(monkeypatch):
     """By passes over batches, and of the rows in memory."""
     X = spins(300, 6, 7)
     expected = auto(X)
-    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 10)
     model = auto(Batches([X[:100], X[100:]]))
     assert model._seen is None
     assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,14 +13,25 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn_boltz._estimator import fingerprint, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
-from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks._rows import (
+    Rows,
+    no_errors_of_ordered,
+    positive_of_batch,
+    read,
+    read_batches,
+)
+from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._classes import fit_best
-from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.model._interaction_model import Terms
-from sklearn_boltz.networks.training._solvers import blas_threads
+from sklearn_boltz.networks.model._spin_model import term_arrays
+from sklearn_boltz.networks.training._em import MAX_ROUNDS, N_DRAWS, fit_incomplete
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
+from sklearn_boltz.networks.training._objective import distinct_rows
+from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
@@ -47,8 +58,9 @@ def refuse(reason, remedy):
 class Network(Drawing, Likelihoods):
     """A network of discrete variables.
 
-    A child defines ``_plan(rows, batches, initial, label)``: from rows, and where to begin, to a
-    `Way`, and the attributes that are known before the fit.
+    A child defines ``_plan(rows, batches, initial)``: from rows, and where to begin, to the task,
+    the name of the solver, steps and the `Monitor` of these, and the attributes that are known
+    before the fit.
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))
@@ -183,17 +195,10 @@ class Network(Drawing, Likelihoods):
     def _fit(self, rows, batches, X, y, initial):
         """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-
-            def label(j, value=None):
-                if value is None:
-                    return self._column(j)
-                place = (value + 1) // 2 if rows.coding.is_binary else value
-                return f"{self._column(j)} = {self._labels(j, rows.coding.values(j))[place]}"
-
-            way, found = self._plan(rows, batches, initial, label)
+            task, solver, steps, monitor, found = self._plan(rows, batches, initial)
 
             def attributes(network):
-                return self._attributes(rows, way.task, *network) | {"_unseen": unseen()}
+                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
 
             @cache
             def unseen():
@@ -204,42 +209,87 @@ class Network(Drawing, Likelihoods):
                 n_values = self._n_values_of_codes(n_values)
                 return Unseen.learn(rows.codes, rows.weights, n_values)
 
-            data, limit = X if batches is None else batches, way.max_iter
+            data, limit = X if batches is None else batches, monitor.max_iter
             with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
-                result = way.run(lambda network: end_iteration(lambda: attributes(network())))
+                monitor.end_iteration = lambda state: end_iteration(
+                    lambda: attributes(task.network(state))
+                )
+                message, n_iter = monitor.run(steps), monitor.n_kept
+                objective = np.array(monitor.values[:n_iter]) / monitor.total + task.constant
+                history = {re.sub("[ -]", "_", task.objective): objective}
+                figures = {"seconds": monitor.seconds} | monitor.figures
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.network),
+                    attributes(task.network(monitor.last)),
                     **found,
-                    solver_=way.solver,
-                    n_iter_=result.n_iter,
-                    converged_=result.status == "converged" and result.message is None,
-                    history_={
-                        re.sub("[ -]", "_", way.task.objective): result.objective,
-                        "seconds": result.seconds,
-                    }
-                    | result.history,
+                    solver_=solver,
+                    n_iter_=n_iter,
+                    converged_=monitor.status == "converged" and message is None,
+                    history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
         self._tell_columns()
         if self.verbose:
-            last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
+            last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
-            print(
-                f"{way.solver}: {result.n_iter} iterations, {way.task.objective} "
-                f"{last}{result.status}{alpha}"
-            )
-        if result.message:
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
-        return result.status
+            print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")
+        if message:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+        return monitor.status
+
+    def _task(self, rows, batches, alpha=0.0, ordered=None):
+        """The pseudo-likelihood of all pairs, penalised; `ordered`, if the order of levels counts.
+
+        It reads batches again where their distinct rows were not kept.
+        """
+        coding = rows.coding
+        if rows.codes is None:
+            positive = partial(positive_of_batch, self._reader(batches), coding)
+            task = Task.of_batches(batches, positive, rows.sums, alpha)
+        elif coding.is_binary and rows.is_complete:
+            task = Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)
+        else:
+            kept = distinct_incomplete(rows.codes, rows.weights)
+            if coding.is_binary:
+                task = Task.of_incomplete_rows(*kept, alpha)
+            else:
+                task = CodesTask(*kept, coding.n_values, alpha, ordered)
+
+        def label(j, value=None):
+            if value is None:
+                return self._column(j)
+            place = (value + 1) // 2 if coding.is_binary else value
+            return f"{self._column(j)} = {self._labels(j, coding.values(j))[place]}"
+
+        task.label = label
+        return task
+
+    def _completes(self, rows):
+        """Whether the model completes missing cells, in rounds of EM."""
+        return getattr(self, "missing", "em") == "em" and not rows.is_complete
+
+    def _steps(self, rows, task, method, initial, first=None, n_draws=N_DRAWS):
+        """The steps of a fit by a method, and how many iterations there are by default.
+
+        `first` finds where EM begins.
+        """
+        if self._completes(rows):
+            steps = partial(fit_incomplete, task, initial, method, first or method, n_draws)
+            return steps, MAX_ROUNDS
+        return partial(maximise, task, initial, method), MAX_ITER[method.name]
+
+    def _monitor(self, max_iter, tol=None):
+        """The monitor of a fit, with this `max_iter` unless the user has set another."""
+        tol = self.tol if tol is None else tol
+        return Monitor(tol, self.max_iter or max_iter, verbose=self.verbose)
 
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
-        network = self._model().potts()
-        z, log_slopes = [s.z for s in rows.scores], [s.log_slope for s in rows.scores]
+        network = self._model().potts
+        tables, z, log_slopes = zip(*rows.scores, strict=True)
         candidates = completed(network, rows.codes, z, rows.weights)
         place, self._gaussians = fit_best(candidates, log_slopes)
-        self._table = rows.scores[place].table
+        self._table = tables[place]
         vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
 
     def _layout(self, numbers=True):
@@ -259,12 +309,13 @@ class Network(Drawing, Likelihoods):
         """Couplings and intercepts of categories and numbers, each given all else."""
         layout, (mean, covariance) = self._layout(), self._gaussians.moments
         mean, slopes = without_own(mean, self._gaussians.slopes, layout)
-        return joint_network(self._model().pairs.potts(), mean, slopes, covariance, layout)
+        return joint_network(self._model().potts, mean, slopes, covariance, layout)
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
         potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
         further = list(terms), np.array(weights, dtype=np.float64), potential
+        parameters = [coupling, intercept, *term_arrays(terms, weights), potential]
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
@@ -274,7 +325,7 @@ class Network(Drawing, Likelihoods):
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights), potential]),
+            "_estimate": fingerprint(parameters),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,
@@ -370,7 +421,7 @@ class Network(Drawing, Likelihoods):
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
-        return None
+        return no_errors_of_ordered(self) if np.any(getattr(self, "ordered_", False)) else None
 
     def _unpenalised(self, codes, weights):
         """The network that standard errors, tests and criteria are of.

@@ -8,7 +8,6 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 from itertools import combinations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, next_weights
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
@@ -19,7 +18,7 @@ from sklearn_boltz.networks.model._gauge import (
     state_slices,
     to_zero_sum,
 )
-from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._potts_model import PottsModel, one_hot
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     Point,
@@ -138,19 +137,11 @@ class CategoricalPseudoLikelihood:
 
     def empty_cells(self):
         """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
-        codes, offsets = self.cells.codes, self.offsets
-        whole = np.flatnonzero((codes >= 0).all(axis=0))
-        if len(whole) < 2:
-            return []
-        column = column_of_state(self.n_values)
-        states = np.flatnonzero(np.isin(column, whole))
-        lines = (codes + offsets[:-1])[:, whole]
-        n, d = lines.shape
-        ones = np.ones(n * d, dtype=np.float32)
-        rows = csr_array((ones, lines.ravel(), np.arange(0, n * d + 1, d)), (n, len(column)))
-        together = (rows.T @ rows).toarray()[np.ix_(states, states)]
-        below = column[states][:, None] < column[states]
-        r, s = states[np.argwhere((together == 0) & below)].T
+        offsets, column = self.offsets, column_of_state(self.n_values)
+        whole = (self.cells.codes >= 0).all(axis=0)[column]
+        ones = one_hot(self.cells.codes, offsets)
+        below = whole[:, None] & whole & (column[:, None] < column)
+        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)
         i, j = column[r], column[s]
         found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
         return [tuple(cell) for cell in found.tolist()]
@@ -197,30 +188,21 @@ class CategoricalPseudoLikelihood:
         Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. In parts of the
         rows, so that no array of all rows and contrasts is needed.
         """
-        basis, (coupling, intercept) = contrast_basis(self.n_values), self.unpack(theta)
+        basis, (coupling, _) = contrast_basis(self.n_values), self.unpack(theta)
         column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         pairs, squares = np.nonzero(column[:, None] < column), basis**2
-        codes, weights = self.cells.codes, self.cells.weights
-        begins, state_column = self.offsets[:-1], column_of_state(self.n_values)
-        known = (codes >= 0).T @ weights
-        means = (self.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
+        codes, weights, model = self.cells.codes, self.cells.weights, self.model(theta)
+        known = np.maximum((codes >= 0).T @ weights, 1e-300)
+        means = (self.counts() / known[column_of_state(self.n_values)]) @ basis
         total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
         for start in range(0, len(codes), step):
             part = slice(start, start + step)
-            observed = codes[part] >= 0
-            states = np.zeros((len(observed), len(basis)))
-            row, which = np.nonzero(observed)
-            states[row, codes[part][row, which] + begins[which]] = 1
-            chances = states @ coupling + intercept
-            chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
-            np.exp(chances, out=chances)
-            chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
-            values, expected = states @ basis, chances @ basis
-            spread = chances @ squares - expected**2
-            for array in (values, expected, spread):
-                array *= observed[:, column]
-            features = (values - means) * observed[:, column]
-            total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
+            some = codes[part]
+            observed, chances = (some >= 0)[:, column], np.exp(model.log_conditionals(some))
+            values, expected = model.one_hot(some) @ basis, chances @ basis
+            spread = (chances @ squares - expected**2) * observed
+            arrays = (values - means) * observed, (values - expected) * observed, spread
+            total += pair_curvature(*(array.T for array in arrays), weights[part])
         couplings = (basis.T @ coupling @ basis)[pairs]
         return np.array([couplings / 2, *(4 * total[:, *pairs])])
 

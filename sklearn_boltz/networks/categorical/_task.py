@@ -4,11 +4,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._cells import (
-    distinct_codes,
-    independent_intercept,
-    state_counts,
-)
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
+from sklearn_boltz.networks.categorical._cells import independent_intercept, state_counts
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import BITS, CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (
@@ -20,8 +17,12 @@ from sklearn_boltz.networks.model._gauge import (
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.training._existence import warning_message
 from sklearn_boltz.networks.training._fit import Task
-from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
-from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, Method, newton
+from sklearn_boltz.networks.training._solvers import (
+    MAX_NEWTON_PARAMETERS,
+    Method,
+    maximise_lbfgs,
+    newton,
+)
 
 
 class CodesTask(Task):
@@ -49,7 +50,7 @@ class CodesTask(Task):
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
         self.seen, self.column_sizes = (codes, counts), np.asarray(n_values, dtype=np.int64)
         ordered = ordered if ordered is not None and ordered.any() else None
-        codes, weights = distinct_codes(codes, counts)
+        codes, weights = informative(codes, counts)
         offsets, column = state_offsets(self.column_sizes), column_of_state(self.column_sizes)
         state_weights = state_counts(codes, offsets, weights)
         occurs = state_weights > 0
@@ -59,7 +60,7 @@ class CodesTask(Task):
         # The number of each state among those of its column that occur; the last is for -1.
         self._number = np.append(np.cumsum(occurs) - 1, -1)
         self._number[:-1] -= (np.cumsum(n_occur) - n_occur)[column]
-        kept, kept_weights = distinct_codes(self._numbered(codes), weights)
+        kept, kept_weights = distinct_incomplete(*informative(self._numbered(codes), weights))
         self.problem = CategoricalPseudoLikelihood(
             kept,
             n_occur[self.varying],
@@ -104,7 +105,7 @@ class CodesTask(Task):
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
         fields = fields + block_means((before - fields)[None], n_values)[0, column]
-        coupling, intercept, *rest = self.whole(PottsModel(inner, fields, n_values))
+        coupling, intercept, *rest = super().network(PottsModel(inner, fields, n_values))
         means = block_means(intercept[None], self.column_sizes)[0]
         intercept -= means[column_of_state(self.column_sizes)]
         return (coupling + coupling.T) / 2, intercept, *rest  # symmetric to the bit
@@ -129,22 +130,19 @@ class CodesTask(Task):
         """The problem in coordinates of full rank."""
         return Contrasts(self.problem)
 
-    def message(self, point, direction, monitor, label):
+    def message(self, point, direction, monitor):
         """What a user should know about the end of a fit, or None."""
         of_full_rank = len(point.theta) < self.problem.n_parameters
         problem = self.contrasts if of_full_rank else self.problem
-        return warning_message(problem, point, direction, monitor, self.named(label))
+        return warning_message(problem, point, direction, monitor, self.named)
 
-    def named(self, label):
-        """What messages call the columns and states that are fitted."""
-        offsets, starts = state_offsets(self.problem.n_values), state_offsets(self.column_sizes)
-
-        def name(i, a=None):
-            column = self.varying[i]
-            states = [] if a is None else [self.states[offsets[i] + a] - starts[column]]
-            return label(column, *states)
-
-        return name
+    def named(self, i, a=None):
+        """What messages call a column that is fitted, or one of its states."""
+        column, value = self.varying[i], []
+        if a is not None:
+            first = state_offsets(self.column_sizes)[column]
+            value = [self.states[self.problem.offsets[i] + a] - first]
+        return self.label(column, *value)
 
 
 def by_contrasts(problem, point, monitor, newton=newton):

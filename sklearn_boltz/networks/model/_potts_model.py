@@ -3,15 +3,16 @@
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.networks.model._model import Chains, PairwiseModel
+from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 
 
-class PottsModel(PairwiseModel):
+class PottsModel(DiscreteModel):
     """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z, in the one-hot layout.
 
     Parameters
@@ -48,14 +49,13 @@ class PottsModel(PairwiseModel):
 
     def one_hot(self, codes):
         """Rows of 0 and 1, sparse, (n, Q); no 1 for a missing cell."""
-        known = codes >= 0
-        indices = (codes + self.starts[:-1])[known]
-        indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), self.starts[-1]))
+        return one_hot(codes, self.starts)
 
     def fields(self, codes):
         """h_j(a) + Σ_k J_jk(a, x_k) over the observed cells of each row, (n, Q)."""
         return self.one_hot(codes) @ self.coupling + self.intercept
+
+    value_fields = fields
 
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
@@ -95,38 +95,33 @@ class PottsModel(PairwiseModel):
         intercept = self.intercept[places] + self.coupling[np.ix_(places, known)].sum(axis=1)
         return PottsModel(self.coupling[np.ix_(places, places)], intercept, self.n_values[free])
 
+    @property
     def potts(self):
         """The model itself."""
         return self
 
+    def scaled(self, factor):
+        """The model whose log-weights are multiplied by a factor."""
+        return self.like(factor * self.coupling, factor * self.intercept)
+
     @cached_property
     def log_linear(self):
         """The model as a log-linear one, and what the logarithms of its weights lack."""
-        d, cuts = len(self.n_values), self.starts
-        inverse = [np.linalg.inv(local_basis(m)) for m in self.n_values.tolist()]
-        single = [
-            inverse[j] @ self.intercept[cuts[j] : cuts[j + 1]] for j in range(d)
-        ]  # of the terms of each column; the first is constant
-        constant, bases, thetas = 0.0, [np.zeros((0, d), dtype=np.int64)], [np.zeros(0)]
-        for j, k in np.argwhere(np.triu(self.adjacency(), 1)).tolist():
-            block = self.coupling[cuts[j] : cuts[j + 1], cuts[k] : cuts[k + 1]]
-            theta = inverse[j] @ block @ inverse[k].T
-            constant += theta[0, 0]
-            single[j][1:] += theta[1:, 0]
-            single[k][1:] += theta[0, 1:]
-            y, z = np.nonzero(np.ones((len(theta) - 1, theta.shape[1] - 1)))
-            basis = np.zeros((len(y), d), dtype=np.int64)
-            basis[:, j], basis[:, k] = y + 1, z + 1
-            bases.append(basis)
-            thetas.append(theta[1:, 1:].ravel())
-        for j in range(d):
-            constant += single[j][0]
-            basis = np.zeros((self.n_values[j] - 1, d), dtype=np.int64)
-            basis[:, j] = np.arange(1, self.n_values[j])
-            bases.append(basis)
-            thetas.append(single[j][1:])
-        model = LogLinearModel(self.n_values, np.concatenate(bases), np.concatenate(thetas))
-        return model, float(constant)
+        inverse = block_diag(*(np.linalg.inv(local_basis(m)) for m in self.n_values.tolist()))
+        coupling, single = inverse @ self.coupling @ inverse.T, inverse @ self.intercept
+        first, column = self.starts[:-1], np.repeat(np.arange(len(self.n_values)), self.n_values)
+        # The first function of each column is constant: a pair of it and another is that other.
+        constant = single[first].sum() + coupling[np.ix_(first, first)].sum() / 2
+        single = single + coupling[:, first].sum(axis=1)
+        place = np.arange(len(column)) - first[column]
+        both = self.adjacency()[column][:, column] & np.triu(np.outer(place, place) > 0)
+        r, s = np.nonzero(both)
+        alone, lines = np.flatnonzero(place), np.arange(len(r))
+        basis = np.zeros((len(r) + len(alone), len(self.n_values)), dtype=np.int64)
+        basis[lines, column[r]], basis[lines, column[s]] = place[r], place[s]
+        basis[np.arange(len(alone)) + len(r), column[alone]] = place[alone]
+        theta = np.concatenate([coupling[r, s], single[alone]])
+        return LogLinearModel(self.n_values, basis, theta), float(constant)
 
     # Sampling.
 
@@ -173,19 +168,13 @@ class PottsChains(Chains):
         self.codes = np.array(codes, dtype=np.int32, order="C")
         self.free = np.ones(codes.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
         self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
-        self._work = np.empty(model.n_values.max(initial=1))
-
-    def copy(self):
-        """Chains with states of their own."""
-        other = super().copy()
-        other._work = np.empty_like(self._work)  # of one thread
-        return other
 
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free cells, one after another, with couplings times `scale`."""
+        work = np.empty(self.model.n_values.max(initial=1))
         categorical_sweeps(
             self.codes, self.local, self.model.coupling, np.ascontiguousarray(intercept),
-            self.model.starts, scale, self.free, self._work, self.seed, self.n_sweeps, n_sweeps,
+            self.model.starts, scale, self.free, work, self.seed, self.n_sweeps, n_sweeps,
             self.first_row,
         )  # fmt: skip
         self.n_sweeps += n_sweeps
@@ -203,6 +192,14 @@ class PottsChains(Chains):
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, Q)."""
         return np.exp(self.model.log_softmax(self.local + intercept))
+
+
+def one_hot(codes, starts):
+    """Rows of 0 and 1, sparse, (n, Q); no 1 for a missing cell."""
+    known = codes >= 0
+    indices = (codes + starts[:-1])[known]
+    indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), starts[-1]))
 
 
 def local_basis(m):

@@ -1,21 +1,24 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.networks.training._existence import apart, warning_message
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood
+from sklearn_boltz.networks.training._objective import (
+    PseudoLikelihood,
+    StreamedPseudoLikelihood,
+    Sums,
+)
 from sklearn_boltz.networks.training._solvers import (
     MAX_NEWTON_PARAMETERS,
     Method,
+    Monitor,
     bslm,
     lbfgs,
     newton,
 )
-from sklearn_boltz.networks.training._streamed import StreamedPseudoLikelihood, Sums
 
 MAX_ITER = {
     "bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "prox-newton": 1_000,
@@ -49,9 +52,11 @@ class Task:
         What the other columns add to the mean log pseudo-likelihood of a row.
     objective : str
         What is maximised in the end.
+    label : callable
+        What messages call a column, or with a second argument one of its values.
     """
 
-    objective = PseudoLikelihood.name
+    objective, label = PseudoLikelihood.name, str
 
     def __init__(self, problem, varying, base, seen):
         self.problem, self.varying, self.base, self.seen = problem, varying, base, seen
@@ -64,24 +69,25 @@ class Task:
             self.constant = log_p @ (counts @ (codes[:, others] >= 0)) / counts.sum()
 
     @classmethod
-    def of_rows(cls, spins, counts, alpha):
-        """Of distinct rows, of shape (d, n_distinct), and how often each counts."""
-        varying = np.flatnonzero(np.ptp(spins, axis=1))
-        sums = spins @ counts
-        seen = np.packbits(spins.T > 0, axis=1), counts
+    def of_rows(cls, spins, counts, alpha, seen=None, varying=None):
+        """Of distinct rows, (d, n_distinct), and how often each counts.
+
+        If cells are missing, where it has 0, they are also given as `seen`.
+        """
+        if varying is None:
+            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
+        known = counts.sum() if seen is None else np.abs(spins) @ counts
+        base = np.arctanh(spins @ counts / (known + 1))
+        if seen is None:
+            seen = np.packbits(spins.T > 0, axis=1), counts
         kept = spins if len(varying) == len(spins) else spins[varying]
-        problem = PseudoLikelihood(kept, counts, alpha)
-        return cls(problem, varying, np.arctanh(sums / (counts.sum() + 1)), seen)
+        return cls(PseudoLikelihood(kept, counts, alpha), varying, base, seen)
 
     @classmethod
     def of_incomplete_rows(cls, codes, counts, alpha, varying=None):
         """Of distinct rows of shape (n_distinct, d) where -1 is a missing cell."""
         spins = np.ascontiguousarray(np.where(codes < 0, 0.0, 2.0 * codes - 1).T)
-        if varying is None:
-            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
-        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
-        problem = PseudoLikelihood(np.ascontiguousarray(spins[varying]), counts, alpha)
-        return cls(problem, varying, base, (codes, counts))
+        return cls.of_rows(spins, counts, alpha, (codes, counts), varying)
 
     @classmethod
     def of_batches(cls, batches, positive, sums, alpha):
@@ -91,7 +97,7 @@ class Task:
         """
         varying = np.flatnonzero(np.abs(sums.means) < sums.total)
         moments = sums.moments[np.ix_(varying, varying)]
-        part = Sums(sums.total, sums.means[varying], moments, None, None)
+        part = Sums(sums.total, sums.means[varying], moments)
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
 
@@ -122,17 +128,17 @@ class Task:
         run = {"bslm": bslm, "ga": ga, "lbfgs": lbfgs, "newton": newton}[name]
         return Method(name, run, self.message, self.no_maximum)
 
-    def message(self, point, direction, monitor, label):
+    def message(self, point, direction, monitor):
         """What a user should know about the end of a fit, or None."""
-        return warning_message(self.problem, point, direction, monitor, self.named(label))
+        return warning_message(self.problem, point, direction, monitor, self.named)
 
-    def no_maximum(self, label):
+    def no_maximum(self):
         """Why the objective of incomplete rows has no maximum, or None if it may have."""
-        return apart(self.problem, self.named(label), self.objective)
+        return apart(self.problem, self.named, self.objective)
 
-    def named(self, label):
-        """What messages call the columns that vary, and their values."""
-        return lambda j, *spin: label(self.varying[j], *spin)
+    def named(self, j, *spin):
+        """What messages call a column that varies, or with -1 or 1 one of its values."""
+        return self.label(self.varying[j], *spin)
 
     def initial(self, coupling, intercept):
         """θ, from parameters of all columns; None stands for those of independent columns."""
@@ -140,15 +146,12 @@ class Task:
         inner = np.zeros((q, q)) if coupling is None else coupling[np.ix_(states, states)]
         return self.problem.pack(inner, (self.base if intercept is None else intercept)[states])
 
-    def network(self, theta):
-        """Parameters of all columns from θ, as of `whole`."""
-        return self.whole(self.problem.model(theta))
-
-    def whole(self, model):
+    def network(self, state):
         """Couplings, intercepts, terms, their weights and the potential of all columns.
 
-        From a model of those that vary.
+        From θ, or a model of the columns that vary.
         """
+        model = self.problem.model(state) if isinstance(state, np.ndarray) else state
         coupling, intercept = np.zeros((len(self.base),) * 2), self.base.copy()
         coupling[np.ix_(self.states, self.states)] = model.coupling
         intercept[self.states] = model.intercept
@@ -157,68 +160,8 @@ class Task:
         return coupling, intercept, terms, model.weights, potential
 
 
-class Result(NamedTuple):
-    """What a fit found.
-
-    Attributes
-    ----------
-    network : tuple
-        Couplings, intercepts, terms of three columns and more, their weights, and the potential of
-        the number of ones; of all columns.
-    objective, seconds : ndarray of shape (n_iter,)
-        The mean per row, less the penalty, after each iteration; and how long that took.
-    n_iter : int
-    status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
-    message : str or None
-        What a user should know about the end.
-    history : dict of ndarray
-        What else is known of each iteration.
-    """
-
-    network: tuple
-    objective: np.ndarray
-    seconds: np.ndarray
-    n_iter: int
-    status: str
-    message: str | None
-    history: dict
-
-    @classmethod
-    def of(cls, task, network, monitor, values, status, message):
-        """Of a fit that was recorded.
-
-        Parameters
-        ----------
-        task : Task
-        network : tuple
-            Of what was last kept.
-        monitor : Monitor
-        values : sequence of float
-            The objective per row of the columns that vary, after each iteration.
-        status : str
-        message : str or None
-        """
-        n_iter = monitor.n_kept
-        return cls(
-            network,
-            np.array(values[:n_iter]) + task.constant,
-            np.array(monitor.seconds[:n_iter]),
-            n_iter,
-            status,
-            message,
-            {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
-        )
-
-    @property
-    def pairs(self):
-        """Couplings and intercepts, where another fit begins, unless a user has ended this one."""
-        if self.status == "interrupted":
-            raise KeyboardInterrupt
-        return self.network[:2]
-
-
-def maximise(task, initial, method, monitor, label):
-    """Find the maximum of the objective.
+def maximise(task, initial, method, monitor):
+    """Find the maximum of the objective; -> what a user should know about the end, or None.
 
     Parameters
     ----------
@@ -227,29 +170,22 @@ def maximise(task, initial, method, monitor, label):
         Couplings and intercepts of all columns.
     method : Method
     monitor : Monitor
-    label : callable
-        What messages call a column, or with -1 or 1 one of its values.
-
-    Returns
-    -------
-    result : Result
-        After Ctrl-C, that of the last complete iteration, if there was one.
     """
-    problem, direction = task.problem, None
+    problem, direction, monitor.total = task.problem, None, task.problem.total
     point = problem.at(task.initial(*initial))
-    try:
-        if len(task.varying):
-            point, direction = method.run(problem, point, monitor)
-        else:
-            monitor(point)
-            monitor.status = "converged"
-        message = method.message(point, direction, monitor, label)
-    except KeyboardInterrupt:
-        # Ctrl-C may come while an iteration is being recorded.
-        if not monitor.n_kept:
-            raise
-        point, message, monitor.status = None, None, "interrupted"
-    if point is not None and np.isfinite(point.value):
+    if len(task.varying):
+        point, direction = method.run(problem, point, monitor)
+    else:
+        monitor(point)
+        monitor.status = "converged"
+    message = method.message(point, direction, monitor)
+    if np.isfinite(point.value):
         monitor.keep(point.parameters.copy())
-    means = np.array(monitor.values[1:]) / problem.total
-    return Result.of(task, task.network(monitor.last), monitor, means, monitor.status, message)
+    return message
+
+
+def near_maximum(task, initial, method, tol):
+    """Couplings and intercepts of all columns, found to a tolerance, where a fit may begin."""
+    monitor = Monitor(tol, MAX_ITER[method.name])
+    maximise(task, initial, method, monitor)
+    return task.network(monitor.last)[:2]

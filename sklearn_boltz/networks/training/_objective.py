@@ -2,10 +2,14 @@
 
 The parameters are one vector θ = (b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}), or the pair of
 a symmetric matrix `coupling` with zero diagonal and a vector `intercept`. Data are stored
-variable by variable, shape (d, n), as distinct rows with weights.
+variable by variable, shape (d, n), as distinct rows with weights; or they come in batches. The
+objective is a sum over rows, and so are its derivatives: each value is the sum, over one pass, of
+the values of the batches.
 """
 
-from operator import attrgetter
+from functools import partial, reduce
+from itertools import product
+from operator import add, methodcaller
 from typing import NamedTuple
 
 import numpy as np
@@ -17,35 +21,35 @@ from sklearn_boltz.networks.training._bslm import N_LANES, evaluate_fields
 CHUNK = 2**23
 # The same where it should stay in the cache.
 CACHED = 2**17
+# Entries of the part of a batch that is worked on at once: ten arrays of float64 of that size exist
+# at a time.
+PART_ENTRIES = 2**19
+# The values of two variables.
+SIGNS = list(product((-1, 1), repeat=2))
 
 
 class Point(NamedTuple):
-    """Parameters, the objective there and its gradient.
+    """Parameters, the objective there, and what else an objective keeps of it.
 
     `full` is θ of the problem that a task has, where a solver knows it by other parameters.
+    `coupling`, `fields` and their `tanh` are those of bits; `expected` and `products` are moments
+    of the model.
     """
 
     theta: np.ndarray
     value: float
     gradient: np.ndarray | None = None
     full: np.ndarray | None = None
+    coupling: np.ndarray | None = None
+    fields: np.ndarray | None = None
+    tanh: np.ndarray | None = None
+    expected: np.ndarray | None = None
+    products: np.ndarray | None = None
 
     @property
     def parameters(self):
         """θ of the problem that a task has."""
         return self.theta if self.full is None else self.full
-
-
-class SpinPoint(NamedTuple):
-    """Parameters, the objective there, and what it follows from."""
-
-    theta: np.ndarray
-    value: float
-    coupling: np.ndarray
-    fields: np.ndarray
-    tanh: np.ndarray
-
-    parameters = property(attrgetter("theta"))
 
 
 class Objective:
@@ -73,22 +77,27 @@ class Objective:
 class BinaryObjective(Objective):
     """What objectives of binary columns have in common.
 
-    A child has `at`, `total`, `penalty`, `means`, `moments`, `upper`, `observed` and `cell_sums`.
+    A child has `at`, `moments`, `observed` and `cell_sums`.
+
+    Parameters
+    ----------
+    means : ndarray of shape (d,)
+        Σ_i w_i x_i.
+    total : float
+        Number of rows.
+    alpha : float
+        The strength of the penalty per row.
     """
 
     # What else to do where there is no maximum.
     advice = ""
     observed = None  # no cell is missing
 
-    @property
-    def n_values(self):
-        """2 for each column."""
-        return np.full(len(self.means), 2)
-
-    @property
-    def n_parameters(self):
-        """d + d (d - 1) / 2."""
-        return len(self.means) + len(self.upper[0])
+    def __init__(self, means, total, alpha):
+        d = len(means)
+        self.means, self.total, self.n_values = means, total, np.full(d, 2)
+        self.upper, self.n_parameters = np.triu_indices(d, 1), d * (d + 1) // 2
+        self.penalty = min(alpha * total, 1e300)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row; that on the sum over rows is finite."""
@@ -125,11 +134,10 @@ class BinaryObjective(Objective):
         """
         n, both, single = self.cell_sums()
         found, first = [], single[:, None] if single.ndim == 1 else single
-        for s in (-1, 1):
-            for t in (-1, 1):
-                count = n + s * first + t * first.T + s * t * both
-                j, k = np.nonzero(np.triu(count < 0.5, 1))
-                found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
+        for s, t in SIGNS:
+            count = n + s * first + t * first.T + s * t * both
+            j, k = np.nonzero(np.triu(count < 0.5, 1))
+            found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
         return sorted(found)
 
     def rarest_cell(self, j, k):
@@ -144,11 +152,7 @@ class BinaryObjective(Objective):
             n, first, second, both = known.sum(), known @ x, known @ y, known @ (x * y)
         if j == k:
             return min(((n + s * first) / 2, s, s) for s in (-1, 1))
-        return min(
-            ((n + s * first + t * second + s * t * both) / 4, s, t)
-            for s in (-1, 1)
-            for t in (-1, 1)
-        )
+        return min(((n + s * first + t * second + s * t * both) / 4, s, t) for s, t in SIGNS)
 
     def pair_curvature(self, theta):
         """Each coupling, the information on it by itself, and the variance of its score.
@@ -158,6 +162,12 @@ class BinaryObjective(Objective):
         n_known = self.total if self.observed is None else self.observed @ self.weights
         curvature = self.pair_sums(theta, self.means / n_known)
         return np.array([self.unpack(theta)[0], *curvature])[:, *self.upper]
+
+    def penalised(self, information):
+        """With the second derivatives of the penalty, in place."""
+        pairs = np.arange(len(self.means), self.n_parameters)
+        information[pairs, pairs] += self.penalty
+        return information
 
     def away(self, j, k, s, t):
         """The direction in which x_j = s and x_k = t become less probable together."""
@@ -207,20 +217,14 @@ class PseudoLikelihood(BinaryObjective):
         if padding:
             self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
             self.weights = np.pad(weights, (0, padding))
-        self.upper = np.triu_indices(len(spins), 1)
-        self.total = float(weights.sum())
-        self.set_alpha(alpha)
-        self.means = self.spins @ self.weights
-        self.observed = None if spins.all() else np.abs(self.spins)
+        super().__init__(self.spins @ self.weights, float(weights.sum()), alpha)
+        # The number of observed cells, weighted.
+        self.observed, self._n_terms = None, len(spins) * self.total
+        if not spins.all():
+            self.observed = np.abs(self.spins)
+            self._n_terms = float((self.observed @ self.weights).sum())
         weighted = self.spins * self.weights
         self.moments, self._spare = weighted @ self.spins.T, [weighted]
-
-    @property
-    def n_terms(self):
-        """Number of observed cells, weighted."""
-        if self.observed is None:
-            return len(self.means) * self.total
-        return float((self.observed @ self.weights).sum())
 
     def array(self):
         """An array like the data, with any content: new ones would cost page faults."""
@@ -229,7 +233,7 @@ class PseudoLikelihood(BinaryObjective):
     def recycle(self, *used):
         """Take back arrays, and those of points, that are no longer needed."""
         for one in used:
-            self._spare += [one.fields, one.tanh] if isinstance(one, SpinPoint) else [one]
+            self._spare += [one.fields, one.tanh] if isinstance(one, Point) else [one]
 
     def fields(self, coupling, intercept):
         """F, of shape (d, n)."""
@@ -249,10 +253,10 @@ class PseudoLikelihood(BinaryObjective):
             self.means @ intercept
             + np.vdot(self.moments, coupling)
             - log_cosh
-            - self.n_terms * np.log(2)
+            - self._n_terms * np.log(2)
             - self.penalty / 4 * np.vdot(coupling, coupling)
         )
-        return SpinPoint(theta, float(value), coupling, fields, tanh)
+        return Point(theta, float(value), coupling=coupling, fields=fields, tanh=tanh)
 
     def of_rows(self, rows, counts):
         """The objective of other rows, complete ones of 0 and 1."""
@@ -302,13 +306,11 @@ class PseudoLikelihood(BinaryObjective):
         with z = x_i, but z_j = 1 for the intercept. The sums over rows are done in `dtype`.
         """
         d = len(self.means)
-        places = parameter_places(d)
+        places = parameter_places(np.arange(d))
         information = np.zeros((self.n_parameters, self.n_parameters))
         for j, block in enumerate(self._logistic_information(point, dtype)):
             information[np.ix_(places[j], places[j])] += block
-        pairs = np.arange(d, self.n_parameters)
-        information[pairs, pairs] += self.penalty
-        return information
+        return self.penalised(information)
 
     def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
@@ -408,11 +410,14 @@ def largest_gain(least, greatest):
     return max(greatest.max(initial=0), -least.min(initial=0))
 
 
-def parameter_places(d):
-    """Where m_jk, and on the diagonal b_j, stand in θ; of shape (d, d)."""
-    places = np.zeros((d, d), dtype=np.intp)
-    places[np.triu_indices(d, 1)] = np.arange(d, d + d * (d - 1) // 2)
-    return places + places.T + np.diag(np.arange(d))
+def parameter_places(column):
+    """Where K_rs stands in θ, and on the diagonal the intercept; (D, D), for features of columns.
+
+    There is no K of two features of one column: 0.
+    """
+    places, (r, s) = np.diag(np.arange(len(column))), np.nonzero(column[:, None] < column)
+    places[r, s] = places[s, r] = np.arange(len(column), len(column) + len(r))
+    return places
 
 
 def distinct_rows(positive, weights):
@@ -441,3 +446,101 @@ def distinct_rows(positive, weights):
     np.multiply(bits.T, 2.0, out=spins)
     spins -= 1
     return spins, np.bincount(inverse.ravel(), weights, len(keys))
+
+
+class Sums(NamedTuple):
+    """Sums over ±1-valued rows: their number, Σ x_j and Σ x_j x_k."""
+
+    total: float
+    means: np.ndarray
+    moments: np.ndarray
+
+    @classmethod
+    def of(cls, positive, weights):
+        """The sums of rows that are given by where they are 1, and how often each counts."""
+        parts = (cls(p.total, p.means, p.moments) for p in in_parts(positive, weights))
+        return reduce(add, parts, cls(0.0, 0.0, 0.0))
+
+    def __add__(self, other):
+        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def in_parts(positive, weights):
+    """Yield the pseudo-likelihood, without a penalty, of a part of the rows at a time."""
+    step = max(1, PART_ENTRIES // max(1, positive.shape[1]))
+    for start in range(0, len(positive), step):
+        part = slice(start, start + step)
+        yield PseudoLikelihood(2.0 * positive[part].T - 1.0, weights[part])
+
+
+class StreamedPseudoLikelihood(BinaryObjective):
+    """What `PseudoLikelihood` is, by a pass over the batches for each question.
+
+    Parameters
+    ----------
+    batches : Batches
+    positive : callable
+        From the number and the rows of a batch, where the variables of the problem are 1. It may be
+        called in other processes.
+    sums : Sums
+        Of these variables.
+    alpha : float
+        Strength of the penalty per row.
+    """
+
+    def __init__(self, batches, positive, sums, alpha):
+        self.batches, self.positive = batches, positive
+        super().__init__(sums.means, sums.total, alpha)
+        self.moments = sums.moments
+
+    name = PseudoLikelihood.name
+
+    def _sum(self, find, *arguments, merge=add):
+        in_batch = partial(_of_batch, partial(find, *arguments), merge, self.positive)
+        return self.batches.map_reduce(in_batch, merge)
+
+    def at(self, theta):
+        """Evaluate the objective and its derivative."""
+        found, (coupling, intercept) = self._sum(_value_and_gradient, theta), self.unpack(theta)
+        value = found[0] - self.penalty / 4 * np.vdot(coupling, coupling)
+        gradient = found[1:] - self.penalty * self.pack(coupling, np.zeros_like(intercept))
+        return Point(theta, float(value), gradient)
+
+    def information(self, point, dtype=np.float64):
+        """-∂²/∂θ², of shape (n_parameters, n_parameters)."""
+        return self.penalised(self._sum(_information, point.theta, dtype))
+
+    def pair_sums(self, theta, means):
+        """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
+        return self._sum(methodcaller("pair_sums", theta, means))
+
+    def cell_sums(self):
+        """Number of rows, Σ x_j x_k and Σ x_j."""
+        return self.total, self.moments, self.means
+
+    def gains(self, direction):
+        """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
+        low, high = self._sum(_gains, direction, merge=np.maximum)
+        return -low, high
+
+
+def _of_batch(find, merge, positive, k, batch):
+    """What is found in one batch, part by part, without the penalty."""
+    rows = positive(k, batch)
+    return reduce(merge, map(find, in_parts(rows, np.ones(len(rows)))))
+
+
+def _value_and_gradient(theta, problem):
+    """As one vector."""
+    point = problem.at(theta)
+    return np.append(point.value, problem.gradient(point))
+
+
+def _information(theta, dtype, problem):
+    return problem.information(problem.at(theta), dtype)
+
+
+def _gains(direction, problem):
+    """The least with its sign changed, and the greatest."""
+    least, greatest = problem.gains(direction)
+    return np.array([-least, greatest])

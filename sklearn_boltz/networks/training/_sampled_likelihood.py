@@ -16,8 +16,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
-from sklearn_boltz.networks.training._existence import apart
-from sklearn_boltz.networks.training._fit import Result
 from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._solvers import Monitor
 from sklearn_boltz.numerics._random import Stream
@@ -82,7 +80,8 @@ class Statistics:
         both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
         pairs, sums = self.pack(np.zeros_like(self.mean), covariance), sums / self.total
         self.n_pairs, self.moments = len(pairs), np.append(pairs, sums)
-        n_terms = len(self.further.terms)
+        n_terms, self.ridge = len(self.further.terms), np.zeros(len(self.moments))
+        self.ridge[d : self.n_pairs + n_terms] = self.alpha
         squares = np.append(np.ones(n_terms), sums[n_terms:])
         self.variances = np.append(self.pack(alone, both), squares - sums**2)
 
@@ -105,8 +104,6 @@ class Statistics:
 
     def model(self, theta):
         """The distribution."""
-        if not len(self.further):
-            return SpinModel(*self.parameters(theta))
         return self.further.model(*self.parameters(theta), theta[self.n_pairs :])
 
     def _of_further(self, states):
@@ -145,31 +142,15 @@ class Statistics:
             return sums
         return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
 
-    def _penalised(self):
-        """Where the parameters with a penalty stand in θ: there is none on the potential."""
-        return slice(len(self.mean), self.n_pairs + len(self.further.terms))
-
     def penalty(self, theta):
         """½ α (Σ m_jk² + Σ θ_t²)."""
-        penalised = theta[self._penalised()]
-        return self.alpha / 2 * np.vdot(penalised, penalised)
-
-    def penalty_slope(self, theta):
-        """Its derivative."""
-        slope, penalised = np.zeros_like(theta), self._penalised()
-        slope[penalised] = self.alpha * theta[penalised]
-        return slope
+        return np.vdot(self.ridge * theta, theta) / 2
 
     def log_likelihood(self, theta, log_partition):
         """The mean of the rows, less the penalty."""
         coupling, intercept = self.parameters(theta)
-        d = len(self.mean)
-        products = np.zeros((d, d))
-        products[self.upper] = self.moments[d : self.n_pairs]
-        products += np.outer(self.mean, self.mean)
-        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
-        weight += theta[self.n_pairs :] @ self.moments[self.n_pairs :]
-        return weight - log_partition - self.penalty(theta)
+        at_mean = (intercept + coupling @ self.mean / 2) @ self.mean
+        return at_mean + theta @ self.moments - log_partition - self.penalty(theta)
 
     def name(self, place, label):
         """What a message calls a term."""
@@ -327,15 +308,11 @@ class Search:
         """Moments of the data less those of the model, less the slope of the penalty."""
         statistics, here = self.statistics, self.here
         difference = statistics.moments - here.expected
-        return difference - statistics.penalty_slope(here.theta)
+        return difference - statistics.ridge * here.theta
 
     def differences(self):
         """The gradient in standard errors of the moments of the data."""
         return self.gradient() / self._errors
-
-    def is_converged(self):
-        """Whether the moments are those of the data."""
-        return bool(np.abs(self.differences()).max() <= self.tolerance)
 
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
@@ -379,8 +356,8 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states, alpha = visit.states, statistics.penalty_slope(np.ones_like(gradient))
-    damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
+    states = visit.states
+    damping = ridge + statistics.ridge + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
         values = statistics.log_weights(direction, states)
@@ -435,8 +412,8 @@ def first_visit(problem, solve, statistics, sampler):
     return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
 
 
-def maximise_by_sampling(task, initial, monitor, label, generator, further=None, draw=None):
-    """Find the model with the moments of the data.
+def maximise_by_sampling(task, initial, generator, further, draw, monitor):
+    """Find the model with the moments of the data; -> what a user should know about the end.
 
     Parameters
     ----------
@@ -444,51 +421,36 @@ def maximise_by_sampling(task, initial, monitor, label, generator, further=None,
         Of complete rows.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
+    generator : Generator
+    further : Further or None
+        Of all columns that vary; None for pairs only.
+    draw : callable or None
+        A user's sampler, as of `spins_of_sampler`; None for chains.
     monitor : Monitor
         With the tolerance of `Search`.
-    label : callable
-        What messages call a column, or with -1 or 1 one of its values.
-    generator : Generator
-    further : Further, default=None
-        Of all columns that vary; None for pairs only.
-    draw : callable, default=None
-        A user's sampler, as of `spins_of_sampler`; None for chains.
-
-    Returns
-    -------
-    result : Result
-        After Ctrl-C, that of the last complete iteration, if there was one.
     """
     statistics, problem = Statistics(task.problem, further), task.problem
-    status, search = "max_iter", None
-    try:
-        with Workers() as workers:
-            sampler = Sampler(statistics, task.base[task.varying], generator, workers)
-            if initial[0] is None and initial[1] is None:
-                first = first_visit(problem, task.method("newton").run, statistics, sampler)
-            else:
-                theta = statistics.theta(*problem.unpack(task.initial(*initial)))
-                first = sampler.visit(theta, FIRST_ROUNDS)
-            log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
-            if draw is not None:
-                visit = partial(visit_by, draw, statistics, generator)
-                first = visit(first.theta, FIRST_ROUNDS)
-            search = Search(statistics, visit, first, log_partition, monitor.tol)
-            while len(monitor.values) < monitor.max_iter:
-                search.step()
-                _record(monitor, search)
-                if monitor.stop():
-                    status = "asked"
-                    break
-                if search.is_converged():
-                    status = "converged"
-                    break
-    except KeyboardInterrupt:
-        if monitor.last is None:
-            raise
-        status = "interrupted"
-    message, network = _message(task, search, status, monitor, label), task.whole(monitor.last)
-    return Result.of(task, network, monitor, monitor.values, status, message)
+    monitor.status = "max_iter"
+    with Workers() as workers:
+        sampler = Sampler(statistics, task.base[task.varying], generator, workers)
+        if initial[0] is None and initial[1] is None:
+            first = first_visit(problem, task.method("newton").run, statistics, sampler)
+        else:
+            theta = statistics.theta(*problem.unpack(task.initial(*initial)))
+            first = sampler.visit(theta, FIRST_ROUNDS)
+        log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
+        if draw is not None:
+            visit = partial(visit_by, draw, statistics, generator)
+            first = visit(first.theta, FIRST_ROUNDS)
+        search = Search(statistics, visit, first, log_partition, monitor.tol)
+        while monitor.status == "max_iter" and len(monitor.values) < monitor.max_iter:
+            search.step()
+            _record(monitor, search)
+            if monitor.stop():
+                monitor.status = "asked"
+            elif np.abs(search.differences()).max() <= search.tolerance:
+                monitor.status = "converged"
+    return _message(task, search, monitor)
 
 
 def _record(monitor, search):
@@ -502,16 +464,14 @@ def _record(monitor, search):
     monitor.add(value, model, line, largest_difference=largest)
 
 
-def _message(task, search, status, monitor, label):
+def _message(task, search, monitor):
     """What a user should know about the end, or None."""
-    reason = apart(task.problem, task.named(label), "log-likelihood")
-    if reason is not None:
+    reason = task.no_maximum()
+    if reason is not None or monitor.status != "max_iter":
         return reason
-    if status != "max_iter":
-        return None
     differences = search.differences()
     worst = int(np.abs(differences).argmax())
-    moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
+    moment = search.statistics.name(worst, task.named)
     return (
         f"The fit ended at max_iter={monitor.n_kept}, while {moment} still differs from that of "
         f"the model by {abs(differences[worst]):.2g} of its standard errors in the data, more than "

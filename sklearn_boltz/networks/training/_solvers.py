@@ -1,4 +1,4 @@
-"""Four ways to the maximum of the log pseudo-likelihood.
+"""Ways to the maximum of the log pseudo-likelihood.
 
 A solver is a function of the problem, the initial point and a monitor, which it
 calls with that point and with the one after each iteration, and which answers whether to
@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from sklearn_boltz.networks.training._bslm import bslm_sweep
@@ -30,6 +30,16 @@ FEW = 4
 MAX_MOVE = 10.0
 
 
+# Steps that are remembered.
+MEMORY = 8
+# Part of the promised rise that a step must bring.
+ENOUGH = 1e-4
+# By how much a value may seem to fall by rounding, relative to itself.
+ROUNDING = 1e-13
+# The first step is this long in scaled coordinates, and the line search halves it at most so often.
+FIRST_STEP, MAX_HALVINGS = 0.1, 30
+
+
 class Method(NamedTuple):
     """How a task is solved.
 
@@ -39,10 +49,10 @@ class Method(NamedTuple):
     run : callable
         One of the functions below, or like them.
     message : callable
-        ``message(point, direction, monitor, label)``: what a user should know about the end.
+        ``message(point, direction, monitor)``: what a user should know about the end.
     no_maximum : callable
-        ``no_maximum(label)``: why the objective of incomplete rows has no maximum. Both are None
-        where there is nothing to tell; `label` is what messages call a column.
+        ``no_maximum()``: why the objective of incomplete rows has no maximum. Both are None where
+        there is nothing to tell.
     """
 
     name: str
@@ -72,9 +82,14 @@ class Monitor:
 
     Attributes
     ----------
+    first : float or None
+        The objective where a solver begins.
     values, seconds : list of float
-        The objective after each iteration, and how long it took. A value before these is that of
-        `begin`.
+        The objective after each iteration, and how long it took.
+    rise : float
+        By how much the last iteration of a solver raised the objective.
+    total : float
+        Number of rows, where the objective is a sum over these.
     figures : dict of list
         What else is known of each iteration, by name.
     last : object or None
@@ -83,21 +98,16 @@ class Monitor:
         The number of its iteration.
     asked : bool
         Whether the user has ended the fit.
-    status : str
-        Why a solver has stopped.
+    status : {"initial", "converged", "max_iter", "asked", "diverged", "interrupted"}
+        How the fit has ended.
     """
 
     def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
         self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.values, self.seconds, self.figures = [], [], {}
-        self.last, self.n_kept, self.asked = None, 0, False
-        self._time = time.perf_counter()
-
-    def begin(self, value, state):
-        """Record where the first iteration begins."""
-        self.values.append(value)
-        self.keep(state)
+        self.first, self.values, self.seconds, self.figures = None, [], [], {}
+        self.last, self.n_kept, self.asked, self.total = None, 0, False, 1.0
+        self.rise = math.inf
         self._time = time.perf_counter()
 
     def add(self, value, state, line, **figures):
@@ -121,36 +131,32 @@ class Monitor:
         self._time = time.perf_counter()
         return self.asked
 
-    def run(self, steps, *arguments):
-        """Take steps, which return how they end: "interrupted" by Ctrl-C, if there is a state."""
+    def run(self, steps):
+        """Take ``steps(monitor)``, which return what a user should know about the end, or None.
+
+        After Ctrl-C, what was last kept is that of the last complete iteration, if there was one.
+        """
         try:
-            return steps(*arguments)
+            return steps(self)
         except KeyboardInterrupt:
-            if self.last is None:
+            # It may come while an iteration is being recorded.
+            if not self.n_kept:
                 raise
-            return "interrupted"
-
-    @property
-    def n_iter(self):
-        """Number of iterations so far."""
-        return len(self.values) - 1
-
-    @property
-    def rise(self):
-        """By how much the last iteration raised the objective."""
-        return self.values[-1] - self.values[-2] if self.n_iter else math.inf
+            self.status = "interrupted"
+            return None
 
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
         value = point.value
         # A copy, as a solver may go on with the same arrays.
         state = point.parameters.copy() if math.isfinite(value) else None
-        if not self.values:
-            self.begin(value, state)
-            asked = False
+        asked = False
+        if self.first is None:
+            self.first, self._time = value, time.perf_counter()
+            self.keep(state)
         else:
-            rise = value - self.values[-1]
-            self.add(value, state, f"iteration {self.n_iter + 1}: {value:.8f}, rise {rise:.3g}")
+            self.rise, n_iter = value - [self.first, *self.values][-1], len(self.values) + 1
+            self.add(value, state, f"iteration {n_iter}: {value:.8f}, rise {self.rise:.3g}")
             asked = self.stop()
         # Below, the sum itself is not known any better.
         rounding = 1e-12 * abs(value)
@@ -160,7 +166,7 @@ class Monitor:
             self.status = "converged"
         elif asked:
             self.status = "asked"
-        elif self.n_iter >= self.max_iter:
+        elif len(self.values) >= self.max_iter:
             self.status = "max_iter"
         else:
             return False
@@ -291,6 +297,132 @@ def lbfgs(problem, point, monitor):
             # No step that rises: the objective is flat to rounding.
             monitor.status = "converged"
     return point, None
+
+
+def maximise_lbfgs(problem, point, monitor):
+    """Limited-memory BFGS for millions of parameters.
+
+    SciPy's passes over its history take longer there than the objective. Here an iteration reads it
+    twice.
+
+    Parameters
+    ----------
+    problem : object
+        With ``at(theta, out)``, which gives a point with ``theta``, ``value`` and ``gradient``, the
+        latter in the array `out` if this is not None; and with ``curvature()``, about the negative
+        diagonal of the second derivative.
+    point : object
+        The initial point, whose arrays are used again.
+    monitor : Monitor
+
+    Returns
+    -------
+    point : object
+    direction : None
+        As solvers do that know of no step of Newton's method.
+    """
+    scale = np.sqrt(problem.curvature())
+    history = History(len(scale))
+    # Arrays are used again: new ones would cost page faults.
+    slope, before, direction = np.empty((3, len(scale)))
+    spare = np.empty_like(scale), np.empty_like(scale)
+    np.divide(point.gradient, scale, out=slope)
+    while not monitor(point):
+        history.direction(slope, out=direction)
+        rise = float(np.vdot(slope, direction))
+        new = None
+        if rise > 0:
+            first = min(1.0, FIRST_STEP / np.sqrt(rise)) if history.is_empty else 1.0
+            new, size = shortened(problem, point, direction, scale, rise, first, spare)
+        if new is None:
+            # No step that rises: the objective is flat to rounding.
+            monitor.status = "converged"
+            break
+        spare, point = (point.theta, point.gradient), new
+        slope, before = before, slope
+        np.divide(point.gradient, scale, out=slope)
+        history.add(direction, size, before, slope)
+    return point, None
+
+
+def shortened(problem, point, direction, scale, slope, size, out):
+    """Shorten a step until the objective rises enough; -> the point, or None, and the size.
+
+    Near the maximum the rise drowns in the rounding of the sum.
+    """
+    floor = point.value - ROUNDING * abs(point.value)
+    theta, gradient = out
+    for _ in range(MAX_HALVINGS):
+        np.divide(direction, scale, out=theta)
+        theta *= size
+        theta += point.theta
+        new = problem.at(theta, gradient)
+        if new.value >= floor + ENOUGH * size * slope:
+            return new, size
+        # The top of the parabola through both values and the slope.
+        fall = slope * size - (new.value - point.value)
+        best = slope * size**2 / (2 * fall) if np.isfinite(fall) and fall > 0 else 0
+        size = min(max(best, size / 10), size / 2)
+    return None, 0.0
+
+
+class History:
+    """The last steps, and the changes of the slope over them.
+
+    The inverse of the second derivative that they tell is applied in the compact form of Byrd,
+    Nocedal and Schnabel (1994). All products of a new pair with the old ones are
+    differences of products with the slope, which are known.
+    """
+
+    def __init__(self, n_parameters):
+        self._steps, self._changes = np.empty((2, MEMORY, n_parameters))
+        self._work = np.empty(n_parameters)
+        self._order = []  # places, the oldest first
+        self._step_change, self._changes_squared = np.zeros((2, MEMORY, MEMORY))
+        self._step_slope, self._change_slope = np.zeros((2, MEMORY))
+
+    @property
+    def is_empty(self):
+        """Whether there is no step yet."""
+        return not self._order
+
+    def add(self, direction, size, before, after):
+        """Add a step of some size in a direction, with the slopes before and after it."""
+        full = len(self._order) == MEMORY
+        k = self._order[0] if full else len(self._order)
+        used = slice(None) if full else slice(k + 1)
+        steps, changes = self._steps[used], self._changes[used]
+        np.multiply(direction, size, out=steps[k])
+        np.subtract(before, after, out=changes[k])
+        self._step_slope[k] = np.vdot(steps[k], before)
+        self._change_slope[k] = np.vdot(changes[k], before)
+        step_slope, change_slope = steps @ after, changes @ after
+        self._step_change[used, k] = self._step_slope[used] - step_slope
+        squares = self._change_slope[used] - change_slope
+        self._changes_squared[used, k] = self._changes_squared[k, used] = squares
+        self._step_slope[used], self._change_slope[used] = step_slope, change_slope
+        self._order = [*(self._order[1:] if full else self._order), k]
+        if not (self._step_change[k, k] > 0 and self._changes_squared[k, k] > 0):
+            self._order = []  # nothing but rounding: begin anew
+
+    def direction(self, slope, out):
+        """The step to where the slope would be 0, by what is known of the second derivative."""
+        if self.is_empty:
+            np.copyto(out, slope)
+            return
+        order, last = self._order, self._order[-1]
+        places = np.ix_(order, order)
+        step_change, squares = self._step_change[places], self._changes_squared[places]
+        gamma = step_change[-1, -1] / self._changes_squared[last, last]
+        upper = np.triu(step_change)
+        inner = solve_triangular(upper, self._step_slope[order])
+        outer = np.diag(np.diag(upper)) @ inner + gamma * (squares @ inner)
+        outer = solve_triangular(upper, outer - gamma * self._change_slope[order], trans="T")
+        weights, used = np.zeros((2, len(order))), slice(len(order))
+        weights[0, order], weights[1, order] = outer, -gamma * inner
+        np.multiply(slope, gamma, out=out)
+        out += np.matmul(weights[0], self._steps[used], out=self._work)
+        out += np.matmul(weights[1], self._changes[used], out=self._work)
 
 
 def blas_threads(n_features, least):

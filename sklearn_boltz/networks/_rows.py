@@ -8,14 +8,15 @@ import numpy as np
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.training._streamed import Sums
+from sklearn_boltz.networks.training._objective import Sums
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._batches import summarise
 from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
 
-# Codes of the distinct rows of batches that are kept, at most.
-MOST_KEPT = 2**27
+# Codes of the distinct rows of batches that are kept, at most; and of complete rows of bits, of
+# which sums will do.
+MOST_KEPT, MOST_ENTRIES = 2**27, 2**22
 TOO_MANY = (
     "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
     "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
@@ -26,24 +27,25 @@ MATRICES = 12
 MOST_VALUES = np.iinfo(np.int16).max
 
 
-class Coding(NamedTuple):
+class Coding:
     """What the values of the columns are.
 
-    Attributes
+    Parameters
     ----------
     low : int
         The value whose code is 0: -1 in tables of -1 and 1, else 0.
     n_values : ndarray of int64 of shape (n_features,)
         Number of values of each column.
+
+    Attributes
+    ----------
+    is_binary : bool
+        Whether all columns have two values.
     """
 
-    low: int
-    n_values: np.ndarray
-
-    @property
-    def is_binary(self):
-        """Whether all columns have two values."""
-        return bool((self.n_values == 2).all())
+    def __init__(self, low, n_values):
+        self.low, self.n_values = low, n_values
+        self.is_binary = bool((n_values == 2).all())
 
     @property
     def larger_columns(self):
@@ -94,11 +96,11 @@ class Rows(NamedTuple):
     weights : ndarray of shape (n,) or None
         How often each row counts.
     sums : Sums or None
-        Of batches of complete rows of bits, the sums over all rows.
+        Of batches of complete rows of bits that are not kept, the sums over all rows.
     in_order : bool
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
-    scores : list of TableScores
-        Normal scores of numbers, of which one is to be chosen; empty if there are no such numbers.
+    scores : list of tuple
+        Of `scores_of`, of which one is to be chosen; empty if there are no such numbers.
     """
 
     coding: Coding
@@ -130,36 +132,24 @@ def read(estimator, X, sample_weight, coding=None):
     codes = coding.codes(estimator, X, in_fit=is_first)
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
-    scores = scores_of(estimator._table, cells, counted, weights)
+    is_scored = estimator._table.is_scored.any()
+    scores = scores_of(estimator._table, cells, counted, weights) if is_scored else []
     codes, weights = informative(codes, weights)
     # A column without a value is a constant one.
     codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 
-class TableScores(NamedTuple):
-    """Normal scores of the numbers in a table.
-
-    Attributes
-    ----------
-    table : Table
-        That has them.
-    z : ndarray of float64 of shape (n, n_scored)
-        NaN where there is none.
-    log_slope : float
-        What the transforms add to the log-likelihood of a row, the number of their parameters
-        subtracted: sums over columns of means of ln T'.
-    """
-
-    table: object
-    z: np.ndarray
-    log_slope: float
-
-
 def scores_of(table, cells, counted, weights):
-    """Normal scores of the rows that count: those of a table, and simpler ones."""
-    if not table.is_scored.any():
-        return []
+    """Normal scores of the rows that count: those of a table, and simpler ones.
+
+    Returns
+    -------
+    found : list of (Table, ndarray of float64 of shape (n, n_scored), float)
+        The table with its scores, NaN where there is none; and what the transforms add to the
+        log-likelihood of a row, the number of their parameters subtracted: sums over columns of
+        means of ln T'.
+    """
     found, weights = [], weights[counted]
     columns = [column.scores for column in table.columns if column.scores is not None]
     is_plain = all(scores.plain is None for scores in columns)
@@ -168,7 +158,7 @@ def scores_of(table, cells, counted, weights):
         known = ~np.isnan(z) * weights[:, None]
         means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
         n_parameters = sum(c.scores.n_parameters for c in one.columns if c.scores is not None)
-        found.append(TableScores(one, z, means.sum() - n_parameters / weights.sum()))
+        found.append((one, z, means.sum() - n_parameters / weights.sum()))
     return found
 
 
@@ -180,9 +170,9 @@ def read_batches(estimator, batches):
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
             "Fit one table, or declare the columns as 'binned'."
         )
-    if rows.sums is None:
+    if rows.codes is not None:
         rows.codes[:, estimator._empty_columns(rows.codes)] = 0
-    return rows._replace(coding=rows.coding._replace(low=rows.coding.low or 0))
+    return rows._replace(coding=Coding(rows.coding.low or 0, rows.coding.n_values))
 
 
 def _check_size(estimator, coding):
@@ -210,22 +200,24 @@ def _check_size(estimator, coding):
 
 
 def _found_in_batch(reader, batch):
-    """Sums of complete rows of bits, or distinct rows; `low` is None if it does not occur."""
+    """The rows of a batch, as of `_collected`; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
     codes = coding.codes(reader, X, in_fit=True)
     if coding.is_binary and (codes != 0).all():
-        coding = coding._replace(low=None)
-    if coding.is_binary and not (codes < 0).any():
-        return _of_sums(coding, X.dtype, Sums.of(codes > 0))
-    rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
-    return Rows(coding, X.dtype, *rows)
+        coding = Coding(None, coding.n_values)
+    return _collected(coding, X.dtype, *informative(codes, np.ones(len(codes))))
 
 
-def _of_sums(coding, dtype, sums):
-    codes = None if sums.rows is None else sums.rows.view(np.int8)
-    return Rows(coding, dtype, codes, sums.weights, sums)
+def _collected(coding, dtype, codes, weights):
+    """The distinct rows, or sums over complete ones of bits where they are too many."""
+    codes, weights = distinct_incomplete(codes, weights)
+    if coding.is_binary and codes.size > MOST_ENTRIES and not (codes < 0).any():
+        return Rows(coding, dtype, None, None, Sums.of(codes > 0, weights))
+    if codes.size > MOST_KEPT:
+        raise ValueError(TOO_MANY)
+    return Rows(coding, dtype, codes, weights)
 
 
 def _merge(one, other):
@@ -237,15 +229,13 @@ def _merge(one, other):
         )
     n_values = np.maximum(one.coding.n_values, other.coding.n_values)
     coding = Coding(lows.pop() if lows else None, n_values)
-    if one.sums is not None and other.sums is not None:
-        return _of_sums(coding, one.dtype, one.sums + other.sums)
-    if one.codes is None or other.codes is None:
+    if one.codes is not None and other.codes is not None:
+        pairs = (one.codes, other.codes), (one.weights, other.weights)
+        return _collected(coding, one.dtype, *map(np.concatenate, pairs))
+    if not (coding.is_binary and one.is_complete and other.is_complete):
         raise ValueError(TOO_MANY)
-    pairs = (one.codes, other.codes), (one.weights, other.weights)
-    codes, weights = distinct_incomplete(*map(np.concatenate, pairs))
-    if codes.size > MOST_KEPT:
-        raise ValueError(TOO_MANY)
-    return Rows(coding, one.dtype, codes, weights)
+    sums = [rows.sums or Sums.of(rows.codes > 0, rows.weights) for rows in (one, other)]
+    return Rows(coding, one.dtype, None, None, sums[0] + sums[1])
 
 
 def positive_of_batch(reader, coding, columns, k, batch):
@@ -281,10 +271,10 @@ def find_coding(estimator, X):
 
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
+    if coding.is_binary or estimator.alpha == 0:
+        return np.zeros(len(coding.n_values), dtype=bool)
     table = estimator._table
-    ordered = (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
-    is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
-    return ordered if is_penalised else np.zeros_like(ordered)
+    return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
 def no_errors_of_ordered(estimator):
