@@ -132,7 +132,7 @@ class BaseTAP(MiniBatchEstimator):
 
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
-        log_scale = self._layout_now().log_scale
+        log_scale = self._layout.log_scale
         # In a deep model, inference for a row takes iterations.
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
@@ -302,12 +302,12 @@ class BaseTAP(MiniBatchEstimator):
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
         means = self._mean_given(model, mean, variance, evidence, max_iter)
-        return self._layout_now().unscaled(means)
+        return self._layout.unscaled(means)
 
     def _flipped(self, Y, flip_probability):
         """The field of observations through a symmetric channel."""
         p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        base, layout = self._training.seen.base, self._layout_now()
+        base, layout = self._training.seen.base, self._layout
         fields, parts = [], base.parts()
         numbers = [
             (int(np.searchsorted(layout.starts, k, side="right")) - 1, type(units).__name__)
@@ -339,7 +339,7 @@ class BaseTAP(MiniBatchEstimator):
 
     def _noisy(self, Y, noise_variance):
         """Noisy rows as numbers of the model, and the variance of the noise on their scale."""
-        layout = self._layout_now()
+        layout = self._layout
         if layout.one_hot.any():
             raise ValueError(
                 "noise_variance is for columns of numbers, but the table has columns of "
@@ -355,7 +355,7 @@ class BaseTAP(MiniBatchEstimator):
         mean, variance = self._side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
-        return solutions.visible_mean[:, : self._layout_now().n_numbers]
+        return solutions.visible_mean[:, : self._layout.n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):

@@ -74,6 +74,7 @@ from sklearn_boltz.restricted.sampling import (
 )
 from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
+from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
 from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     evenly_spaced,
@@ -245,7 +246,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
-        layout = self._layout_now()
+        layout = self._layout
         if issparse(X) and layout.takes_sparse:
             return self._bounded_sparse(X, clip)
         return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
@@ -261,7 +262,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Refuse columns without an observed value: the data say nothing of them."""
         _, counts = observed_sums(X)
         if np.ndim(counts) and not np.all(counts):
-            empty = np.flatnonzero(np.asarray(counts)[self._layout_now().starts[:-1]] == 0)
+            empty = np.flatnonzero(np.asarray(counts)[self._layout.starts[:-1]] == 0)
             it = "it" if len(empty) == 1 else "them"
             raise ValueError(
                 f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
@@ -336,7 +337,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
-        layout = self._layout_now()
+        layout = self._layout
         low, high = layout.bounds
         # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
@@ -352,7 +353,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
-        layout = self._layout_now()
+        layout = self._layout
         low, high = layout.bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
@@ -374,11 +375,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _refuse(self, X, legal, first_row=0):
         remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
-        self._check_domain(X, legal, self._layout_now().domain, remedy, first_row, declare=declare)
+        self._check_domain(X, legal, self._layout.domain, remedy, first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
-        layout, column = self._layout_now(), columns[0]
+        layout, column = self._layout, columns[0]
         low, high = layout.bounds_of(column)
         truncated = np.array([kind in TRUNCATED for kind in layout.kinds])
         if truncated[column]:
@@ -415,7 +416,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return repr(int(column) if names is None else names[column])
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
-        one, layout = n_values == 1, self._layout_now()
+        one, layout = n_values == 1, self._layout
         is_code = layout.one_hot[column]
         place = "nearest of these" if is_code else "nearer end"
         remedy = "Correct it, or write it as NaN where missing cells are allowed."
@@ -477,7 +478,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
-        low, high = self._layout_now().bounds
+        low, high = self._layout.bounds
         if xp.any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
@@ -558,27 +559,31 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return [plain if kind.name == "auto" else kind for kind in kinds]
 
     def _kind_of_codes(self, j):
-        units = self._layout_now().kinds[j]
+        units = self._layout.kinds[j]
         names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
         return names[units] if isinstance(units, type) and units in names else units
 
-    def _layout_now(self):
-        """How columns become numbers. If nothing was learned about them, all are of one type."""
-        layout = vars(self).get("_layout")
-        if layout is not None:
-            return layout
-        units = units_of(self.columns) if isinstance(self.columns, str) else Bernoulli
-        units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(self.n_features_in_, units)
-
     def _initial_visible(self, X, weights=None):
         """Initial units, fitted to rows of numbers."""
-        layout = self._layout_now()
+        layout = self._layout
         if isinstance(X, StreamedRows) and not layout.is_binary:
             # The fitted units are only the start of the training.
             rows = evenly_spaced(X, FIRST_ROWS)
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
+
+    def _fit_init(self, X=None, sample_weight=None):
+        """Find the initial model, if `init` is one."""
+        if is_model(self.init):
+            name, layout = type(self).__name__, self._layout
+            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
+
+    def _begin_at_init(self, weights, visible, hidden):
+        """Take over the parameters of the initial model, if there is one; -> the visible units."""
+        if not is_model(self.init):
+            return visible
+        name, table, layout = type(self).__name__, self._table, self._layout
+        return begin_at(self.init_, name, table, layout, weights, visible, hidden)
 
     @property
     def visible_names_(self):
@@ -589,7 +594,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         one for each category, such as ``city=Rome``.
         """
         check_is_fitted(self, "components_")
-        names = self._layout_now().names(self._input_names(), self._table)
+        names = self._layout.names(self._input_names(), self._table)
         return np.array(names, dtype=object)
 
     def _as_table(self, V, generator=None, given=None):
@@ -598,8 +603,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         The generator draws numbers from their bins, but those that are `given`.
         """
         if is_foreign(V):
-            return V[:, : self._layout_now().n_numbers]
-        codes = self._layout_now().collapse(V[:, : self._layout_now().n_numbers])
+            return V[:, : self._layout.n_numbers]
+        codes = self._layout.collapse(V[:, : self._layout.n_numbers])
         return self._table.decode(codes, generator, self._given_numbers(given))
 
     def _of_gaps(self, function, V):
@@ -621,7 +626,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         the sum over missing cells must include it, too. A row whose cells are all missing has
         probability 1, for any estimate of ln Z.
         """
-        layout, missing = self._layout_now(), np.isnan(V)
+        layout, missing = self._layout, np.isnan(V)
         if layout.scale is not None:
             free_energy -= missing[:, layout.starts[:-1]] @ np.log(layout.scale)
         empty = missing.all(axis=1)
@@ -813,16 +818,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if (
-            method == "raise"
-            and X is not None
-            and len(model.visible) > self._layout_now().n_numbers
-        ):
+        if method == "raise" and X is not None and len(model.visible) > self._layout.n_numbers:
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), self._layout_now().on_scale
+        former, on_scale = self._former_ladder(), self._layout.on_scale
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
@@ -987,7 +988,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_drawn(self, n_samples, itemsize=4)
         options |= {"init": init, "n_temperatures": n_temperatures}
         model = self._model()
-        free = np.arange(len(model.visible)) < self._layout_now().n_numbers
+        free = np.arange(len(model.visible)) < self._layout.n_numbers
         is_exact = labels is not None and init is None and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
             options["init"] = as_numpy(init) if is_foreign(init) else init
@@ -1047,14 +1048,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         row = np.full((1, self.n_features_in_), np.nan)
         columns, codes = self._given(given)
         row[0, columns] = codes
-        legal = self._layout_now().are_legal(row)
+        legal = self._layout.are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
                 f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
-                f"{type(self).__name__} needs {self._layout_now().domain(j)}."
+                f"{type(self).__name__} needs {self._layout.domain(j)}."
             )
-        layout = self._layout_now()
+        layout = self._layout
         return layout.expand(row.clip(*layout.bounds))[0]
 
     def _to_fill(self, X):
@@ -1093,7 +1094,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
-        layout, table, numbers = self._layout_now(), self._table, {}
+        layout, table, numbers = self._layout, self._table, {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned):
                 shares = V[:, layout.numbers_of(j)]
@@ -1141,14 +1142,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):
-            domain = self._layout_now().domain(j)
+            domain = self._layout.domain(j)
             raise ValueError(
                 f"{self._column(j)} takes {domain}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
         X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))
         X[:, j] = np.nan
-        V = np.array(self._layout_now().expand(self._bounded(X, clip=True)))
+        V = np.array(self._layout.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
         probability = _conditional.column_probabilities(
             self._model(), pad(V), pad(missing, True), j, units, n_steps,

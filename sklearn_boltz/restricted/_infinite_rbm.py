@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
-from sklearn_boltz.restricted.training._initial import fitted_init, n_units_of, start_of
+from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
@@ -350,15 +350,14 @@ class InfiniteRBM(BaseRBM):
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
-            if self.init is not None and not going_on:
-                name, layout = type(self).__name__, self._layout_now()
-                self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
+            if not going_on:
+                self._fit_init(X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             share = held_out_share(self.early_stopping)
             train, valid = divided(rows.shape[0], share, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
-            log_scale = self._layout_now().log_scale
+            log_scale = self._layout.log_scale
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
             self._tell_columns()
@@ -478,10 +477,7 @@ class InfiniteRBM(BaseRBM):
         dtype, n_units = visible._dtype, 1 if self.init is None else n_units_of(self.init_)
         weights = np.zeros((n_units, len(visible)), dtype)
         hidden = Bernoulli(np.zeros(n_units, dtype))
-        if self.init is not None:
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, n_units)
-            visible = start.give(weights, visible, hidden)
+        visible = self._begin_at_init(weights, visible, hidden)
         return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
 
     def _attributes(self, growth):

@@ -22,7 +22,7 @@ from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import LEARNED
+from sklearn_boltz.restricted.model._columns import LEARNED, Layout, units_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import check_normalisable
@@ -38,7 +38,7 @@ from sklearn_boltz.restricted.training._auto import (
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import KeptValues
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, fitted_init, is_model
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
@@ -58,6 +58,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
+from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
@@ -169,7 +170,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             # Looked at before rows are set aside.
             independence, is_array = None, isinstance(rows, np.ndarray)
             if is_array and stops and self.max_iter == "auto" and weights is None:
-                independence = tested_independence(rows, self._layout_now().starts)
+                independence = tested_independence(rows, self._layout.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
@@ -279,12 +280,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         self._resumed(training)
         return training
 
-    def _fit_init(self, X=None, sample_weight=None):
-        """Find the initial model, if `init` is one."""
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
-
     def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         if dispatched(X):
@@ -306,6 +301,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return batches
         self._unseen = None
         if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+            units = units_of(self.columns)
+            units = Bernoulli if units == "auto" else units
+            self._layout = Layout.of_numbers(vars(self).get("n_features_in_", 0), units)
             return batches
         rows = batches.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
@@ -339,7 +337,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _count_values(self, rows):
         """Count the values of all batches, of which `_unseen` knows those of the first one."""
-        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
+        layout, (totals, n_cells) = self._layout, rows.observed_sums
         n_cells = np.broadcast_to(n_cells, len(totals))
         for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
             if layout.one_hot[j]:

@@ -103,7 +103,7 @@ class BaseRBM(BaseBoltzmannMachine):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
-        return self._layout_now().unscaled(self._marginal().mean_visible(H))
+        return self._layout.unscaled(self._marginal().mean_visible(H))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.

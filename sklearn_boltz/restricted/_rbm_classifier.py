@@ -39,7 +39,7 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, start_of
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
     LabelledRows,
@@ -542,10 +542,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         visible = self._initial_visible(V, weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, self.n_components)
-            visible = start.give(features, visible, hidden)
+        visible = self._begin_at_init(features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
         seen, base = LabelCounts().more(rows, weights, base)

@@ -13,12 +13,7 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import (
-    INITIAL_SCALE,
-    is_model,
-    n_units_of,
-    start_of,
-)
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -412,23 +407,21 @@ class SDCPRBM(MiniBatchRBM):
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         ((_, n_hidden),) = self._hidden_units(n_rows, X.shape[1])
-        if self.n_components == "auto" and is_model(self.init):
+        at_model = is_model(self.init)
+        if self.n_components == "auto" and at_model:
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, n_hidden)
-            visible = start.give(matrix, visible, hidden)
+        visible = self._begin_at_init(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),
             SGD(), Stream.from_generator(rng),
         )  # fmt: skip
-        if is_model(self.init):
+        if at_model:
             learner.center_hidden()
         return Training(learner, rng, seen, base)
 
@@ -457,7 +450,7 @@ class SDCPRBM(MiniBatchRBM):
 
     def _monitor(self, training, X, train, valid, weights=None):
         base, seed = training.base.astype(X.dtype), training.evaluation_seed
-        return Monitor(X, train, valid, base, seed, weights, self._layout_now().log_scale)
+        return Monitor(X, train, valid, base, seed, weights, self._layout.log_scale)
 
 
 def check_kinds(visible, hidden, centered):

@@ -432,7 +432,7 @@ class TAPDBM(BaseTAP):
             )
         X, weights = rows.in_memory(), rows.weights
         learner, visible = training.learner, self.columns
-        named = isinstance(visible, str) and self._layout_now().is_plain
+        named = isinstance(visible, str) and self._layout.is_plain
         if not named:  # X holds numbers of the units, not columns of a table
             visible = learner.layers[0]
         hidden = learner.layers[1:]
@@ -542,7 +542,7 @@ class TAPDBM(BaseTAP):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H, layered = self._checked_hidden(H), self._layered()
-        return self._layout_now().unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
+        return self._layout.unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -573,7 +573,7 @@ class TAPDBM(BaseTAP):
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
             mean = units.mean(mean @ W)
-        return self._layout_now().unscaled(mean)
+        return self._layout.unscaled(mean)
 
     def _checked_hidden(self, H):
         """Values of each hidden layer."""
