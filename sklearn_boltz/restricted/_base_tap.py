@@ -34,10 +34,10 @@ from sklearn_boltz.restricted.sampling import _modes
 from sklearn_boltz.restricted.sampling._observed import has_few_states
 from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
+from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._rows import evenly_spaced, relative
-from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor, TAPMonitor
+from sklearn_boltz.restricted.training._rows import evenly_spaced
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.tables._cells import having
 from sklearn_boltz.units._unit import UnitType
@@ -131,15 +131,12 @@ class BaseTAP(MiniBatchEstimator):
         )  # fmt: skip
 
     def _monitor(self, training, X, train, valid, weights=None):
-        base, rows, counts = training.seen
-        log_scale = self._layout.log_scale
         # In a deep model, inference for a row takes iterations.
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
-        likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
-        kind = DeepTAPMonitor if self._is_deep else TAPMonitor
-        return kind(
-            rows, X.shape[0], likelihoods, base, self._iteration(), relative(counts), log_scale
-        )
+        return TAPMonitor(
+            X, train[:n_rows], valid, training.seen, self._iteration(), weights,
+            self._layout.log_scale, self._is_deep,
+        )  # fmt: skip
 
     def _trouble(self, status, comparison):
         names = {"share_converged_clamped"}
@@ -202,7 +199,8 @@ class BaseTAP(MiniBatchEstimator):
         """
         check_is_fitted(self)
         model = self._model()
-        V = self._side(self._kept_rows() if X0 is None else dense(self._checked(X0)))
+        marginal = self._marginal()
+        V = self._kept_starts() if X0 is None else marginal.side(dense(self._checked(X0)))
         with Workers(self.n_jobs) as workers:
             changes = {"max_iter": max_iter} if tol is None else {"max_iter": max_iter, "tol": tol}
             solutions = by_tap(model, V, self._iteration(**changes), workers)
@@ -352,7 +350,7 @@ class BaseTAP(MiniBatchEstimator):
     def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
         """Means of the visible units by TAP from a given start, with evidence."""
         iteration = self._iteration(max_iter=max_iter)
-        mean, variance = self._side(mean), self._layered().padded(variance)
+        mean, variance = self._marginal().side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
         return solutions.visible_mean[:, : self._layout.n_numbers]

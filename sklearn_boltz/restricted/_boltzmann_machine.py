@@ -888,23 +888,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """How solutions are found outside training."""
         return self._given_tap()._replace(**{"max_iter": MOST_ITERATIONS, **changes})
 
-    def _side(self, V):
-        """Rows of the visible side for rows of visible units: other units are at their means."""
+    def _kept_starts(self):
+        """Where TAP starts by the training rows that the estimator has kept, or None."""
+        rows, layered = getattr(self._training.seen, "rows", None), self._layered()
+        if rows is None:
+            return None
+        rows = like(layered.weights[0], rows.astype(numpy_dtype(layered.weights[0])))
         with Workers(self.n_jobs) as workers:
-            return visible_side(self._layered(), V, self._iteration(), workers)
-
-    def _kept_rows(self):
-        """Training rows that the estimator has kept as starts of TAP, or None."""
-        rows, weights = getattr(self._training.seen, "rows", None), self._layered().weights[0]
-        return None if rows is None else like(weights, rows.astype(numpy_dtype(weights)))
+            return visible_side(layered, rows, self._iteration(), workers)
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
-        rows = self._kept_rows() if X is None else dense(X)
-        if rows is None:  # the end states of short Markov chains
+        starts = self._kept_starts() if X is None else self._marginal().side(dense(X))
+        if starts is None:  # the end states of short Markov chains
             V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
             starts = _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
-        else:
-            starts = self._side(rows)
         solutions = by_tap(model, starts, self._iteration(), workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
@@ -1032,7 +1029,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
         else:
             V = self._checked(init)
-            V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
+            V = self._marginal().side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
             values = like(V, values.astype(numpy_dtype(V)))
             V = namespace_of(V).where(like(V, clamped), values, V)

@@ -193,7 +193,7 @@ class BaseRBM(BaseBoltzmannMachine):
         V : ndarray or data frame of shape (n_samples, n_features)
             The end of the chains, in a table like the training data.
         """
-        V = copied(self._side(dense(self._checked(V))))
+        V = copied(self._marginal().side(dense(self._checked(V))))
         rng = make_generator(random_state)
         stream = Stream.from_generator(rng)
         with Workers(self.n_jobs) as workers:

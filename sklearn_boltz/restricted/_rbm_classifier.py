@@ -625,14 +625,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     def _marginal(self):
         return ClassModel.of(self._layered())
 
-    def _side(self, V):
-        """Rows of features with the most probable label."""
-        model = self._marginal()
-        log_p = model.log_probability(model.hidden_field(V))
-        codes = as_numpy(namespace_of(log_p).argmax(log_p, axis=1))
-        labels = one_hot(codes, model.n_classes, numpy_dtype(self.components_))
-        return concatenated([V, like(V, labels)], axis=1)
-
     def __sklearn_array_api_convert__(self, convert):
         other = super().__sklearn_array_api_convert__(convert)
         if self._known_classes.dtype.kind in "biuf":

@@ -596,7 +596,7 @@ class TAPDBM(BaseTAP):
         V, model = dense(V), self._model()
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
-            even = np.array(self._side(V), order="C")
+            even = np.array(self._marginal().side(V), order="C")
             columns = (np.arange(even.shape[1]) < V.shape[1]) & clamped
             return _samples.chain_samples(model, even, n_steps, stream, workers, columns), stream
 

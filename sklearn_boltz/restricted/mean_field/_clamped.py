@@ -134,6 +134,10 @@ class MeanFieldModel(NamedTuple):
         """The same distribution with the hidden layers, as a `Model`."""
         return self.layered.sides()
 
+    def side(self, V):
+        """Rows of the visible side for rows of visible units: other units are at their means."""
+        return self.clamped(V).visible_side()
+
     def clamped(self, V):
         """What is believed given rows."""
         with Workers(self.n_jobs) as workers:

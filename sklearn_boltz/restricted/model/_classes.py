@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.numerics._arrays import concatenated, is_foreign, logsumexp
+from sklearn_boltz.numerics._arrays import (
+    as_numpy,
+    concatenated,
+    is_foreign,
+    like,
+    logsumexp,
+    namespace_of,
+    numpy_dtype,
+)
 from sklearn_boltz.restricted.model import _class_arrays
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._layered import Layered, stacked
@@ -83,6 +91,13 @@ class ClassModel(NamedTuple):
     def sides(self):
         """The same distribution with the label, as a `Model`."""
         return self.joint
+
+    def side(self, V):
+        """Rows of the visible side for rows of features, with the most probable label."""
+        log_p = self.log_probability(self.hidden_field(V))
+        codes = as_numpy(namespace_of(log_p).argmax(log_p, axis=1))
+        labels = one_hot(codes, self.n_classes, numpy_dtype(self.joint.weights))
+        return concatenated([V, like(V, labels)], axis=1)
 
     def layered(self):
         """The same as layers: the features, the hidden units, and above them the label."""

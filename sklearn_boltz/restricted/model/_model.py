@@ -73,6 +73,10 @@ class Model(NamedTuple):
         """The model itself: of a deep one, its two sides."""
         return self
 
+    def side(self, V):
+        """Rows of the visible side for rows of visible units: here they are the same."""
+        return V
+
     def transposed(self):
         """The same distribution with the roles of the layers exchanged."""
         return Model(self.weights.T, self.hidden, self.visible)

@@ -8,6 +8,7 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import pickle
 import sys
 from copy import copy, deepcopy
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -412,38 +413,27 @@ class PairsOnCluster:
 # TAP.
 
 
-class SolutionsOnCluster:
-    """A mini-batch of TAP on a cluster: the methods of `_tap_steps.ArrayBatch`, by sums.
-
-    Parameters
-    ----------
-    parts : Parts
-    """
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def slopes(self, learner, rate, workers):
-        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        parts, scheme, layered = self.parts, learner.scheme, learner.model()
-        if parts.has_gaps:  # perhaps not in all parts, but all of them do the same
-            scheme = scheme._replace(tap=scheme.tap._replace(n_gibbs=0, adaptive=False))
-        n_rows, starts = len(parts), [None] * len(parts.rows)
-        share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
-        if scheme.persistent:
-            first = learner.starts
-            if first is None:
-                first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
-                first = visible_side(layered, first, scheme.tap, workers)
-            starts = np.array_split(first, len(parts.rows))
-            share_of_starts = [len(part) / len(first) for part in starts]
-        n_starts = parts.lengths if starts[0] is None else [len(part) for part in starts]
-        firsts = np.append(0, np.cumsum(n_starts))[:-1].tolist()
-        shared = deepcopy(layered), scheme, rate, learner.stream.seed, learner.stream.step
-        found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
-        n_steps, slopes = parts.total(found)
-        learner.stream.take(n_steps // len(firsts))
-        return slopes, parts.second(found) if scheme.persistent else None
+def solutions_on_cluster(parts, learner, rate, workers):
+    """`_tap_steps.slopes_in_memory` of `Parts`, by sums."""
+    scheme, layered = learner.scheme, learner.model()
+    if parts.has_gaps:  # perhaps not in all parts, but all of them do the same
+        scheme = scheme._replace(tap=scheme.tap._replace(n_gibbs=0, adaptive=False))
+    n_rows, starts = len(parts), [None] * len(parts.rows)
+    share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
+    if scheme.persistent:
+        first = learner.starts
+        if first is None:
+            first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
+            first = visible_side(layered, first, scheme.tap, workers)
+        starts = np.array_split(first, len(parts.rows))
+        share_of_starts = [len(part) / len(first) for part in starts]
+    n_starts = parts.lengths if starts[0] is None else [len(part) for part in starts]
+    firsts = np.append(0, np.cumsum(n_starts))[:-1].tolist()
+    shared = deepcopy(layered), scheme, rate, learner.stream.seed, learner.stream.step
+    found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
+    n_steps, slopes = parts.total(found)
+    learner.stream.take(n_steps // len(firsts))
+    return slopes, parts.second(found) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, first_row, starts, V):
@@ -468,29 +458,17 @@ def _slopes(shared, share, share_of_starts, first_row, starts, V):
 # Classes.
 
 
-class ClassesOnCluster:
-    """A mini-batch of a classifying RBM on a cluster: `_discriminative.ArrayBatch`, by sums.
-
-    Parameters
-    ----------
-    rows : LabelledParts
-    """
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def gradient(self, learner, workers):
-        """The gradient of the objective, the mean over the rows."""
-        parts, stream = self.rows.parts, copy(learner.stream)
-        seed = seed_of_batch(stream) if parts.has_gaps else None
-        scale = 1 / len(parts), 1 / learner.label_share
-        shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
-        firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
-        _, codes, weights = self.rows
-        found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
-        n_steps, gradient = parts.total(found)
-        learner.stream.take(n_steps // len(firsts))
-        return gradient
+def classes_on_cluster(rows, learner, workers):
+    """`_discriminative.gradient_in_memory` of `LabelledParts`, by sums."""
+    (parts, codes, weights), stream = rows, copy(learner.stream)
+    seed = seed_of_batch(stream) if parts.has_gaps else None
+    scale = 1 / len(parts), 1 / learner.label_share
+    shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
+    firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
+    found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
+    n_steps, gradient = parts.total(found)
+    learner.stream.take(n_steps // len(firsts))
+    return gradient
 
 
 def _class_gradient(shared, first_row, codes, weights, V):
@@ -502,8 +480,9 @@ def _class_gradient(shared, first_row, codes, weights, V):
     return (stream.step - step, found), None
 
 
+# From the parts of a mini-batch to what a learner takes for a batch.
 ON_CLUSTER = {
     _sdcp.Learner: PairsOnCluster,
-    _tap_steps.Learner: SolutionsOnCluster,
-    _discriminative.Learner: ClassesOnCluster,
+    _tap_steps.Learner: partial(partial, solutions_on_cluster),
+    _discriminative.Learner: partial(partial, classes_on_cluster),
 }

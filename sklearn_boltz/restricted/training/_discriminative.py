@@ -13,7 +13,8 @@ p(x_m | x_o, y) less the mean of ∇ ln p(x) over p(x_m | x_o).
 """
 
 from copy import copy
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,21 +113,21 @@ class Learner:
         return joint.weights.T, joint.hidden.intercept, *joint.visible.parameters().values()
 
     def in_memory(self, rows):
-        """Rows as a mini-batch."""
-        return ArrayBatch(rows)
+        """Rows as a mini-batch: what finds the gradient."""
+        return partial(gradient_in_memory, rows)
 
     def learn(self, batch, rate, workers):
         """Change the parameters by one mini-batch.
 
         Parameters
         ----------
-        batch : ArrayBatch, or one on a cluster
-            With the method `gradient`.
+        batch : callable
+            From learner and workers to the gradient.
         rate : float
             Learning rate.
         workers : Workers
         """
-        slopes, arrays = batch.gradient(self, workers), self.parameters()
+        slopes, arrays = batch(self, workers), self.parameters()
         if self.objective.alpha:
             slopes[0][...] -= self.objective.alpha * arrays[0]
         self.optimizer.move(arrays, slopes, rate)
@@ -135,23 +136,13 @@ class Learner:
         self._model.joint.visible.project()
 
 
-class ArrayBatch(NamedTuple):
-    """A mini-batch in memory.
-
-    Attributes
-    ----------
-    rows : LabelledRows
-    """
-
-    rows: Any
-
-    def gradient(self, learner, workers):
-        """The gradient of the objective, the mean over the rows, as the learner's parameters."""
-        gaps = rows_with_gaps(self.rows.V) is not None
-        seed = seed_of_batch(learner.stream) if gaps else None
-        scale = 1 / len(self.rows), 1 / learner.label_share
-        model, objective, stream = learner.model(), learner.objective, learner.stream
-        return gradient(model, self.rows, objective, scale, stream, seed, workers)
+def gradient_in_memory(rows, learner, workers):
+    """The gradient of the objective, the mean over `LabelledRows`, as the learner's parameters."""
+    gaps = rows_with_gaps(rows.V) is not None
+    seed = seed_of_batch(learner.stream) if gaps else None
+    scale = 1 / len(rows), 1 / learner.label_share
+    model, objective, stream = learner.model(), learner.objective, learner.stream
+    return gradient(model, rows, objective, scale, stream, seed, workers)
 
 
 def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
