@@ -120,6 +120,7 @@ COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, 
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
+COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],
     "how": [StrOptions({"mean", "mode", "sample"})],

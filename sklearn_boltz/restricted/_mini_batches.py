@@ -20,8 +20,7 @@ from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
-from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted.model._columns import LEARNED, Layout, units_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._layered import Layered
@@ -32,22 +31,20 @@ from sklearn_boltz.restricted.training._auto import (
     STEADY_RATE,
     STREAMED_ROWS,
     chosen_batch,
-    chosen_components,
     chosen_rate,
     tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
-from sklearn_boltz.restricted.training._gaps import KeptValues
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
-    ChosenRows,
     StreamedRows,
     as_mini_batch,
-    divided,
+    divide,
+    divide_labelled,
     has_rows,
     held_out_share,
     merge_sums,
@@ -59,7 +56,6 @@ from sklearn_boltz.restricted.training._rows import (
 from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
@@ -361,39 +357,24 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """Whether some rows are set aside, which tell when to end."""
         if has_rows(self.early_stopping):
             return True
-        if self.early_stopping == "auto":
-            return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
-        return bool(self.early_stopping)
+        if self.early_stopping != "auto":
+            return bool(self.early_stopping)
+        if isinstance(rows, LabelledRows):
+            return rows.are_enough()
+        return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
 
-    def _divide(self, training, X, weights, stops):
+    def _divide(self, training, rows, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
-        seed = training.evaluation_seed
-        fraction, n_given = held_out_share(self.early_stopping) if stops else 0, 0
-        if has_rows(self.early_stopping):
-            X, weights, n_given = self._with_validation_rows(X, weights)
-        if isinstance(X, StreamedRows) and not X.indexed:
-            if fraction and X.shape[0] - len(X.useless) < 2:
-                raise ValueError(
-                    "early_stopping needs at least two rows, but X has 1. Use more rows or "
-                    "early_stopping=False."
-                )
-            some, valid = X.choose(np.random.default_rng(seed), fraction)
-            monitor = partial(self._monitor, training, X, some, valid, weights)
-            return X.all_but(valid), cache(monitor)
-        if isinstance(X, StreamedRows):
-            numbers, kept = X.usable(), X.kept_values()
+        share, seed = held_out_share(self.early_stopping) if stops else 0, training.evaluation_seed
+        if isinstance(rows, LabelledRows):
+            chosen, train, valid = divide_labelled(rows, share, seed, type(self).__name__)
         else:
-            numbers, kept = None, KeptValues.of(X, training.dtype)
-        n_rows = (X.shape[0] if numbers is None else len(numbers)) - n_given
-        train, valid = divided(n_rows, fraction, seed)
-        if n_given:
-            valid = np.arange(n_rows, n_rows + n_given)
-        if numbers is not None:
-            train, valid = numbers[train], numbers[valid]
-        if kept is None or training.kept is None or training.kept.digest != kept.digest:
-            training.kept = kept
-        rows = ChosenRows(X, train, weights, training.kept)
-        return rows, cache(partial(self._monitor, training, X, train, valid, weights))
+            n_given = 0
+            if has_rows(self.early_stopping):
+                rows, weights, n_given = self._with_validation_rows(rows, weights)
+            chosen, train, valid = divide(rows, weights, share, seed, n_given, training.kept)
+            training.kept = getattr(chosen, "kept", training.kept)
+        return chosen, cache(partial(self._monitor, training, rows, train, valid, weights))
 
     def _with_validation_rows(self, X, weights):
         """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
@@ -416,12 +397,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
         size = self._n_batch(n_rows)
-        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
-        if n_epochs == "auto":
-            most, of_batches = MOST_EPOCHS, self._auto_batches
-            if stops:
-                most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
-            n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
+        n_batches = max(1, round(n_rows / size))
+        of_batches, most = self._auto_batches, MOST_EPOCHS
+        if stops:
+            of_batches, most = MOST_BATCHES_BEFORE_STOP, MOST_BEFORE_STOP
+        n_epochs = chosen_epochs(self.max_iter, of_batches, n_batches, most)
         is_tempered = getattr(self, "tempered", 0) > 0
         rate = self._first_rate(training if stops and not is_tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=is_tempered)
@@ -551,27 +531,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return None
 
 
-class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
-    """An RBM that is trained by mini-batches."""
-
-    _parameter_constraints = {
-        **MiniBatchEstimator._parameter_constraints,
-        **TRACKED,
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    }
-
-    # Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With
-    # 6 instead of 2, the likelihood of the digits is better by .2 to .4 nats.
-    _units_per_root = 6
-
-    def _hidden_units(self, n_rows, n_numbers):
-        """The type and the number of the hidden units of a training that begins, by layers."""
-        n_units = self.n_components
-        if n_units == "auto" and isinstance(self.hidden, UnitType):
-            n_units = self.hidden.n_units
-        elif n_units == "auto":
-            n_units = chosen_components(n_rows, n_numbers, self._units_per_root)
-        return [(self.hidden, n_units)]
+def chosen_epochs(max_iter, of_batches, n_batches, most=MOST_EPOCHS):
+    """`max_iter`, or if that is "auto" as many epochs as so many mini-batches take."""
+    if max_iter != "auto":
+        return max_iter
+    return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
 
 
 def enough(n_epochs, n_mini_batches, n_batches):

@@ -1,6 +1,5 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -44,15 +43,13 @@ from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
     LabelledRows,
     LabelledStream,
-    stratified,
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
 from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
-    ChosenRows,
-    held_out_share,
+    SHARE,
     of_some,
     relative,
     that_count,
@@ -73,8 +70,6 @@ END_AFTER, END_AFTER_BATCHES = 8, 1000
 # Number of epochs and of mini-batches without progress after which the learning rate is multiplied
 # by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
-# With early_stopping="auto", rows are set aside if so many have a label.
-ENOUGH_LABELS = 200
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -297,6 +292,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
+        "early_stopping": [*SHARE, StrOptions({"auto"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
@@ -459,7 +455,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
                     "rows."
                 )
             weights = self._weights(codes, sample_weight)
-            rows = LabelledStream(V, codes, None if weights is None else relative(weights))
+            weights = None if weights is None else relative(weights)
+            rows = LabelledStream(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
         if batches is None:
@@ -481,7 +478,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             V = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
             codes, weights = codes[counts], of_some(weights, counts)
         weights = None if weights is None else relative(weights)
-        return LabelledRows(DeviceRows(V, weights) if is_foreign(V) else V, codes, weights)
+        V = DeviceRows(V, weights) if is_foreign(V) else V
+        return LabelledRows(V, codes, weights, bool(self.generative))
 
     def _weights(self, codes, sample_weight):
         """How often rows count, with the weights of their classes, but for rows without a label."""
@@ -565,27 +563,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
         learner.objective, learner.label_share = self._objective(), training.seen.share
 
-    def _divide(self, training, rows, weights, stops):
-        self.do_early_stopping_ = stops
-        share = held_out_share(self.early_stopping) if stops else 0
-        seed, name = training.evaluation_seed, type(self).__name__
-        train, valid = stratified(rows.codes, share, seed, name)
-        if isinstance(rows, LabelledStream):  # rows without any cell
-            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
-        monitor = cache(partial(self._monitor, training, rows, train, valid))
-        if isinstance(rows, LabelledStream) and not rows.V.indexed:
-            return rows.all_but(valid), monitor
-        if self.generative:
-            rows, train = rows.repeated(train)
-        return ChosenRows(rows, train), monitor
-
-    def _stops_early(self, rows):
-        if self.early_stopping == "auto":
-            codes = rows.codes
-            counts = np.bincount(codes[codes >= 0], minlength=1)
-            return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
-        return bool(self.early_stopping)
-
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter
         if size == "auto":
@@ -595,11 +572,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
+        self.do_early_stopping_ = stops
         patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
         fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
         return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall=fall)
 
-    def _monitor(self, training, rows, train, valid):
+    def _monitor(self, training, rows, train, valid, weights):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
         return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)

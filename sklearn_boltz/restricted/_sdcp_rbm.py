@@ -8,10 +8,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
+from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.training._auto import chosen_decay
+from sklearn_boltz.restricted.training._auto import chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._monitor import Monitor
@@ -21,9 +22,12 @@ from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
+# Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With 6
+# instead of 2, the likelihood of the digits is better by .2 to .4 nats.
+UNITS_PER_ROOT = 6
 
 
-class SDCPRBM(MiniBatchRBM):
+class SDCPRBM(MiniBatchEstimator, BaseRBM):
     """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
 
     It replaces :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised likelihood,
@@ -296,7 +300,9 @@ class SDCPRBM(MiniBatchRBM):
 
     _computes_on_devices = True
     _parameter_constraints = {
-        **MiniBatchRBM._parameter_constraints,
+        **MiniBatchEstimator._parameter_constraints,
+        **TRACKED,
+        **COMPONENTS,
         "hidden": HIDDEN,
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
@@ -406,7 +412,8 @@ class SDCPRBM(MiniBatchRBM):
 
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        ((_, n_hidden),) = self._hidden_units(n_rows, X.shape[1])
+        sizes = n_rows, X.shape[1], UNITS_PER_ROOT
+        n_hidden = wanted_components(self.n_components, self.hidden, *sizes)
         at_model = is_model(self.init)
         if self.n_components == "auto" and at_model:
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))

@@ -1,7 +1,7 @@
 """TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from numbers import Integral
 
 import numpy as np
@@ -13,49 +13,28 @@ from sklearn_boltz._estimator import dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
+from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
-from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.model._columns import (
-    UNIT_TYPES,
-    Layout,
-    units_of,
-)
+from sklearn_boltz.restricted._mini_batches import chosen_epochs
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
+    check_normalisable,
     log_pseudo_likelihood,
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_components
-from sklearn_boltz.restricted.training._rows import StreamedRows
-from sklearn_boltz.tables._kinds import Kind, Need
-from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.restricted.training._epochs import Plan, train
+from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._rows import StreamedRows, divide, with_information
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2
 # Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
-# Parameters that are passed on to the pre-training of each layer.
-SHARED = (
-    "inference", "persistent", "learning_rate", "penalty", "alpha", "batch_size", "init",
-)  # fmt: skip
-
-
-class LayerRBM(TAPRBM):
-    """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
-
-    _need = Need()
-
-    def _kinds(self, X):
-        return [Kind("plain")] * X.shape[1]
-
-    def _learned_layout(self, X, weights):
-        units = units_of(self.columns) if isinstance(self.columns, str) else self.columns
-        units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(X.shape[1], units)
 
 
 class TAPDBM(BaseTAP):
@@ -409,14 +388,15 @@ class TAPDBM(BaseTAP):
             )
         return kinds
 
-    def _hidden_units(self, n_rows, n_numbers):
+    # Training.
+
+    def _begun(self, X, weights, n_rows):
         sizes = self._given_sizes()
         if sizes is None:
-            sizes = [chosen_components(n_rows, n_numbers, TAPRBM._units_per_root)] * N_LAYERS
+            sizes = [chosen_components(n_rows, X.shape[1], UNITS_PER_ROOT)] * N_LAYERS
         self._output(sizes)
-        return list(zip(self._hidden_kinds(len(sizes)), sizes, strict=True))
-
-    # Training.
+        scheme = self._scheme(n_rows, X.shape[1], self.max_iter)
+        return self._training_of(self._hidden_kinds(len(sizes)), sizes, scheme, X, weights)
 
     def _plan(self, training, n_rows, stops):
         prepare = self._pretrain if self.pretrain_max_iter else None
@@ -430,41 +410,52 @@ class TAPDBM(BaseTAP):
                 "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
                 "with warm_start=True."
             )
-        X, weights = rows.in_memory(), rows.weights
-        learner, visible = training.learner, self.columns
-        named = isinstance(visible, str) and self._layout.is_plain
-        if not named:  # X holds numbers of the units, not columns of a table
-            visible = learner.layers[0]
-        hidden = learner.layers[1:]
-        for k, kind in enumerate(self._hidden_kinds(len(hidden))):
-            rbm = LayerRBM(
-                hidden[k].n_units,
-                columns=visible,
-                hidden=kind,
-                max_iter=self.pretrain_max_iter,
-                early_stopping=False,
-                track_likelihood=False,
-                n_jobs=workers.n_threads,
-                verbose=self.verbose,
-                random_state=int(training.rng.integers(2**31)),
-                **{name: getattr(self, name) for name in SHARED},
-            )
-            with warnings.catch_warnings():
-                # Only the end of the joint training matters, so warnings are silenced here.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                rbm.fit(X, sample_weight=weights)
-            (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
+        X, weights = with_information(rows.in_memory(), rows.weights)
+        learner, visible = training.learner, training.learner.layers[0]
+        if isinstance(self.columns, str) and self._layout.is_plain:
+            visible = self._layout.initial_units(X, weights)
+        for k, kind in enumerate(self._hidden_kinds(len(learner.weights))):
+            size = learner.layers[k + 1].n_units
+            layer = self._trained_layer(k, kind, size, visible, X, weights, training.rng, workers)
+            model = layer.learner.model().sides()
+            check_normalisable(model)
+            learner.weights[k], below, learner.layers[k + 1] = model
             if k == 0:
                 learner.layers[0] = below
-            training.before.append(rbm.history_)
-            if k + 1 < len(learner.weights):
-                if rows_with_gaps(X) is not None:
-                    X = rbm._completed(X, int(training.rng.integers(2**31)))
-                X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            # Of the next RBM: the type, if that is enough.
-            above = learner.layers[k + 1]
-            is_enough = isinstance(kind, str) and above.width == 1
-            visible = UNIT_TYPES[kind] if is_enough else above
+            training.before.append({name: np.array(v) for name, v in layer.history.items()})
+            if k + 1 == len(learner.weights):
+                break
+            if rows_with_gaps(X) is not None:
+                X = complete(model, X, np.isnan(X), int(training.rng.integers(2**31)), workers)
+            stream = Stream.from_generator(make_generator(int(training.rng.integers(2**31))))
+            X = model.hidden.sample(model.hidden_field(dense(X)), stream)
+            # The next one begins at these values, if the type of their units is all that is given.
+            visible = model.hidden.astype(X.dtype)
+            if isinstance(kind, str) and visible.width == 1:
+                visible = visible.fitted_to(X, weights)
+
+    def _trained_layer(self, k, kind, size, visible, X, weights, rng, workers):
+        """The training of an RBM of two layers, on rows of the lower one."""
+        n_rows, rng = X.shape[0], make_generator(int(rng.integers(2**31)))
+        scheme = self._scheme(n_rows, X.shape[1], self.pretrain_max_iter)
+        layer = self._training_of([kind], [size], scheme, X, weights, visible, rng)
+        rows, train_rows, valid = divide(X, weights, 0.0, layer.evaluation_seed)
+        layer.kept = rows.kept
+        monitor = partial(
+            TAPMonitor, X, train_rows, valid, layer.seen, self._iteration(), weights, None, False
+        )
+        size = self._n_batch(n_rows)
+        n_batches = max(1, round(n_rows / size))
+        n_epochs = chosen_epochs(self.pretrain_max_iter, self._auto_batches, n_batches)
+        plan = Plan(n_epochs, size, self._first_rate())
+
+        def tell(layer):
+            self._tell(layer.n_epochs, layer.figures(layer.n_epochs), f"layer {k + 1}, epoch")
+
+        layer, status = train(layer, rows, cache(monitor), plan, workers, tell)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return layer
 
     # What follows from rows.
 

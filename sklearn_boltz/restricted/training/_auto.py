@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from sklearn_boltz.units._unit import UnitType
+
 # Hidden units: so many for each column, within limits.
 UNITS_PER_COLUMN, LEAST_UNITS, MOST_UNITS = 2, 8, 500
 # Mini-batches in an epoch, at least, as far as the limits of their size allow.
@@ -32,6 +34,13 @@ def chosen_components(n_rows, n_columns, per_root):
     """Number of hidden units, at most `per_root` times the root of the number of rows."""
     by_rows = per_root * math.isqrt(n_rows)
     return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
+
+
+def wanted_components(n_components, hidden, *sizes):
+    """Number of hidden units that is given, as such or by units, or else `chosen_components`."""
+    if n_components != "auto":
+        return n_components
+    return hidden.n_units if isinstance(hidden, UnitType) else chosen_components(*sizes)
 
 
 def chosen_decay(n_rows, n_columns):

@@ -9,6 +9,9 @@ import numpy as np
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import is_foreign, taken
 
+# With early_stopping="auto", rows are set aside if so many have a label.
+ENOUGH_LABELS = 200
+
 
 class LabelledRows:
     """Rows with labels: those to train on, and a mini-batch of them.
@@ -21,10 +24,12 @@ class LabelledRows:
         Numbers of the classes; -1 for a row without a label.
     weights : ndarray of float64 of shape (n_rows,), default=None
         How often each row counts; None for once.
+    repeats : bool
+        Whether rows with labels come more often where they are few.
     """
 
-    def __init__(self, V, codes, weights=None):
-        self.V, self.codes, self.weights = V, codes, weights
+    def __init__(self, V, codes, weights=None, repeats=False):
+        self.V, self.codes, self.weights, self.repeats = V, codes, weights, repeats
         self.shape, self.dtype = V.shape, V.dtype
 
     def __len__(self):
@@ -49,7 +54,13 @@ class LabelledRows:
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
-        return type(self)(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+        V = self.V.astype(dtype, copy=copy)
+        return type(self)(V, self.codes, self.weights, self.repeats)
+
+    def are_enough(self):
+        """Whether so many have labels that some of them can be set aside by default."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=1)
+        return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
 
     def repeated(self, numbers):
         """Where labels are few, their rows come more often, with as much less weight.

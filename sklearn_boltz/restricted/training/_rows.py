@@ -16,7 +16,11 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
+from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelledRows,
+    LabelledStream,
+    stratified,
+)
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.tables._batches import mini_batches, rows_of
 from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
@@ -234,6 +238,56 @@ class ChosenRows:
         for batch in gen_batches(len(numbers), batch_size, min_batch_size=least):
             V = dense(self.source[order[batch]])
             yield V if self.kept is None else Incomplete(V, self.kept, order[batch])
+
+
+def divide(X, weights, share, seed, n_given=0, former=None):
+    """Set some rows aside.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, DeviceRows or StreamedRows of shape (n_rows, n_visible)
+    weights : ndarray of float64 of shape (n_rows,) or None
+    share : float
+        The part that is set aside; 0 for none.
+    seed : int
+    n_given : int
+        How many of the last rows are set aside instead.
+    former : KeptValues, default=None
+        Values of missing cells that are kept from another fit, of these rows or of others.
+
+    Returns
+    -------
+    rows : ChosenRows or StreamedRows
+        To train on.
+    train, valid : ndarray of int
+        Numbers of rows of both kinds, by which a model is measured.
+    """
+    is_stream = isinstance(X, StreamedRows)
+    if is_stream and not X.indexed:
+        if share and X.shape[0] - len(X.useless) < 2:
+            raise ValueError(
+                "early_stopping needs at least two rows, but X has 1. Use more rows or "
+                "early_stopping=False."
+            )
+        train, valid = X.choose(np.random.default_rng(seed), share)
+        return X.all_but(valid), train, valid
+    numbers = X.usable() if is_stream else np.arange(X.shape[0])
+    kept = X.kept_values() if is_stream else KeptValues.of(X, X.dtype)
+    if kept is not None and former is not None and former.digest == kept.digest:
+        kept = former
+    numbers, given = np.split(numbers, [len(numbers) - n_given])
+    train, valid = (numbers[some] for some in divided(len(numbers), share, seed))
+    return ChosenRows(X, train, weights, kept), train, given if n_given else valid
+
+
+def divide_labelled(rows, share, seed, name):
+    """Set some of `LabelledRows` aside, of each class its share; -> as of `divide`."""
+    train, valid = stratified(rows.codes, share, seed, name)
+    if isinstance(rows, LabelledStream):  # rows without any cell
+        train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
+        if not rows.V.indexed:
+            return rows.all_but(valid), train, valid
+    return ChosenRows(*(rows.repeated(train) if rows.repeats else (rows, train))), train, valid
 
 
 class StreamedRows:
