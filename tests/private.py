@@ -246,7 +246,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     Enumeration,
     GrowingLearner,
     Sample,
-    Search,
     best_change,
     find_unit,
     linear_minimum,

@@ -198,6 +198,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
+    def _warn_of_trouble(self, message):
+        """Warn that a fit failed, if there is a message."""
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+
     # The model.
 
     def _attributes(self, training):

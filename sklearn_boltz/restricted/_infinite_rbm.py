@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import unchanged_on_error
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -21,8 +20,9 @@ from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
+from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
-from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
+from sklearn_boltz.restricted.training._growth import GrowthPlan, grow
 from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -353,7 +353,7 @@ class InfiniteRBM(BaseRBM):
             if not going_on:
                 self._fit_init(X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
-            rows = rows.astype(growth.learner.weights.dtype, copy=False)
+            rows = rows.astype(growth.dtype, copy=False)
             share = held_out_share(self.early_stopping)
             train, valid = divided(rows.shape[0], share, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
@@ -362,19 +362,19 @@ class InfiniteRBM(BaseRBM):
             growth.tracker = self._tracker(growth)
             self._tell_columns()
             data, plan = self._data(rows, np.sort(train), weights), self._plan()
-            n_before = growth.n_iter
+            n_before = growth.n_epochs
             with iterations(self, X, y, name="unit", max_iter=self.max_components) as end_unit:
 
                 def tell(growth):
-                    self._tell(growth.n_iter, growth.figures(), of="unit")
+                    self._tell(growth.n_epochs, growth.figures(0), of="unit")
                     return end_unit(partial(self._attributes, growth))
 
                 growth, status, kept = grow(growth, data, monitor, plan, workers, tell)
-                if status == "interrupted" and growth.n_iter == n_before:
+                if status == "interrupted" and growth.n_epochs == n_before:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(growth))
             if status != "interrupted":
-                self._conclude(growth, status, monitor, kept)
+                self._warn_of_trouble(self._trouble(growth, status, monitor, kept))
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -422,7 +422,7 @@ class InfiniteRBM(BaseRBM):
         learner, model = refined._training.learner, self._model()
         learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
         if learner.scheme.persistent:
-            sample = self._training.sample
+            sample = self._training.learner.sample
             starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
@@ -448,7 +448,7 @@ class InfiniteRBM(BaseRBM):
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         learner = self._initial_learner(visible, seen, Stream.from_generator(rng))
-        return Growth(learner, rng, seen, base, evaluation_seed)
+        return Training(learner, rng, seen, base, evaluation_seed)
 
     def _resumed(self):
         growth = self._training.copy()
@@ -461,7 +461,6 @@ class InfiniteRBM(BaseRBM):
                 *(units.astype(learner.dtype) for units in self._layered().layers),
                 learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
-            growth.sample = None
         return growth
 
     def _tracker(self, growth):
@@ -483,13 +482,7 @@ class InfiniteRBM(BaseRBM):
     def _attributes(self, growth):
         """All attributes of a fitted model, from the state of its training."""
         found = super()._attributes(growth)
-        return {**found, "n_components_": len(found["components_"]), "n_iter_": growth.n_iter}
-
-    def _conclude(self, growth, status, monitor, kept):
-        """Warn if the fit failed; `kept` is the index of the model in the history."""
-        message = self._trouble(growth, status, monitor, kept)
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+        return {**found, "n_components_": len(found["components_"]), "n_iter_": growth.n_epochs}
 
     def _trouble(self, growth, status, monitor, kept):
         """The text of the warning for a failed fit, or None."""

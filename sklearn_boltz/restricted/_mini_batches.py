@@ -1,13 +1,11 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
-import warnings
 from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import (
@@ -15,7 +13,6 @@ from sklearn_boltz._estimator import (
     dense,
     unchanged_on_error,
 )
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
@@ -244,9 +241,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
-                kept = "The model before this batch is kept."
-                level = find_stack_level()
-                warnings.warn(f"{DIVERGED} {kept}", ConvergenceWarning, stacklevel=level)
+                self._warn_of_trouble(f"{DIVERGED} The model before this batch is kept.")
             return self
 
     # Before the training.
@@ -501,9 +496,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if epoch and status != "diverged":
             model = training.learner.model()
             comparison = monitor().compare(training.measured(epoch), model, workers)
-        message = self._trouble(status, comparison)
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+        self._warn_of_trouble(self._trouble(status, comparison))
 
     def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""

@@ -41,13 +41,13 @@ class Training:
         What is kept of the data, with a method `more`.
     base : UnitType
         Independent units of the visible side, fitted to the data.
+    evaluation_seed : int, default=None
+        Of estimates that must be the same each time; None to draw one.
 
     Attributes
     ----------
     dtype : dtype
         Type that the model computes in.
-    evaluation_seed : int
-        Of estimates that must be the same each time.
     n_passes : int
         Number of epochs begun and of calls of `partial_fit`, for the learning rate.
     n_epochs : int
@@ -77,10 +77,11 @@ class Training:
         Histories of what came before the first epoch, as the pre-training of layers.
     """
 
-    def __init__(self, learner, rng, seen, base):
+    def __init__(self, learner, rng, seen, base, evaluation_seed=None):
         self.learner, self.rng, self.seen, self.base = learner, rng, seen, base
         self.dtype = learner.dtype
-        self.evaluation_seed = int(rng.integers(2**31))
+        drawn = evaluation_seed is None
+        self.evaluation_seed = int(rng.integers(2**31)) if drawn else evaluation_seed
         self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
