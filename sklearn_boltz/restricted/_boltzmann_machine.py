@@ -182,6 +182,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     _need = Need(bins=True)
     # Whether the public attributes hold lists with an entry for each hidden layer.
     _is_deep = False
+    # Parameters that may be "auto", of which attributes tell what was chosen.
+    _chosen = ("n_components", "alpha")
     _parameter_constraints = {
         "tol": [Interval(Real, 0, None, closed="left")],
         "columns": COLUMNS,
@@ -210,12 +212,23 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         layered = Layered.of(training.learner.model())
         return {
             **layered.exposed(self._is_deep),
+            **{f"{name}_": value for name, value in self._chosen_by(training.learner).items()},
+            **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
+            "n_iter_": training.n_epochs,
             "_unit_types": layered.layers,  # of which the types count
             "_base_units": training.base,  # of the visible side, independent
             "history_": {name: np.array(values) for name, values in training.history.items()},
             "_training": training,
             "_evaluation_seed": training.evaluation_seed,
         }
+
+    def _chosen_by(self, learner):
+        """The parameters of `_chosen`, as they are used."""
+        sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
+        found = {"hidden_layer_sizes": sizes, "n_components": sizes[0]}
+        if "alpha" in self._chosen:
+            found["alpha"] = learner.scheme.alpha
+        return {name: found[name] for name in self._chosen}
 
     def _layered(self):
         return Layered.read(vars(self), self._unit_types)

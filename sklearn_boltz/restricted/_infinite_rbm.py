@@ -247,6 +247,7 @@ class InfiniteRBM(BaseRBM):
     True
     """
 
+    _chosen = ("n_components",)
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         **TRACKED,
@@ -478,11 +479,6 @@ class InfiniteRBM(BaseRBM):
         hidden = Bernoulli(np.zeros(n_units, dtype))
         visible = self._begin_at_init(weights, visible, hidden)
         return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
-
-    def _attributes(self, growth):
-        """All attributes of a fitted model, from the state of its training."""
-        found = super()._attributes(growth)
-        return {**found, "n_components_": len(found["components_"]), "n_iter_": growth.n_epochs}
 
     def _trouble(self, growth, status, monitor, kept):
         """The text of the warning for a failed fit, or None."""

@@ -17,10 +17,9 @@ from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
+from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import LEARNED, Layout, units_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
-from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
@@ -77,7 +76,7 @@ SMALL_WEIGHTS = 0.01
 MATRICES = 5
 
 
-class MiniBatchEstimator(BaseBoltzmannMachine):
+class MiniBatchEstimator(BaseRBM):
     """An estimator that learns by epochs of mini-batches.
 
     A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
@@ -93,7 +92,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
     _parameter_constraints = {
-        **BaseBoltzmannMachine._parameter_constraints,
+        **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -462,29 +461,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _tell_choice(self, training, n_rows, stops):
         """Print what was chosen by the data, if that is wanted."""
         if self.verbose:
-            chosen = {"rows": n_rows, **self._chosen(training.learner), "early_stopping": stops}
+            chosen = {"rows": n_rows, **self._chosen_by(training.learner), "early_stopping": stops}
             chosen = ", ".join(
                 f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
                 for name, value in chosen.items()
             )
             print(f"[{type(self).__name__}] trains with {chosen}")
-
-    def _chosen(self, learner):
-        """The parameters that may be ``"auto"``, as they are used."""
-        if "scheme" not in vars(learner):
-            return {}
-        sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
-        size = {"hidden_layer_sizes": sizes} if self._is_deep else {"n_components": sizes[0]}
-        return {**size, "alpha": learner.scheme.alpha}
-
-    def _attributes(self, training):
-        chosen = self._chosen(training.learner)
-        return {
-            **super()._attributes(training),
-            **{f"{name}_": value for name, value in chosen.items()},
-            **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
-            "n_iter_": training.n_epochs,
-        }
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""

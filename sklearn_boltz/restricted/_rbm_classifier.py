@@ -26,7 +26,6 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
-from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.sampling._class_probabilities import (
@@ -74,7 +73,7 @@ FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 LEAST_SHARE = 1e-3
 
 
-class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
+class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     """Classify rows with a restricted Boltzmann machine of features and label.
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
@@ -283,6 +282,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     """
 
     _computes_on_devices = True
+    _chosen = ()
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],

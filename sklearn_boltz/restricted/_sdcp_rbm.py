@@ -10,7 +10,6 @@ from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
-from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
@@ -27,7 +26,7 @@ MOST_OF_INIT = 1000
 UNITS_PER_ROOT = 6
 
 
-class SDCPRBM(MiniBatchEstimator, BaseRBM):
+class SDCPRBM(MiniBatchEstimator):
     """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
 
     It replaces :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised likelihood,

@@ -14,16 +14,15 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
-from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
+from sklearn_boltz.restricted._boltzmann_machine import _POSITIVE, _RANDOM_STATE, HIDDEN
 from sklearn_boltz.restricted._mini_batches import chosen_epochs
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
     check_normalisable,
-    log_pseudo_likelihood,
     log_pseudo_likelihood_by,
 )
-from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
@@ -301,6 +300,7 @@ class TAPDBM(BaseTAP):
     }
 
     _is_deep = True
+    _chosen = ("hidden_layer_sizes", "alpha")
 
     def __init__(
         self,
@@ -350,6 +350,10 @@ class TAPDBM(BaseTAP):
         self.random_state = random_state
 
     # The layers.
+
+    def _has_one_layer(self):
+        check_is_fitted(self)
+        return len(self.components_) == 1
 
     def _given_sizes(self):
         """Numbers of hidden units as a list, checked; None for ``"auto"``. An int is one layer."""
@@ -510,30 +514,11 @@ class TAPDBM(BaseTAP):
             E[h | v] of each hidden layer, by TAP with the observed values clamped. With one hidden
             layer, as in :class:`TAPRBM`.
         """
-        V, layered = self._checked(V, allow_nan=True), self._layered()
-        if len(layered.weights) == 1:
-            of_gaps = partial(self._of_gaps, _observed.mean_hidden)
-            return [by_rows(layered.sides().mean_hidden, of_gaps, V)]
+        if self._has_one_layer():
+            return [super().mean_hidden(V)]
+        V = self._checked(V, allow_nan=True)
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
-
-    def mean_visible(self, H):
-        """Return the means of the visible units given the hidden ones.
-
-        Parameters
-        ----------
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values or means of each hidden layer. Only the first layer matters: the visible units
-            are independent of the others given it.
-
-        Returns
-        -------
-        V : ndarray of shape (n_samples, n_visible)
-            E[v | h], in the order of `visible_names_`. For units with the values 0 and 1, this is
-            P(v = 1 | h); for a column of categories, the probability of each category.
-        """
-        H, layered = self._checked_hidden(H), self._layered()
-        return self._layout.unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -566,58 +551,6 @@ class TAPDBM(BaseTAP):
             mean = units.mean(mean @ W)
         return self._layout.unscaled(mean)
 
-    def _checked_hidden(self, H):
-        """Values of each hidden layer."""
-        check_is_fitted(self)
-        sizes = [len(W) for W in self.components_]
-        dtype = self.components_[0].dtype
-        layers = [np.ascontiguousarray(h, dtype) for h in H] if isinstance(H, (list, tuple)) else []
-        shapes = [h.shape for h in layers]
-        if not layers or shapes != [(len(layers[0]), size) for size in sizes]:
-            raise ValueError(
-                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, all "
-                f"with the same number of rows; got {shapes or type(H).__name__}."
-            )
-        return layers
-
-    # Chains.
-
-    def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions from checked rows, and the stream."""
-        V, model = dense(V), self._model()
-        stream = Stream.from_generator(make_generator(random_state))
-        with Workers(self.n_jobs) as workers:
-            even = np.array(self._marginal().side(V), order="C")
-            columns = (np.arange(even.shape[1]) < V.shape[1]) & clamped
-            return _samples.chain_samples(model, even, n_steps, stream, workers, columns), stream
-
-    @validate_arguments(
-        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
-    )
-    def gibbs(self, V, n_steps=1, random_state=None):
-        """Make transitions of block Gibbs sampling.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The start of the chains, one for each row. The second, fourth, ... hidden layers start
-            at their means given the row, by TAP.
-        n_steps : int, default=1
-            Number of transitions. Each one draws the first, third, ... hidden layers given all
-            other layers, and then all other layers given these.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        V : ndarray or data frame of shape (n_samples, n_features)
-            The end of the chains, in a table like the training data. The hidden layers are not
-            returned. With several of them, two calls with one step are therefore not the same as
-            one call with ``n_steps=2``.
-        """
-        rng = make_generator(random_state)
-        return self._as_table(self._chains(self._checked(V), n_steps, rng)[0], rng)
-
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
     )
@@ -641,63 +574,20 @@ class TAPDBM(BaseTAP):
             Values of each hidden layer.
         """
         V, layered, model = self._checked(V, allow_nan=True), self._layered(), self._model()
+        stream = Stream.from_generator(make_generator(random_state))
         if rows_with_gaps(V) is not None:
-            stream = Stream.from_generator(make_generator(random_state))
             known, missing = np.nan_to_num(V), layered.padded(np.isnan(V), True)
             rows = layered.padded(known)
             *_, (_, even) = _conditional.clamped_chains(model, rows, missing, n_steps, stream)
         else:
-            steps = 0 if len(layered.weights) == 1 else n_steps
-            even, stream = self._chains(V, steps, random_state, clamped=True)
+            even = np.array(self._marginal().side(dense(V)), order="C")
+            n_steps, columns = n_steps * (len(layered.weights) > 1), np.arange(even.shape[1])
+            with Workers(self.n_jobs) as workers:
+                columns = columns < V.shape[1]
+                _samples.chain_samples(model, even, n_steps, stream, workers, columns)
         return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
-    def sample_visible(self, H, random_state=None):
-        """Draw the visible units given the hidden ones.
-
-        Parameters
-        ----------
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values of each hidden layer. Only the first layer matters: the visible units are
-            independent of the others given it.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        V : ndarray or data frame of shape (n_samples, n_features)
-            Values of the columns, in a table like the training data.
-        """
-        H, layered = self._checked_hidden(H), self._layered()
-        rng = make_generator(random_state)
-        stream = Stream.from_generator(rng)
-        return self._as_table(layered.layers[0].sample(H[0] @ layered.weights[0], stream), rng)
-
     # Energies and likelihoods.
-
-    def energy(self, V, H):
-        """Return the energy of joint states.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values of each hidden layer.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l) with x_0 = v, in nats. For Bernoulli
-            units, the second sum is Σ_l b_l·x_l.
-        """
-        V, H = dense(self._checked(V)), self._checked_hidden(H)
-        if len(V) != len(H[0]):
-            raise ValueError(
-                f"V has {len(V)} rows, but the arrays of H have {len(H[0])}. Both need one row for "
-                "each joint state."
-            )
-        layers = [V, *H]
-        return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
         """Return the free energy of each row: −ln p(v) up to a constant.
@@ -714,14 +604,13 @@ class TAPDBM(BaseTAP):
             and of the missing values of the row; it is approximated by TAP. With one hidden layer,
             as in :class:`TAPRBM`.
         """
-        V, layered = self._checked(V, allow_nan=True), self._layered()
-        if len(layered.weights) == 1:
-            return by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
+        if self._has_one_layer():
+            return super().free_energy(V)
 
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, V)
+        return self._clamped(of_rows, self._checked(V, allow_nan=True))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -749,14 +638,12 @@ class TAPDBM(BaseTAP):
         ValueError
             If visible units have continuous values.
         """
-        X, layered = self._checked(X, allow_nan=True), self._layered()
-        visible = layered.layers[0]
+        if self._has_one_layer():
+            return super().log_pseudo_likelihood(X)
+        X, layered, model = self._checked(X, allow_nan=True), self._layered(), self._marginal()
+        visible = model.visible
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        model = self._marginal()
-        if len(layered.weights) == 1:
-            of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
-            return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
         exact = hidden_bits(layered) <= EXACT_HIDDEN
         of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
         of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)

@@ -2,11 +2,10 @@
 
 from sklearn_boltz.restricted._base_tap import UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN
-from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.training._auto import wanted_components
 
 
-class TAPRBM(BaseTAP, BaseRBM):
+class TAPRBM(BaseTAP):
     """Restricted Boltzmann machine of binary or real-valued units, with mean-field inference.
 
     The fixed points of the mean-field equations of Thouless, Anderson and Palmer (TAP) approximate
