@@ -32,7 +32,7 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _modes
 from sklearn_boltz.restricted.sampling._observed import has_few_states
-from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -130,7 +130,7 @@ class BaseTAP(MiniBatchEstimator):
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
         return Scheme(
-            self._given_tap(), self.persistent, self._n_batch(n_rows),
+            self._given_tap(), self.persistent, chosen_batch(self.batch_size, n_rows),
             self.penalty, alpha,
         )  # fmt: skip
 

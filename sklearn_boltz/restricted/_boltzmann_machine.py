@@ -56,7 +56,6 @@ from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
-    different,
     have_fractions,
     kinds_of,
     learn_layout,
@@ -72,7 +71,7 @@ from sklearn_boltz.restricted.sampling import (
     _observed,
     _samples,
 )
-from sklearn_boltz.restricted.sampling._observed import has_few_states
+from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
 from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
 from sklearn_boltz.restricted.training._rows import (
@@ -274,7 +273,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
         rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         rows, weights = with_information(rows, sample_weight)
-        self._check_observed(rows)
+        if rows_with_gaps(rows) is not None:
+            self._check_observed(rows)
         return rows, weights
 
     def _check_observed(self, X):
@@ -1195,15 +1195,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not self._takes_negative()
+        entries = self.columns if isinstance(self.columns, (dict, list)) else [self.columns]
+        entries = entries.values() if isinstance(entries, dict) else entries
+        # Whether no column may have negative values.
+        tags.input_tags.positive_only = all(
+            np.min(entry.bounds[0]) >= 0
+            if isinstance(entry, UnitType)
+            else isinstance(entry, (str, type)) and entry in NOT_NEGATIVE
+            for entry in entries
+        )
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-    def _takes_negative(self):
-        """Whether some column may have negative values."""
-        return any(
-            np.min(entry.bounds[0]) < 0
-            if isinstance(entry, UnitType)
-            else not (isinstance(entry, (str, type)) and entry in NOT_NEGATIVE)
-            for entry in different(self.columns)
-        )

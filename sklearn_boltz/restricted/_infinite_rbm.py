@@ -20,6 +20,7 @@ from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
+from sklearn_boltz.restricted.training._auto import chosen_batch
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import GrowthPlan, grow
@@ -37,6 +38,7 @@ from sklearn_boltz.restricted.training._sdcp import Scheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
@@ -424,7 +426,8 @@ class InfiniteRBM(BaseRBM):
         learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
         if learner.scheme.persistent:
             sample = self._training.learner.sample
-            starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
+            n_chains = chosen_batch(refined.batch_size, V.shape[0])
+            starts = sample.rows[rows_to_start_at(n_chains, len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)
@@ -444,7 +447,7 @@ class InfiniteRBM(BaseRBM):
         return kind(rows, probability)
 
     def _begun(self, X, weights=None):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
+        rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         evaluation_seed = int(rng.integers(2**31))
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)

@@ -31,7 +31,7 @@ from sklearn_boltz.restricted.training._auto import (
     tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
@@ -167,8 +167,9 @@ class MiniBatchEstimator(BaseRBM):
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
                 plan = plan.adapted(independence)
-            self._tell_columns()
-            self._tell_choice(training, rows.n_rows, stops)
+            if self.verbose:
+                self._tell_columns()
+                self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
                 Workers(self.n_jobs) as workers,
@@ -349,10 +350,8 @@ class MiniBatchEstimator(BaseRBM):
 
     def _stops_early(self, rows):
         """Whether some rows are set aside, which tell when to end."""
-        if has_rows(self.early_stopping):
-            return True
-        if self.early_stopping != "auto":
-            return bool(self.early_stopping)
+        if not isinstance(self.early_stopping, str):
+            return has_rows(self.early_stopping) or bool(self.early_stopping)
         if isinstance(rows, LabelledRows):
             return rows.are_enough()
         return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
@@ -364,7 +363,7 @@ class MiniBatchEstimator(BaseRBM):
             chosen, train, valid = divide_labelled(rows, share, seed, type(self).__name__)
         else:
             n_given = 0
-            if has_rows(self.early_stopping):
+            if stops and has_rows(self.early_stopping):
                 rows, weights, n_given = self._with_validation_rows(rows, weights)
             chosen, train, valid = divide(rows, weights, share, seed, n_given, training.kept)
             training.kept = getattr(chosen, "kept", training.kept)
@@ -384,18 +383,16 @@ class MiniBatchEstimator(BaseRBM):
             weights = np.append(weights, np.ones(len(valid)))
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
 
-    def _n_batch(self, n_rows):
-        """Number of rows of a mini-batch."""
-        return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
-
     def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
-        size = self._n_batch(n_rows)
+        size = chosen_batch(self.batch_size, n_rows)
         n_batches = max(1, round(n_rows / size))
         of_batches, most = self._auto_batches, MOST_EPOCHS
         if stops:
             of_batches, most = MOST_BATCHES_BEFORE_STOP, MOST_BEFORE_STOP
-        n_epochs = chosen_epochs(self.max_iter, of_batches, n_batches, most)
+        n_epochs = self.max_iter
+        if n_epochs == "auto":
+            n_epochs = chosen_epochs(of_batches, n_batches, most)
         is_tempered = getattr(self, "tempered", 0) > 0
         rate = self._first_rate(training if stops and not is_tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=is_tempered)
@@ -431,7 +428,7 @@ class MiniBatchEstimator(BaseRBM):
         base, seed = training.base.astype(training.dtype), training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
-        size, share = self._n_batch(training.n_rows), self.track_likelihood
+        size, share = chosen_batch(self.batch_size, training.n_rows), self.track_likelihood
         has_ladder = not (stops and model.n_weights < LADDER_WEIGHTS)
         return Tracker.begun(training.tracker, base, share, seed, is_tempered, size, has_ladder)
 
@@ -445,7 +442,7 @@ class MiniBatchEstimator(BaseRBM):
             )
         # With "scaled", the inputs of a unit do not grow with the size of the other layer.
         scale = (n_above + n_below) ** -0.5 if self.init == "scaled" else self.init
-        scale = SMALL_WEIGHTS if is_model(scale) else scale
+        scale = scale if isinstance(scale, Real) else SMALL_WEIGHTS
         with QUIET():
             weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields contain products of weights, which must be finite.
@@ -459,14 +456,13 @@ class MiniBatchEstimator(BaseRBM):
     # The training, and after it.
 
     def _tell_choice(self, training, n_rows, stops):
-        """Print what was chosen by the data, if that is wanted."""
-        if self.verbose:
-            chosen = {"rows": n_rows, **self._chosen_by(training.learner), "early_stopping": stops}
-            chosen = ", ".join(
-                f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
-                for name, value in chosen.items()
-            )
-            print(f"[{type(self).__name__}] trains with {chosen}")
+        """Print what was chosen by the data."""
+        chosen = {"rows": n_rows, **self._chosen_by(training.learner), "early_stopping": stops}
+        chosen = ", ".join(
+            f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
+            for name, value in chosen.items()
+        )
+        print(f"[{type(self).__name__}] trains with {chosen}")
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
@@ -491,7 +487,7 @@ class MiniBatchEstimator(BaseRBM):
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):
-            size = self._n_batch(self._training.n_rows)
+            size = chosen_batch(self.batch_size, self._training.n_rows)
             remedies = (
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), with smaller "
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
@@ -506,10 +502,8 @@ class MiniBatchEstimator(BaseRBM):
         return None
 
 
-def chosen_epochs(max_iter, of_batches, n_batches, most=MOST_EPOCHS):
-    """`max_iter`, or if that is "auto" as many epochs as so many mini-batches take."""
-    if max_iter != "auto":
-        return max_iter
+def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
+    """As many epochs as so many mini-batches take, within limits."""
     return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
 
 

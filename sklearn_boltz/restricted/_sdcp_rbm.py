@@ -11,13 +11,14 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.training._auto import chosen_decay, wanted_components
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
+from sklearn_boltz.units._unit import observed_sums
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
@@ -410,24 +411,23 @@ class SDCPRBM(MiniBatchEstimator):
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, X, weights, n_rows):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
+        rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         sizes = n_rows, X.shape[1], UNITS_PER_ROOT
         n_hidden = wanted_components(self.n_components, self.hidden, *sizes)
-        at_model = is_model(self.init)
-        if self.n_components == "auto" and at_model:
+        if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
-        visible = self._begin_at_init(matrix, visible, hidden)
+        first = self._begin_at_init(matrix, visible, hidden)
         learner = Learner(
-            matrix, visible, hidden, seen.means(X.dtype),
+            matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),
             SGD(), Stream.from_generator(rng),
         )  # fmt: skip
-        if at_model:
+        if first is not visible:
             learner.center_hidden()
         return Training(learner, rng, seen, base)
 
@@ -449,7 +449,7 @@ class SDCPRBM(MiniBatchEstimator):
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=is_persistent,
-            n_chains=self._n_batch(n_rows),
+            n_chains=chosen_batch(self.batch_size, n_rows),
             alpha=alpha,
             tempered=share,
         )
@@ -461,6 +461,8 @@ class SDCPRBM(MiniBatchEstimator):
 
 def check_kinds(visible, hidden, centered):
     """Raise an error for units that cannot be trained together by chains."""
+    if visible.is_binary and hidden.is_binary:
+        return
     if np.isfinite(visible.tail_precision).any() and np.isfinite(hidden.tail_precision).any():
         raise ValueError(
             "with Gaussian units in both layers, a model has a distribution only as long as its "

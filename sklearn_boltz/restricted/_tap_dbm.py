@@ -24,7 +24,7 @@ from sklearn_boltz.restricted.model._model import (
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
-from sklearn_boltz.restricted.training._auto import chosen_components
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
 from sklearn_boltz.restricted.training._rows import StreamedRows, divide, with_information
@@ -448,9 +448,10 @@ class TAPDBM(BaseTAP):
         monitor = partial(
             TAPMonitor, X, train_rows, valid, layer.seen, self._iteration(), weights, None, False
         )
-        size = self._n_batch(n_rows)
-        n_batches = max(1, round(n_rows / size))
-        n_epochs = chosen_epochs(self.pretrain_max_iter, self._auto_batches, n_batches)
+        size = chosen_batch(self.batch_size, n_rows)
+        n_epochs = self.pretrain_max_iter
+        if n_epochs == "auto":
+            n_epochs = chosen_epochs(self._auto_batches, max(1, round(n_rows / size)))
         plan = Plan(n_epochs, size, self._first_rate())
 
         def tell(layer):

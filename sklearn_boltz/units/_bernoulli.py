@@ -70,6 +70,11 @@ class Bernoulli(UnitType):
     def __len__(self):
         return self.intercept.shape[0]
 
+    @property
+    def widths(self):
+        """Number of columns of each unit: an array of 1 of shape (n_units,)."""
+        return np.ones(self.intercept.shape[0], dtype=int)
+
     def parameters(self):
         return {"intercept": self.intercept}
 
@@ -115,7 +120,7 @@ class Bernoulli(UnitType):
     @property
     def state_counts(self):
         """Number of values of each unit: an array of 2.0 of shape (n_units,)."""
-        return np.full(len(self), 2.0)
+        return np.full(self.intercept.shape[0], 2.0)
 
     def base(self):
         if is_foreign(self.intercept):

@@ -6,6 +6,7 @@ is standardised on the way.
 """
 
 from copy import copy
+from functools import cache
 from itertools import pairwise
 from numbers import Integral
 
@@ -52,13 +53,6 @@ LEAST_DEVIATION = 1e-6
 
 
 # What a user says of the columns.
-
-
-def different(columns):
-    """The entries of the parameter `columns`, whatever their columns."""
-    if isinstance(columns, dict):
-        return list(columns.values())
-    return columns if isinstance(columns, list) else [columns]
 
 
 def units_of_all(units, n_columns):
@@ -182,7 +176,7 @@ class Layout:
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
         """Of columns that hold the numbers of the units themselves."""
-        bounds = _bounds(units) if isinstance(units, type) else units.bounds
+        bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
         return cls([units] * n_columns, every, bounds, 0 * every)
 
@@ -432,7 +426,13 @@ def learn_layout(specs, table, X, column, weights=None):
 def _bounds(spec):
     if isinstance(spec, UnitType):
         return [float(np.ravel(end)[0]) for end in spec.bounds]
-    return spec.neutral(1).bounds
+    return bounds_of_type(spec)
+
+
+@cache
+def bounds_of_type(kind):
+    """The least and the greatest value of the units of a type that no one has given parameters."""
+    return kind.neutral(1).bounds
 
 
 def _check_categories(n_categories, most, column):

@@ -57,8 +57,10 @@ def chosen_l1(n_rows, n_columns):
     return math.sqrt(2 * n_columns / PRIOR_VARIANCE) / n_rows
 
 
-def chosen_batch(n_rows):
-    """Number of rows of a mini-batch."""
+def chosen_batch(batch_size, n_rows):
+    """Number of rows of a mini-batch: `batch_size`, if that is not "auto"."""
+    if batch_size != "auto":
+        return batch_size
     return min(max(n_rows // MINI_BATCHES, LEAST_BATCH), MOST_BATCH)
 
 

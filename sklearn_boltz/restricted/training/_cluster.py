@@ -25,7 +25,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 )
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._discriminative import gradient
-from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
+from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
 from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
@@ -176,8 +176,8 @@ class Parts:
         return np.concatenate(self.cluster.client.gather(self.rows))
 
 
-def teach(learner, V, rate, workers):
-    """Learn from a mini-batch, in memory or on a cluster.
+def learn_in_parts(learner, V, rate, workers):
+    """Learn from a mini-batch on a cluster.
 
     Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
     starts again.
@@ -185,24 +185,16 @@ def teach(learner, V, rate, workers):
     Parameters
     ----------
     learner : Learner
-        Of S-DCP or of TAP.
-    V : ndarray, Incomplete or Parts
+    V : Parts or LabelledParts
     rate : float
     workers : Workers
 
     Returns
     -------
     learner : Learner
-        The same one, changed, or another one for `Parts`.
+        A copy that has learned.
     """
-    if isinstance(V, Incomplete):
-        draw = learner.draws_gaps and np.isnan(V.V).any()
-        seed = seed_of_batch(learner.stream) if draw else None
-        V = V.completed(learner.model(), seed, workers) if draw else V.V
     parts = V.parts if isinstance(V, LabelledParts) else V
-    if not isinstance(parts, Parts):
-        learner.learn(learner.in_memory(V), rate, workers)
-        return learner
 
     def changed():
         other = deepcopy(learner)

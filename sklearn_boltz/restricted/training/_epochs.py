@@ -10,7 +10,9 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
-from sklearn_boltz.restricted.training._cluster import teach
+from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
+from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
+from sklearn_boltz.restricted.training._labelled_rows import LabelledParts
 from sklearn_boltz.restricted.training._progress import (
     Fall,
     Stages,
@@ -98,7 +100,13 @@ class Training:
         if tracker is not None and tracker.keep:
             rung = tracker.top(self.learner.model())
             self.learner.tempered = rung.states
-        self.learner = teach(self.learner, V, rate, workers)
+        if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
+            V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
+        V = V.V if isinstance(V, Incomplete) else V
+        if isinstance(V, (Parts, LabelledParts)):
+            self.learner = learn_in_parts(self.learner, V, rate, workers)
+        else:
+            self.learner.learn(self.learner.in_memory(V), rate, workers)
         if rung is not None:
             rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
@@ -194,12 +202,6 @@ class Plan(NamedTuple):
         plateau = 0 if independence.pairs <= LEVEL else np.inf
         return self._replace(stages=self.stages._replace(plateau=plateau))
 
-    def rate_of(self, training):
-        """The learning rate of the epoch that has begun."""
-        return self.rate * (
-            training.rate_factor if training.mean is None else self.stages.last.rate
-        )
-
 
 def train(training, rows, monitor, plan, workers, end_epoch):
     """Make the epochs of a fit.
@@ -259,7 +261,8 @@ def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = plan.rate_of(training)
+    rate = training.rate_factor if training.mean is None else plan.stages.last.rate
+    rate *= plan.rate
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)

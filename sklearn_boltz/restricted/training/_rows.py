@@ -158,7 +158,7 @@ def as_mini_batch(X):
 
 
 class ColumnSums(NamedTuple):
-    """Sums of the columns of the data: what a Bernoulli model keeps of them.
+    """Sums of the columns of the data, `observed_sums`: what a Bernoulli model keeps of them.
 
     Attributes
     ----------
@@ -169,11 +169,6 @@ class ColumnSums(NamedTuple):
 
     total: np.ndarray
     n_rows: int | float | np.ndarray
-
-    @classmethod
-    def of(cls, X, weights=None):
-        """Of rows, with how often each counts."""
-        return cls(*observed_sums(X, weights))
 
     def more(self, X, weights, base):
         """With more rows; -> the sums, and independent units as in all of them."""

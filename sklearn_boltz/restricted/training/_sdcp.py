@@ -74,7 +74,7 @@ class Learner:
         self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
         self.visible, self.hidden = visible, hidden
         self.visible_offset = visible_offset
-        self.hidden_offset = np.full(len(hidden), 0.5, self.dtype)
+        self.hidden_offset = np.full(len(self.weights), 0.5, self.dtype)
         if not hidden.is_binary:
             self.hidden_offset[...] = hidden.mean(np.zeros(len(hidden), self.dtype))
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream

@@ -142,9 +142,10 @@ class Workspace:
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
         pairs = zip(layered.layers, layered.layers[1:], strict=False)
-        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else None
+        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else [None]
         self.sizes = n_rows, n_starts
-        self.scratch = Scratch.of(layered.sides(), n_starts, order)
+        of_sides = self.features[0] if len(layered.weights) == 1 else None
+        self.scratch = Scratch.of(layered.sides(), n_starts, order, of_sides)
 
 
 class Slopes(NamedTuple):
