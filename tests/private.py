@@ -161,7 +161,6 @@ from sklearn_boltz.partition._estimates import (
 )
 from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
 from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
-from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp
@@ -256,7 +255,11 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 )
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
 from sklearn_boltz.restricted.training._initial import units_of_pairs
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
+from sklearn_boltz.restricted.training._labelled_rows import (
+    ENOUGH_LABELS,
+    LabelledRows,
+    stratified,
+)
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam

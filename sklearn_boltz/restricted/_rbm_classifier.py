@@ -39,7 +39,6 @@ from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import (
-    LabelCounts,
     LabelledRows,
     LabelledStream,
 )
@@ -49,6 +48,7 @@ from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     SHARE,
+    ColumnSums,
     of_some,
     relative,
     that_count,
@@ -427,18 +427,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         """The rows to train on, with their labels."""
         name, given = type(self).__name__, y
         batches = None if is_batch or dispatched(X) else as_batches(X)
-        if batches is None:
-            if y is None:
-                split_labels(y, name)
-            # On a device, rows to learn from are complete.
-            V = self._validated(
-                X, reset=reset, allow_nan=not dispatched(X), sample_weight=sample_weight
-            )
-            y, present = split_labels(y, name)
-            check_consistent_length(V, y)
-        else:
+        if batches is not None:
             batches, y = with_labels(batches, y)
-            y, present = split_labels(y, name)
+        y, present = split_labels(y, name)
+        if batches is None:
+            # On a device, rows to learn from are complete.
+            options = {"allow_nan": not dispatched(X), "sample_weight": sample_weight}
+            V = self._validated(X, reset=reset, **options)
+            check_consistent_length(V, y)
         remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
         if not is_batch:
             remedy = "Fit anew, with warm_start=False."
@@ -530,30 +526,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, rows, weights, n_rows):
-        rng, V, codes, weights = make_generator(self.random_state), rows.V, rows.codes, rows.weights
-        n_classes, dtype = len(self._known_classes), V.dtype
+        rng, V, codes = make_generator(self.random_state), rows.V, rows.codes
+        n_classes, dtype, labelled = len(self._known_classes), V.dtype, codes >= 0
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
         features, of_label = np.split(matrix, [V.shape[1]], axis=1)
-        counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
+        counts = np.bincount(codes[labelled], rows.weights[labelled], n_classes)
         shares = counts / max(counts.sum(), 1) + LEAST_SHARE
         label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
-        visible = self._initial_visible(V, weights)
+        visible = self._initial_visible(V, None if (rows.weights == 1).all() else rows.weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
         visible = self._begin_at_init(features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
-        learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
-        seen, base = LabelCounts().more(rows, weights, base)
-        learner.label_share = seen.share
-        return Training(learner, rng, seen, base)
+        seen = ColumnSums(*rows.observed_sums)
+        objective, stream = self._objective(seen), Stream.from_generator(rng)
+        return Training(Learner(model, objective, Adam(), stream), rng, seen, base)
 
-    def _objective(self):
+    def _objective(self, seen):
         return Objective(
             generative=float(self.generative),
             n_gibbs=self.n_gibbs,
             sparsity=self.sparsity,
             alpha=self.alpha,
             binarized=self.dynamic_binarization,
+            label_share=float(seen.total / seen.n_rows) or 1.0,
         )
 
     def _resumed(self, training):
@@ -561,7 +557,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         weights = [as_type(W, learner.dtype) for W in weights]
         layers = [units.astype(learner.dtype) for units in layers]
         learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
-        learner.objective, learner.label_share = self._objective(), training.seen.share
+        learner.objective = self._objective(training.seen)
 
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter

@@ -162,27 +162,6 @@ class ClassModel(NamedTuple):
         return Model(self.weights, self.visible, self.hidden).energy(V, H) - of_label
 
 
-class ClassSums(NamedTuple):
-    """Derivatives of Σ_y E_y ln Σ_h p(x, y, h), but for those of fields summed over the rows.
-
-    Attributes
-    ----------
-    fields : ndarray of shape (n_rows, n_hidden)
-        By the fields, Σ_y E_y E[h | x, y].
-    log_weights : ndarray of float64 of shape (n_rows, n_classes)
-        As of `ClassModel.class_log_weights`.
-    label_fields : ndarray of shape (n_classes, n_hidden)
-        By U, as its transposed.
-    label : ndarray of float64 of shape (n_classes,)
-        By d.
-    """
-
-    fields: np.ndarray
-    log_weights: np.ndarray
-    label_fields: np.ndarray
-    label: np.ndarray
-
-
 def gradient_sums(model, fields, codes, target, share, label_fields=None):
     """Sums of derivatives over rows, with E = target · onehot(y) + share · p(· | x) for each.
 
@@ -202,23 +181,26 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
 
     Returns
     -------
-    sums : ClassSums
+    by_fields : ndarray of shape (n_rows, n_hidden)
+        Derivatives by the fields, Σ_y E_y E[h | x, y].
+    log_weights : ndarray of float64 of shape (n_rows, n_classes)
+        As of `ClassModel.class_log_weights`.
+    by_label_fields : ndarray of shape (n_classes, n_hidden)
+        By U, as its transposed, over all rows.
+    by_label : ndarray of float64 of shape (n_classes,)
+        By d, over all rows.
     """
     if label_fields is None:
         label_fields = model.label_fields()
     if is_foreign(fields):
         bias = model.label.intercept
-        return ClassSums(*_class_arrays.class_gradients(
-            fields, label_fields, bias, codes, target, share
-        ))  # fmt: skip
-    sums = ClassSums(
-        fields,
-        np.empty((len(fields), model.n_classes)),
-        np.zeros_like(label_fields),
+        return _class_arrays.class_gradients(fields, label_fields, bias, codes, target, share)
+    sums = (
+        np.empty((len(fields), model.n_classes)), np.zeros_like(label_fields),
         np.zeros(model.n_classes),
-    )
-    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums[1:])
-    return sums
+    )  # fmt: skip
+    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums)
+    return fields, *sums
 
 
 def one_hot(codes, n_classes, dtype=np.float32):

@@ -454,8 +454,8 @@ def classes_on_cluster(rows, learner, workers):
     """`_discriminative.gradient_in_memory` of `LabelledParts`, by sums."""
     (parts, codes, weights), stream = rows, copy(learner.stream)
     seed = seed_of_batch(stream) if parts.has_gaps else None
-    scale = 1 / len(parts), 1 / learner.label_share
-    shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
+    objective, share = learner.objective, 1 / len(parts)
+    shared = deepcopy(learner.model()), objective, share, stream.seed, stream.step, seed
     firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
     found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
     n_steps, gradient = parts.total(found)
@@ -464,11 +464,11 @@ def classes_on_cluster(rows, learner, workers):
 
 
 def _class_gradient(shared, first_row, codes, weights, V):
-    model, objective, scale, seed, step, gaps = shared
+    model, objective, share, seed, step, gaps = shared
     stream, rows = Stream(seed), LabelledRows(V, codes, weights)
     stream.step = step
     with Workers(1) as workers:
-        found = gradient(model, rows, objective, scale, stream, gaps, workers, first_row)
+        found = gradient(model, rows, objective, share, stream, gaps, workers, first_row)
     return (stream.step - step, found), None
 
 
