@@ -161,6 +161,7 @@ from sklearn_boltz.partition._estimates import (
 )
 from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
 from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
+from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp

@@ -24,6 +24,7 @@ from private import (
     Objective,
     OneThread,
     Stream,
+    _rbm_classifier,
     gradient,
     stratified,
 )
