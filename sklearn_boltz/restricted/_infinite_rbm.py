@@ -446,12 +446,16 @@ class InfiniteRBM(BaseRBM):
         kind = Sample if rows_with_gaps(rows) is None else IncompleteSample
         return kind(rows, probability)
 
-    def _begun(self, X, weights=None):
+    def _begun(self, X, weights):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
-        evaluation_seed = int(rng.integers(2**31))
+        evaluation_seed, dtype = int(rng.integers(2**31)), X.dtype
         visible = self._initial_visible(X, weights)
-        base = visible.astype(X.dtype)
-        learner = self._initial_learner(visible, seen, Stream.from_generator(rng))
+        base = visible.astype(dtype)
+        n_units = 1 if self.init is None else n_units_of(self.init_)
+        matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
+        visible, stream = self._begin_at_init(matrix, visible, hidden), Stream.from_generator(rng)
+        offset = seen.means(dtype)
+        learner = GrowingLearner(matrix, visible, hidden, offset, Scheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)
 
     def _resumed(self):
@@ -474,14 +478,6 @@ class InfiniteRBM(BaseRBM):
             return None
         seed = growth.evaluation_seed
         return Tracker.begun(growth.tracker, growth.base, self.track_likelihood, seed)
-
-    def _initial_learner(self, visible, seen, stream):
-        """The initial parameters: of `init`, or of independent visible units."""
-        dtype, n_units = visible._dtype, 1 if self.init is None else n_units_of(self.init_)
-        weights = np.zeros((n_units, len(visible)), dtype)
-        hidden = Bernoulli(np.zeros(n_units, dtype))
-        visible = self._begin_at_init(weights, visible, hidden)
-        return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
 
     def _trouble(self, growth, status, monitor, kept):
         """The text of the warning for a failed fit, or None."""

@@ -163,10 +163,10 @@ class Parts:
             ]
         return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
-    def second(self, futures):
-        """The second items, row after row."""
+    def gathered(self, function, futures):
+        """What a function finds in each of some results, row after row."""
         own = [
-            self.cluster.submit(worker, _second, future)
+            self.cluster.submit(worker, function, future)
             for worker, future in zip(self.workers, futures, strict=True)
         ]
         return np.concatenate(self.cluster.client.gather(own))
@@ -308,11 +308,11 @@ def _shape_sums(model, rows):
 
 
 def _visible_states(pair):
-    return None, pair[1][0]
+    return pair[1][0]
 
 
 def _hidden_states(pair):
-    return None, pair[1][1]
+    return pair[1][1]
 
 
 class PairsOnCluster:
@@ -338,7 +338,7 @@ class PairsOnCluster:
         if scheme.goes_on and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
-            learner.chains = draw_hidden(learner, rows, parts.second(found)[starts])
+            learner.chains = draw_hidden(learner, rows, parts.gathered(_second, found)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -363,18 +363,10 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
-        means = self._gathered(_hidden_states)
-        if learner.hidden.is_binary:
-            return draw_hidden(learner, None, means)
-        return draw_hidden(learner, self._gathered(_visible_states), means)
-
-    def _gathered(self, function):
-        """What stays with the workers, row after row."""
-        parts = self.parts
-        return parts.second([
-            parts.cluster.submit(worker, function, state)
-            for worker, state in zip(parts.workers, self._states, strict=True)
-        ])  # fmt: skip
+        means, rows = self.parts.gathered(_hidden_states, self._states), None
+        if not learner.hidden.is_binary:
+            rows = self.parts.gathered(_visible_states, self._states)
+        return draw_hidden(learner, rows, means)
 
     def shape_slopes(self, learner, chains):
         """Derivatives by the parameters of the units at the rows or at the chains."""
@@ -425,7 +417,7 @@ def solutions_on_cluster(parts, learner, rate, workers):
     found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
     n_steps, slopes = parts.total(found)
     learner.stream.take(n_steps // len(firsts))
-    return slopes, parts.second(found) if scheme.persistent else None
+    return slopes, parts.gathered(_second, found) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, first_row, starts, V):

@@ -310,13 +310,14 @@ class StreamedRows:
         Sums of the columns over observed values, and how many these are.
     weights : ndarray of float64 of shape (n_rows,) or None
         Of mean 1 over the rows that count; None for equal ones.
-    gaps : NamedTuple or None
-        Where cells are missing.
+    gaps : BatchSums or None
+        Where cells are missing; None if none are.
     """
 
     def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
         lengths, sums = found
-        self.source, self.dtype, self.gaps = batches, sums.dtype, sums.gaps
+        self.source, self.dtype = batches, sums.dtype
+        self.gaps = sums if len(sums.rows) else None
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
         self._starts = np.append(0, np.cumsum(self._lengths))
@@ -328,7 +329,7 @@ class StreamedRows:
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
-            self.useless = self.gaps.rows[self.gaps.counts == self.shape[1]]
+            self.useless = self.gaps.rows[self.gaps.n_missing == self.shape[1]]
         if sample_weight is not None:
             self._weigh(sample_weight)
         self._without = self.useless
@@ -374,7 +375,7 @@ class StreamedRows:
         if self.gaps is None:
             return None
         counts = np.zeros(self.shape[0], dtype=np.int64)
-        counts[self.gaps.rows] = self.gaps.counts
+        counts[self.gaps.rows] = self.gaps.n_missing
         return KeptValues(counts, self.gaps.digest, self.dtype)
 
     def astype(self, dtype, copy=False):
@@ -501,49 +502,47 @@ def _checked(check, n_features, dtype, rows):
     return check(rows).astype(dtype, copy=False)
 
 
-class GapCounts(NamedTuple):
-    """Rows with missing cells, how many each lacks, and a digest of which."""
-
-    rows: np.ndarray
-    counts: np.ndarray
-    digest: str
-
-
 class BatchSums(NamedTuple):
-    """What is found in batches: sums of observed values, how many these are, rows with gaps."""
+    """What is found in batches.
+
+    Attributes
+    ----------
+    dtype : dtype
+    total : ndarray of float64 of shape (n_features,)
+    count : int or ndarray of float64 of shape (n_features,)
+        As of `observed_sums`.
+    n_rows : int
+    rows, n_missing : ndarray of int
+        Numbers of the rows with missing cells, and how many each lacks.
+    digest : str
+        Of where cells are missing.
+    """
 
     dtype: np.dtype
     total: np.ndarray
     count: int | np.ndarray
     n_rows: int
-    gaps: GapCounts | None
+    rows: np.ndarray
+    n_missing: np.ndarray
+    digest: str
 
 
 def sums_of_batch(check, batch):
     """`BatchSums` of the rows of a batch, of which `check` makes legal values."""
     X = check(batch, allow_nan=True)
-    (total, count), gaps = observed_sums(X), None
-    if np.ndim(count):
-        missing = np.isnan(X)
-        counts = missing.sum(axis=1)
-        rows = np.flatnonzero(counts)
-        gaps = GapCounts(rows, counts[rows], mask_digest(missing))
-    return BatchSums(X.dtype, total, count, X.shape[0], gaps)
+    total, count = observed_sums(X)
+    missing = np.isnan(X) if np.ndim(count) else np.empty((0, 0), dtype=bool)
+    n_missing, digest = missing.sum(axis=1), mask_digest(missing) if missing.any() else ""
+    rows = np.flatnonzero(n_missing)
+    return BatchSums(X.dtype, total, count, X.shape[0], rows, n_missing[rows], digest)
 
 
 def merge_sums(one, other):
     """`BatchSums` of one after the other."""
-    gaps = one.gaps
-    if one.gaps is not None and other.gaps is not None:
-        gaps = GapCounts(
-            np.append(one.gaps.rows, one.n_rows + other.gaps.rows),
-            np.append(one.gaps.counts, other.gaps.counts),
-            one.gaps.digest + other.gaps.digest,
-        )
-    elif other.gaps is not None:
-        gaps = other.gaps._replace(rows=one.n_rows + other.gaps.rows)
     total, count = one.total + other.total, one.count + other.count
-    return BatchSums(one.dtype, total, count, one.n_rows + other.n_rows, gaps)
+    rows = np.append(one.rows, one.n_rows + other.rows)
+    n_rows, n_missing = one.n_rows + other.n_rows, np.append(one.n_missing, other.n_missing)
+    return BatchSums(one.dtype, total, count, n_rows, rows, n_missing, one.digest + other.digest)
 
 
 def _weighted_sums(check, starts, weights, k, batch):

@@ -100,9 +100,7 @@ class Learner:
 
     def parameters(self):
         """Weights and the parameters of the visible and of the hidden units, not copied."""
-        return (
-            self.weights, *self.visible.parameters().values(), *self.hidden.parameters().values()
-        )  # fmt: skip
+        return self.model().parameters()
 
     def model(self):
         """The RBM as it stands; it shares the arrays."""
