@@ -44,6 +44,7 @@ from sklearn_boltz.partition._estimates import (
     combined,
     compare_with_floor,
     contradiction,
+    estimate_from_value,
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
@@ -303,24 +304,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if reset:
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
             is_sparse = issparse(X)
+            # A column without a value in the rows that count has none in one of them.
             if not is_sparse and np.isnan(X[0 if weights is None else weights.argmax()]).any():
-                self._look_for_empty(X if weights is None else X[weights > 0])
+                empty = np.isnan(X if weights is None else X[weights > 0]).all(axis=0)
+                if empty.any() and not empty.all():
+                    self._without_empty(empty)
             self._layout = self._learned_layout(X, weights)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
             self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
-        elif not reset and self.unseen != "error" and self._unseen is not None:
+        elif self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
         table = vars(self).get("_table")
         if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
             X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
-
-    def _look_for_empty(self, X):
-        """Columns without a value in the rows that count, of which nothing is learned."""
-        empty = np.isnan(X).all(axis=0)
-        if empty.any() and not empty.all():
-            self._without_empty(empty)
 
     def _known_cells(self, X):
         return self._coded(X, allow_nan=True)
@@ -425,14 +423,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _declaring(self, columns, kind):
         """How a user sets the parameter `columns` to a kind for some columns."""
-        entries = [f"{self._key(j)}: {kind!r}" for j in columns[:N_NAMES]]
+        keys = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        entries = [f"{keys[j]!r}: {kind!r}" for j in columns[:N_NAMES]]
         more = ", ..." if len(columns) > N_NAMES else ""
         return f"set columns={{{', '.join(entries)}{more}}}"
-
-    def _key(self, column):
-        """The key of a column in a dict `columns`."""
-        names = getattr(self, "feature_names_in_", None)
-        return repr(int(column) if names is None else names[column])
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
         one, layout = n_values == 1, self._layout
@@ -846,7 +840,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
-            return on_scale(_enumeration.exact_estimate(model))
+            return on_scale(estimate_from_value(_enumeration.exact_log_partition(model)))
         X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)

@@ -209,7 +209,8 @@ class BaseRBM(BaseBoltzmannMachine):
             returned: with several of them, two calls with one step are not the same as one call
             with ``n_steps=2``.
         """
-        V = copied(self._marginal().side(dense(self._checked(V))))
+        V = dense(self._checked(V))
+        V = copied(self._marginal().side(V))
         rng = make_generator(random_state)
         stream = Stream.from_generator(rng)
         with Workers(self.n_jobs) as workers:

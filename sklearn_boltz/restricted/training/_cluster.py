@@ -155,11 +155,8 @@ class Parts:
         while len(totals) > MOST_MEETING:
             groups = [totals[i : i + MOST_MEETING] for i in range(0, len(totals), MOST_MEETING)]
             totals = [
-                (
-                    group[0][0],
-                    self.cluster.submit(group[0][0], _added, *(sums for _, sums in group)),
-                )
-                for group in groups
+                (worker, self.cluster.submit(worker, _sum, [sums, *(other for _, other in others)]))
+                for (worker, sums), *others in groups
             ]
         return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
@@ -219,10 +216,6 @@ def _completed(shared, first_row, V):
 
 def _total(*pairs):
     return _sum([sums for sums, _ in pairs])
-
-
-def _added(*sums):
-    return _sum(sums)
 
 
 def _second(pair):
