@@ -410,6 +410,12 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
     assert best <= path.min() + model.tol
 
 
+def test_validation_rows_are_a_share(problem):
+    X, y = problem
+    with pytest.raises(ValueError, match="'early_stopping' parameter of RBMClassifier"):
+        small(early_stopping=X[:5]).fit(X, y)
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_early_stopping_auto_needs_labels(problem, stops):
     """Rows are set aside from a number of labels on, whatever the container."""
