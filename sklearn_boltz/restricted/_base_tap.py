@@ -203,8 +203,8 @@ class BaseTAP(MiniBatchEstimator):
         """
         check_is_fitted(self)
         model = self._model()
-        marginal = self._marginal()
-        V = self._kept_starts() if X0 is None else marginal.side(dense(self._checked(X0)))
+        V = None if X0 is None else dense(self._checked(X0))
+        V = self._kept_starts() if V is None else self._marginal().side(V)
         with Workers(self.n_jobs) as workers:
             changes = {"max_iter": max_iter} if tol is None else {"max_iter": max_iter, "tol": tol}
             solutions = by_tap(model, V, self._iteration(**changes), workers)

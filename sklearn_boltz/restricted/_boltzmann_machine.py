@@ -57,7 +57,6 @@ from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
-    have_fractions,
     kinds_of,
     learn_layout,
     units_of,
@@ -88,7 +87,6 @@ from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
-from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
@@ -309,7 +307,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 empty = np.isnan(X if weights is None else X[weights > 0]).all(axis=0)
                 if empty.any() and not empty.all():
                     self._without_empty(empty)
-            self._layout = self._learned_layout(X, weights)
+            self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
             self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
@@ -334,23 +332,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
             n_values[is_bit & ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)] = 2
         return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
-
-    def _learned_layout(self, X, weights):
-        """How the columns of the training become numbers."""
-        layout = learn_layout(self._specs(), self._table, X, self._column, weights)
-        if self.verbose:
-            self._tell_fractions(have_fractions(X), layout)
-        return layout
-
-    def _tell_fractions(self, have_fractions, layout):
-        """Print in how many columns fractions are what."""
-        for unit, meaning in (Bernoulli, "probabilities of a 1"), (Gaussian, "numbers"):
-            n_columns = int(np.sum(have_fractions & [kind is unit for kind in layout.kinds]))
-            if n_columns:
-                print(
-                    f"[{type(self).__name__}] takes fractions between 0 and 1 in {n_columns:,} "
-                    f"column{'s'[: n_columns > 1]} as {meaning}"
-                )
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""

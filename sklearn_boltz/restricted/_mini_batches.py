@@ -18,7 +18,7 @@ from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import LEARNED, Layout, units_of
+from sklearn_boltz.restricted.model._columns import LEARNED, Layout, learn_layout, units_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -307,7 +307,7 @@ class MiniBatchEstimator(BaseRBM):
         reader = self._reader(batches)
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
-        self._layout = self._learned_layout(X, weights)
+        self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
         if batches.are_codes:
             self._unseen = self._learned_unseen(X, weights)
         return batches

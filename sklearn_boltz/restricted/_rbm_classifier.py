@@ -54,7 +54,6 @@ from sklearn_boltz.restricted.training._rows import (
     that_count,
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
-from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.units import Bernoulli, Categorical
 
@@ -719,13 +718,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 f"{name}.score: no row has a label; -1, None and NaN stand for rows without one. "
                 "Give rows with labels."
             )
-        if not labelled.all():
-            numbers = np.flatnonzero(labelled)
-            X, y = taken(X, numbers) if is_foreign(X) else some_rows(X, numbers), y[numbers]
-            if sample_weight is not None:
-                sample_weight = as_numpy(sample_weight)[numbers]
-        weights = None if sample_weight is None else as_numpy(sample_weight)
-        return accuracy_score(y, as_numpy(self.predict(X)), sample_weight=weights)
+        weights = None if sample_weight is None else as_numpy(sample_weight)[labelled]
+        return accuracy_score(
+            y[labelled], as_numpy(self.predict(X))[labelled], sample_weight=weights
+        )
 
     # Hidden units, and the density of rows.
 

@@ -89,22 +89,6 @@ def units_of(entry):
     return Categorical if kind.name in ("nominal", "ordinal") else "auto"
 
 
-def have_fractions(X):
-    """Which columns lie within [0, 1], and not at its ends only.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    fractions : ndarray of bool of shape (n_columns,)
-    """
-    X = dense(X)
-    outside, between = (X < 0) | (X > 1), (X > 0) & (X < 1)
-    return between.any(axis=0) & ~outside.any(axis=0)
-
-
 def kinds_of(specs, entries, X):
     """What `Table.learn` is to make of each column.
 
