@@ -166,7 +166,7 @@ def log_partition_of(model, tracker, workers):
     return None if tracker is None else tracker.log_partition(model, workers)
 
 
-class Likelihoods:
+class LikelihoodMonitor:
     """A monitor that judges a model by the log-likelihood of rows, of training and set aside.
 
     A subclass defines `measure(model, workers, tracker)`, a dict of figures, and
@@ -273,13 +273,13 @@ class Likelihoods:
         return rows.compare(self.of_interest(figures))
 
 
-class Monitor(Likelihoods):
+class Monitor(LikelihoodMonitor):
     """Fixed rows on which a model is measured in the course of its training.
 
     Parameters
     ----------
     X, train, valid, base, weights, log_scale
-        As of `Likelihoods`.
+        As of `LikelihoodMonitor`.
     seed : int
     """
 

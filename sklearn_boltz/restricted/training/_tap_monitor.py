@@ -8,7 +8,7 @@ from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
-    Likelihoods,
+    LikelihoodMonitor,
     independent_log_likelihood,
     log_partition_of,
     mean_volume,
@@ -23,13 +23,13 @@ MOST_ITERATIONS = 500
 ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 50, 25, 100
 
 
-class TAPMonitor(Likelihoods):
+class TAPMonitor(LikelihoodMonitor):
     """Fixed rows where TAP starts in the course of a training.
 
     Parameters
     ----------
     X, train, valid, weights, log_scale
-        As of `Likelihoods`.
+        As of `LikelihoodMonitor`.
     seen : (UnitType, ndarray of shape (n_rows, n_features), ndarray of shape (n_rows,))
         Independent features, as the training data have them; rows whose free energies are
         measured, where TAP starts at some of them; and how often each of these counts.
