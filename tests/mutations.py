@@ -205,7 +205,7 @@ SOURCES = [
         ("if objective < 0]", "if objective < np.inf]"),
         ("alpha / 2 * (unit @ unit)\n", "alpha * (unit @ unit)\n"),
         ("np.mean(variance)) / len(self)", "np.mean(variance))"),
-        ("centered=not search.plain", "centered=True"),
+        ("centered=not plain", "centered=True"),
     ]),
     ("loglinear/_search.py",
      "test_fsll.py -k 'joint or exact_quantities or limits or newton_whatever or appended'", [

@@ -248,7 +248,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     Enumeration,
     GrowingLearner,
     Sample,
-    Search,
     best_change,
     find_unit,
     linear_minimum,
@@ -259,7 +258,11 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 )
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
 from sklearn_boltz.restricted.training._initial import units_of_pairs
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
+from sklearn_boltz.restricted.training._labelled_rows import (
+    ENOUGH_LABELS,
+    LabelledRows,
+    stratified,
+)
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam

@@ -24,7 +24,7 @@ from sklearn_boltz import (
 # Large weights.
 
 # Of two layers of binary units: those that have a pair of intercepts.
-RBMS = [estimator for estimator in DENSITIES if isinstance(estimator, BaseRBM)]
+RBMS = [e for e in DENSITIES if isinstance(e, BaseRBM) and not isinstance(e, TAPDBM)]
 
 
 def with_weights(estimator, scale, dtype, seed=0):

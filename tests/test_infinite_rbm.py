@@ -27,7 +27,6 @@ from private import (
     GrowingLearner,
     OneThread,
     Sample,
-    Search,
     Stream,
     best_change,
     find_unit,
@@ -194,7 +193,7 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
     learner, rng = without_units(np.zeros(6)), np.random.default_rng(0)
     law, path = Enumeration.of(learner), [log_likelihood(learner, data)]
     for n_units in range(1, 9):
-        change = find_unit(data, data, law, Search(alpha=0.003), rng, WORKERS)
+        change = find_unit(data, data, law, 0.003, rng, WORKERS)
         learner.insert(change.unit, change.scale, change.shift)
         assert learner.n_units == n_units
         law.follow(learner, 0, WORKERS)
@@ -213,8 +212,8 @@ def test_no_unit_is_found_where_nothing_is_to_gain(learner, data, plain):
     """The data have the law of the model, and each weight costs something."""
     law, rng = Enumeration.of(learner), np.random.default_rng(0)
     own = Sample(law.rows, law.probability)  # to the bit
-    assert find_unit(own, own, law, Search(alpha=1.0, plain=plain), rng, WORKERS) is None
-    change = find_unit(data, data, law, Search(alpha=0.01, plain=plain), rng, WORKERS)
+    assert find_unit(own, own, law, 1.0, rng, WORKERS, plain=plain) is None
+    change = find_unit(data, data, law, 0.01, rng, WORKERS, plain=plain)
     assert ((change.scale, change.shift) == (1, 0)) == plain
 
 
@@ -361,7 +360,8 @@ def test_a_penalty_does_not_keep_every_unit_out():
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
     data, law = Sample(X), Enumeration.of(without_units(logit(np.full(9, 1 / 9))))
     for alpha, found in [(0.01, False), (0.003, True)]:
-        change = find_unit(data, data, law, Search(alpha, 3), np.random.default_rng(0), WORKERS)
+        rng = np.random.default_rng(0)
+        change = find_unit(data, data, law, alpha, rng, WORKERS, n_starts=3)
         assert (change is not None and change.gain > 1e-4) == found
     model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
     path = model.history_["log_likelihood"]

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles_rbm import binary
 from private import (
+    ENOUGH_LABELS,
     ClassModel,
     LabelledRows,
     Layered,
@@ -133,11 +134,9 @@ def some_rows(n=12, seed=1, gaps=False):
 def one_gradient(model, rows, generative, seed=0, n_gibbs=1, gap_seed=None):
     codes, weights = rows.codes, rows.weights
     share = weights[codes >= 0].sum() / weights.sum()
-    scale = 1 / weights.sum(), 1 / share  # weights of any mean
-    found = gradient(
-        model, rows, Objective(generative=generative, n_gibbs=n_gibbs), scale, Stream(seed),
-        gap_seed, OneThread(),
-    )  # fmt: skip
+    objective = Objective(generative=generative, n_gibbs=n_gibbs, label_share=share)
+    scale = 1 / weights.sum()  # weights of any mean
+    found = gradient(model, rows, objective, scale, Stream(seed), gap_seed, OneThread())
     return np.concatenate(list(map(np.ravel, found)))
 
 
@@ -411,11 +410,17 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
     assert best <= path.min() + model.tol
 
 
+def test_validation_rows_are_a_share(problem):
+    X, y = problem
+    with pytest.raises(ValueError, match="'early_stopping' parameter of RBMClassifier"):
+        small(early_stopping=X[:5]).fit(X, y)
+
+
 @pytest.mark.parametrize("stops", [False, True])
 def test_early_stopping_auto_needs_labels(problem, stops):
     """Rows are set aside from a number of labels on, whatever the container."""
     X, y = problem
-    few, n_labels = np.full(len(y), -1), _rbm_classifier.ENOUGH_LABELS - (not stops)
+    few, n_labels = np.full(len(y), -1), ENOUGH_LABELS - (not stops)
     labelled = np.random.default_rng(0).permutation(len(y))[:n_labels]
     few[labelled] = y[labelled]
     model, same, other = (
@@ -434,7 +439,7 @@ def test_early_stopping_auto_needs_labels(problem, stops):
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_early_stopping_auto_where_each_class_has_a_single_row(problem):
-    X = np.eye(8)[np.arange(_rbm_classifier.ENOUGH_LABELS) % 8]
+    X = np.eye(8)[np.arange(ENOUGH_LABELS) % 8]
     model = small(early_stopping="auto", max_iter=1).fit(X, np.arange(len(X)))
     assert not model.do_early_stopping_
     X, y = problem

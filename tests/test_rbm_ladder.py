@@ -27,6 +27,7 @@ from private import (
     Stream,
     Tracked,
     Tracker,
+    TrainingMonitor,
     _tracker,
     all_states,
     annealed_within,
@@ -834,10 +835,10 @@ def given_figures(monkeypatch, values, early_stopping=False):
     remaining = iter(values)
     names = ["log_likelihood"] + ["validation_log_likelihood"] * early_stopping
 
-    def figures(likelihoods, free_energy, tracked):
+    def figures(monitor, model, tracked, workers):
         return {"log_likelihood_std_err": 0.0, **dict.fromkeys(names, next(remaining))}
 
-    monkeypatch.setattr("sklearn_boltz.restricted.training._monitor.Likelihoods.figures", figures)
+    monkeypatch.setattr(TrainingMonitor, "log_likelihoods", figures)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])

@@ -58,7 +58,7 @@ def test_sizes_are_within_limits_and_grow_with_the_table(n_rows, n_columns):
     assert size <= max(8, 2 * n_columns)
     assert _auto.chosen_components(n_rows + 100, n_columns, 6) >= size
     assert _auto.chosen_components(n_rows, n_columns + 1, 6) >= size
-    assert 10 <= _auto.chosen_batch(n_rows) <= 100
+    assert 10 <= _auto.chosen_batch("auto", n_rows) <= 100
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**4))

@@ -19,6 +19,7 @@ from private import (
     TAPMonitor,
     divided,
     linearised_objective,
+    observed_sums,
     visits,
 )
 from private import TrainingMonitor as Monitor
@@ -168,9 +169,9 @@ def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():
     rng = np.random.default_rng(0)
     X, counts = rng.integers(2, size=(20, 3)).astype(float), rng.integers(1, 5, size=20)
     repeated = np.repeat(X, counts, axis=0)
-    expected = ColumnSums.of(repeated)
+    expected = ColumnSums(*observed_sums(repeated))
     for container in (np.asarray, sp.csr_array):
-        found = ColumnSums.of(container(X), counts.astype(float))
+        found = ColumnSums(*observed_sums(container(X), counts.astype(float)))
         np.testing.assert_allclose(found.total, expected.total)
         assert found.n_rows == expected.n_rows
         np.testing.assert_allclose(found.log_odds(float), expected.log_odds(float))
@@ -250,7 +251,8 @@ def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     found = clone(model).fit(source, sample_weight=weights)
     assert np.isfinite(found.score(X))
     sums = clone(model)._streamed(source, weights, weights, reset=True).observed_sums
-    expected = ColumnSums.of(X[weights > 0], weights[weights > 0] / weights[weights > 0].mean())
+    counted = weights[weights > 0]
+    expected = ColumnSums(*observed_sums(X[weights > 0], counted / counted.mean()))
     np.testing.assert_allclose(sums[0], expected.total)
     assert sums[1] == pytest.approx(expected.n_rows)
     # A memory map has the bits of an array, with the order of the rows.

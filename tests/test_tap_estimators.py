@@ -497,6 +497,18 @@ def test_an_attribute_that_is_set_counts(kind, digits):
     assert model.log_partition_ == pytest.approx(expected, rel=1e-5) and before != expected
 
 
+@both_machines
+def test_a_fit_goes_on_with_the_penalty_of_the_same_table(kind, monkeypatch):
+    """It follows from the numbers of the units, of which a column of four categories has four."""
+    monkeypatch.setattr(TAPRBM, "_auto_batches", 1)
+    monkeypatch.setattr(TAPDBM, "_auto_batches", 1)
+    X = np.random.default_rng(0).integers(4, size=(60, 3)).astype(float)
+    model = small(kind, columns="nominal", max_iter="auto", warm_start=True, alpha="auto").fit(X)
+    assert model.alpha_ == pytest.approx(12 / (40 * 60))
+    assert model.fit(X).alpha_ == model.alpha_ == model._training.learner.scheme.alpha
+    assert model.alpha_ == pytest.approx(12 / (40 * 60))
+
+
 # Whatever the data.
 
 

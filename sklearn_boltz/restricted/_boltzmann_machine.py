@@ -44,6 +44,7 @@ from sklearn_boltz.partition._estimates import (
     combined,
     compare_with_floor,
     contradiction,
+    estimate_from_value,
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
@@ -56,8 +57,6 @@ from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
-    different,
-    have_fractions,
     kinds_of,
     learn_layout,
     units_of,
@@ -72,8 +71,9 @@ from sklearn_boltz.restricted.sampling import (
     _observed,
     _samples,
 )
-from sklearn_boltz.restricted.sampling._observed import has_few_states
+from sklearn_boltz.restricted.sampling._observed import has_few_states, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import ELSEWHERE
+from sklearn_boltz.restricted.training._initial import begin_at, fitted_init, is_model
 from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     evenly_spaced,
@@ -87,7 +87,6 @@ from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
-from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
@@ -119,6 +118,7 @@ COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, 
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
+COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],
     "how": [StrOptions({"mean", "mode", "sample"})],
@@ -180,6 +180,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     _need = Need(bins=True)
     # Whether the public attributes hold lists with an entry for each hidden layer.
     _is_deep = False
+    # Parameters that may be "auto", of which attributes tell what was chosen.
+    _chosen = ("n_components", "alpha")
     _parameter_constraints = {
         "tol": [Interval(Real, 0, None, closed="left")],
         "columns": COLUMNS,
@@ -196,6 +198,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
+    def _warn_of_trouble(self, message):
+        """Warn that a fit failed, if there is a message."""
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+
     # The model.
 
     def _attributes(self, training):
@@ -203,12 +210,23 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         layered = Layered.of(training.learner.model())
         return {
             **layered.exposed(self._is_deep),
+            **{f"{name}_": value for name, value in self._chosen_by(training.learner).items()},
+            **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
+            "n_iter_": training.n_epochs,
             "_unit_types": layered.layers,  # of which the types count
             "_base_units": training.base,  # of the visible side, independent
             "history_": {name: np.array(values) for name, values in training.history.items()},
             "_training": training,
             "_evaluation_seed": training.evaluation_seed,
         }
+
+    def _chosen_by(self, learner):
+        """The parameters of `_chosen`, as they are used."""
+        sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
+        found = {"hidden_layer_sizes": sizes, "n_components": sizes[0]}
+        if "alpha" in self._chosen:
+            found["alpha"] = learner.scheme.alpha
+        return {name: found[name] for name in self._chosen}
 
     def _layered(self):
         return Layered.read(vars(self), self._unit_types)
@@ -245,7 +263,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
-        layout = self._layout_now()
+        layout = self._layout
         if issparse(X) and layout.takes_sparse:
             return self._bounded_sparse(X, clip)
         return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
@@ -254,14 +272,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
         rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         rows, weights = with_information(rows, sample_weight)
-        self._check_observed(rows)
+        if rows_with_gaps(rows) is not None:
+            self._check_observed(rows)
         return rows, weights
 
     def _check_observed(self, X):
         """Refuse columns without an observed value: the data say nothing of them."""
         _, counts = observed_sums(X)
         if np.ndim(counts) and not np.all(counts):
-            empty = np.flatnonzero(np.asarray(counts)[self._layout_now().starts[:-1]] == 0)
+            empty = np.flatnonzero(np.asarray(counts)[self._layout.starts[:-1]] == 0)
             it = "it" if len(empty) == 1 else "them"
             raise ValueError(
                 f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
@@ -283,24 +302,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if reset:
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
             is_sparse = issparse(X)
+            # A column without a value in the rows that count has none in one of them.
             if not is_sparse and np.isnan(X[0 if weights is None else weights.argmax()]).any():
-                self._look_for_empty(X if weights is None else X[weights > 0])
-            self._layout = self._learned_layout(X, weights)
+                empty = np.isnan(X if weights is None else X[weights > 0]).all(axis=0)
+                if empty.any() and not empty.all():
+                    self._without_empty(empty)
+            self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
             self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
-        elif not reset and self.unseen != "error" and self._unseen is not None:
+        elif self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
         table = vars(self).get("_table")
         if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
             X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
-
-    def _look_for_empty(self, X):
-        """Columns without a value in the rows that count, of which nothing is learned."""
-        empty = np.isnan(X).all(axis=0)
-        if empty.any() and not empty.all():
-            self._without_empty(empty)
 
     def _known_cells(self, X):
         return self._coded(X, allow_nan=True)
@@ -317,26 +333,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             n_values[is_bit & ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)] = 2
         return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
-    def _learned_layout(self, X, weights):
-        """How the columns of the training become numbers."""
-        layout = learn_layout(self._specs(), self._table, X, self._column, weights)
-        if self.verbose:
-            self._tell_fractions(have_fractions(X), layout)
-        return layout
-
-    def _tell_fractions(self, have_fractions, layout):
-        """Print in how many columns fractions are what."""
-        for unit, meaning in (Bernoulli, "probabilities of a 1"), (Gaussian, "numbers"):
-            n_columns = int(np.sum(have_fractions & [kind is unit for kind in layout.kinds]))
-            if n_columns:
-                print(
-                    f"[{type(self).__name__}] takes fractions between 0 and 1 in {n_columns:,} "
-                    f"column{'s'[: n_columns > 1]} as {meaning}"
-                )
-
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
-        layout = self._layout_now()
+        layout = self._layout
         low, high = layout.bounds
         # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
@@ -352,7 +351,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
-        layout = self._layout_now()
+        layout = self._layout
         low, high = layout.bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
@@ -374,11 +373,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _refuse(self, X, legal, first_row=0):
         remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
-        self._check_domain(X, legal, self._layout_now().domain, remedy, first_row, declare=declare)
+        self._check_domain(X, legal, self._layout.domain, remedy, first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
-        layout, column = self._layout_now(), columns[0]
+        layout, column = self._layout, columns[0]
         low, high = layout.bounds_of(column)
         truncated = np.array([kind in TRUNCATED for kind in layout.kinds])
         if truncated[column]:
@@ -405,17 +404,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _declaring(self, columns, kind):
         """How a user sets the parameter `columns` to a kind for some columns."""
-        entries = [f"{self._key(j)}: {kind!r}" for j in columns[:N_NAMES]]
+        keys = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        entries = [f"{keys[j]!r}: {kind!r}" for j in columns[:N_NAMES]]
         more = ", ..." if len(columns) > N_NAMES else ""
         return f"set columns={{{', '.join(entries)}{more}}}"
 
-    def _key(self, column):
-        """The key of a column in a dict `columns`."""
-        names = getattr(self, "feature_names_in_", None)
-        return repr(int(column) if names is None else names[column])
-
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
-        one, layout = n_values == 1, self._layout_now()
+        one, layout = n_values == 1, self._layout
         is_code = layout.one_hot[column]
         place = "nearest of these" if is_code else "nearer end"
         remedy = "Correct it, or write it as NaN where missing cells are allowed."
@@ -477,7 +472,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
-        low, high = self._layout_now().bounds
+        low, high = self._layout.bounds
         if xp.any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
@@ -558,27 +553,31 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return [plain if kind.name == "auto" else kind for kind in kinds]
 
     def _kind_of_codes(self, j):
-        units = self._layout_now().kinds[j]
+        units = self._layout.kinds[j]
         names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
         return names[units] if isinstance(units, type) and units in names else units
 
-    def _layout_now(self):
-        """How columns become numbers. If nothing was learned about them, all are of one type."""
-        layout = vars(self).get("_layout")
-        if layout is not None:
-            return layout
-        units = units_of(self.columns) if isinstance(self.columns, str) else Bernoulli
-        units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(self.n_features_in_, units)
-
     def _initial_visible(self, X, weights=None):
         """Initial units, fitted to rows of numbers."""
-        layout = self._layout_now()
+        layout = self._layout
         if isinstance(X, StreamedRows) and not layout.is_binary:
             # The fitted units are only the start of the training.
             rows = evenly_spaced(X, FIRST_ROWS)
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
+
+    def _fit_init(self, X=None, sample_weight=None):
+        """Find the initial model, if `init` is one."""
+        if is_model(self.init):
+            name, layout = type(self).__name__, self._layout
+            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
+
+    def _begin_at_init(self, weights, visible, hidden):
+        """Take over the parameters of the initial model, if there is one; -> the visible units."""
+        if not is_model(self.init):
+            return visible
+        name, table, layout = type(self).__name__, self._table, self._layout
+        return begin_at(self.init_, name, table, layout, weights, visible, hidden)
 
     @property
     def visible_names_(self):
@@ -589,7 +588,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         one for each category, such as ``city=Rome``.
         """
         check_is_fitted(self, "components_")
-        names = self._layout_now().names(self._input_names(), self._table)
+        names = self._layout.names(self._input_names(), self._table)
         return np.array(names, dtype=object)
 
     def _as_table(self, V, generator=None, given=None):
@@ -598,8 +597,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         The generator draws numbers from their bins, but those that are `given`.
         """
         if is_foreign(V):
-            return V[:, : self._layout_now().n_numbers]
-        codes = self._layout_now().collapse(V[:, : self._layout_now().n_numbers])
+            return V[:, : self._layout.n_numbers]
+        codes = self._layout.collapse(V[:, : self._layout.n_numbers])
         return self._table.decode(codes, generator, self._given_numbers(given))
 
     def _of_gaps(self, function, V):
@@ -621,7 +620,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         the sum over missing cells must include it, too. A row whose cells are all missing has
         probability 1, for any estimate of ln Z.
         """
-        layout, missing = self._layout_now(), np.isnan(V)
+        layout, missing = self._layout, np.isnan(V)
         if layout.scale is not None:
             free_energy -= missing[:, layout.starts[:-1]] @ np.log(layout.scale)
         empty = missing.all(axis=1)
@@ -813,20 +812,16 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if (
-            method == "raise"
-            and X is not None
-            and len(model.visible) > self._layout_now().n_numbers
-        ):
+        if method == "raise" and X is not None and len(model.visible) > self._layout.n_numbers:
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), self._layout_now().on_scale
+        former, on_scale = self._former_ladder(), self._layout.on_scale
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
-            return on_scale(_enumeration.exact_estimate(model))
+            return on_scale(estimate_from_value(_enumeration.exact_log_partition(model)))
         X = None if X is None or method == "auto" else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
@@ -887,23 +882,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """How solutions are found outside training."""
         return self._given_tap()._replace(**{"max_iter": MOST_ITERATIONS, **changes})
 
-    def _side(self, V):
-        """Rows of the visible side for rows of visible units: other units are at their means."""
+    def _kept_starts(self):
+        """Where TAP starts by the training rows that the estimator has kept, or None."""
+        rows, layered = getattr(self._training.seen, "rows", None), self._layered()
+        if rows is None:
+            return None
+        rows = like(layered.weights[0], rows.astype(numpy_dtype(layered.weights[0])))
         with Workers(self.n_jobs) as workers:
-            return visible_side(self._layered(), V, self._iteration(), workers)
-
-    def _kept_rows(self):
-        """Training rows that the estimator has kept as starts of TAP, or None."""
-        rows, weights = getattr(self._training.seen, "rows", None), self._layered().weights[0]
-        return None if rows is None else like(weights, rows.astype(numpy_dtype(weights)))
+            return visible_side(layered, rows, self._iteration(), workers)
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
-        rows = self._kept_rows() if X is None else dense(X)
-        if rows is None:  # the end states of short Markov chains
+        starts = self._kept_starts() if X is None else self._marginal().side(dense(X))
+        if starts is None:  # the end states of short Markov chains
             V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
             starts = _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
-        else:
-            starts = self._side(rows)
         solutions = by_tap(model, starts, self._iteration(), workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
@@ -987,7 +979,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_drawn(self, n_samples, itemsize=4)
         options |= {"init": init, "n_temperatures": n_temperatures}
         model = self._model()
-        free = np.arange(len(model.visible)) < self._layout_now().n_numbers
+        free = np.arange(len(model.visible)) < self._layout.n_numbers
         is_exact = labels is not None and init is None and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
             options["init"] = as_numpy(init) if is_foreign(init) else init
@@ -1031,7 +1023,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
         else:
             V = self._checked(init)
-            V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
+            V = self._marginal().side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
             values = like(V, values.astype(numpy_dtype(V)))
             V = namespace_of(V).where(like(V, clamped), values, V)
@@ -1047,14 +1039,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         row = np.full((1, self.n_features_in_), np.nan)
         columns, codes = self._given(given)
         row[0, columns] = codes
-        legal = self._layout_now().are_legal(row)
+        legal = self._layout.are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
                 f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
-                f"{type(self).__name__} needs {self._layout_now().domain(j)}."
+                f"{type(self).__name__} needs {self._layout.domain(j)}."
             )
-        layout = self._layout_now()
+        layout = self._layout
         return layout.expand(row.clip(*layout.bounds))[0]
 
     def _to_fill(self, X):
@@ -1093,7 +1085,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
-        layout, table, numbers = self._layout_now(), self._table, {}
+        layout, table, numbers = self._layout, self._table, {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned):
                 shares = V[:, layout.numbers_of(j)]
@@ -1141,14 +1133,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):
-            domain = self._layout_now().domain(j)
+            domain = self._layout.domain(j)
             raise ValueError(
                 f"{self._column(j)} takes {domain}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
         X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))
         X[:, j] = np.nan
-        V = np.array(self._layout_now().expand(self._bounded(X, clip=True)))
+        V = np.array(self._layout.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
         probability = _conditional.column_probabilities(
             self._model(), pad(V), pad(missing, True), j, units, n_steps,
@@ -1178,15 +1170,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = not self._takes_negative()
+        entries = self.columns if isinstance(self.columns, (dict, list)) else [self.columns]
+        entries = entries.values() if isinstance(entries, dict) else entries
+        # Whether no column may have negative values.
+        tags.input_tags.positive_only = all(
+            np.min(entry.bounds[0]) >= 0
+            if isinstance(entry, UnitType)
+            else isinstance(entry, (str, type)) and entry in NOT_NEGATIVE
+            for entry in entries
+        )
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
-
-    def _takes_negative(self):
-        """Whether some column may have negative values."""
-        return any(
-            np.min(entry.bounds[0]) < 0
-            if isinstance(entry, UnitType)
-            else not (isinstance(entry, (str, type)) and entry in NOT_NEGATIVE)
-            for entry in different(self.columns)
-        )

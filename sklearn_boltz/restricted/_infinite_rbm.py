@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import unchanged_on_error
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -21,9 +20,11 @@ from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
+from sklearn_boltz.restricted.training._auto import chosen_batch
+from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
-from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
-from sklearn_boltz.restricted.training._initial import fitted_init, n_units_of, start_of
+from sklearn_boltz.restricted.training._growth import GrowthPlan, grow
+from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
@@ -37,6 +38,7 @@ from sklearn_boltz.restricted.training._sdcp import Scheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
@@ -247,6 +249,7 @@ class InfiniteRBM(BaseRBM):
     True
     """
 
+    _chosen = ("n_components",)
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         **TRACKED,
@@ -350,32 +353,31 @@ class InfiniteRBM(BaseRBM):
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
-            if self.init is not None and not going_on:
-                name, layout = type(self).__name__, self._layout_now()
-                self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
+            if not going_on:
+                self._fit_init(X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
-            rows = rows.astype(growth.learner.weights.dtype, copy=False)
+            rows = rows.astype(growth.dtype, copy=False)
             share = held_out_share(self.early_stopping)
             train, valid = divided(rows.shape[0], share, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
-            log_scale = self._layout_now().log_scale
+            log_scale = self._layout.log_scale
             monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
             growth.tracker = self._tracker(growth)
             self._tell_columns()
             data, plan = self._data(rows, np.sort(train), weights), self._plan()
-            n_before = growth.n_iter
+            n_before = growth.n_epochs
             with iterations(self, X, y, name="unit", max_iter=self.max_components) as end_unit:
 
                 def tell(growth):
-                    self._tell(growth.n_iter, growth.figures(), of="unit")
+                    self._tell(growth.n_epochs, growth.figures(0), of="unit")
                     return end_unit(partial(self._attributes, growth))
 
                 growth, status, kept = grow(growth, data, monitor, plan, workers, tell)
-                if status == "interrupted" and growth.n_iter == n_before:
+                if status == "interrupted" and growth.n_epochs == n_before:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(growth))
             if status != "interrupted":
-                self._conclude(growth, status, monitor, kept)
+                self._warn_of_trouble(self._trouble(growth, status, monitor, kept))
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -423,8 +425,9 @@ class InfiniteRBM(BaseRBM):
         learner, model = refined._training.learner, self._model()
         learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
         if learner.scheme.persistent:
-            sample = self._training.sample
-            starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
+            sample = self._training.learner.sample
+            n_chains = chosen_batch(refined.batch_size, V.shape[0])
+            starts = sample.rows[rows_to_start_at(n_chains, len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)
@@ -443,13 +446,17 @@ class InfiniteRBM(BaseRBM):
         kind = Sample if rows_with_gaps(rows) is None else IncompleteSample
         return kind(rows, probability)
 
-    def _begun(self, X, weights=None):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        evaluation_seed = int(rng.integers(2**31))
+    def _begun(self, X, weights):
+        rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
+        evaluation_seed, dtype = int(rng.integers(2**31)), X.dtype
         visible = self._initial_visible(X, weights)
-        base = visible.astype(X.dtype)
-        learner = self._initial_learner(visible, seen, Stream.from_generator(rng))
-        return Growth(learner, rng, seen, base, evaluation_seed)
+        base = visible.astype(dtype)
+        n_units = 1 if self.init is None else n_units_of(self.init_)
+        matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
+        visible, stream = self._begin_at_init(matrix, visible, hidden), Stream.from_generator(rng)
+        offset = seen.means(dtype)
+        learner = GrowingLearner(matrix, visible, hidden, offset, Scheme(), SGD(), stream)
+        return Training(learner, rng, seen, base, evaluation_seed)
 
     def _resumed(self):
         growth = self._training.copy()
@@ -462,7 +469,6 @@ class InfiniteRBM(BaseRBM):
                 *(units.astype(learner.dtype) for units in self._layered().layers),
                 learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
-            growth.sample = None
         return growth
 
     def _tracker(self, growth):
@@ -472,28 +478,6 @@ class InfiniteRBM(BaseRBM):
             return None
         seed = growth.evaluation_seed
         return Tracker.begun(growth.tracker, growth.base, self.track_likelihood, seed)
-
-    def _initial_learner(self, visible, seen, stream):
-        """The initial parameters: of `init`, or of independent visible units."""
-        dtype, n_units = visible._dtype, 1 if self.init is None else n_units_of(self.init_)
-        weights = np.zeros((n_units, len(visible)), dtype)
-        hidden = Bernoulli(np.zeros(n_units, dtype))
-        if self.init is not None:
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, n_units)
-            visible = start.give(weights, visible, hidden)
-        return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
-
-    def _attributes(self, growth):
-        """All attributes of a fitted model, from the state of its training."""
-        found = super()._attributes(growth)
-        return {**found, "n_components_": len(found["components_"]), "n_iter_": growth.n_iter}
-
-    def _conclude(self, growth, status, monitor, kept):
-        """Warn if the fit failed; `kept` is the index of the model in the history."""
-        message = self._trouble(growth, status, monitor, kept)
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
     def _trouble(self, growth, status, monitor, kept):
         """The text of the warning for a failed fit, or None."""

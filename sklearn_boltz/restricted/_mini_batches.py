@@ -1,13 +1,11 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
-import warnings
 from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import (
@@ -15,16 +13,13 @@ from sklearn_boltz._estimator import (
     dense,
     unchanged_on_error,
 )
-from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import LEARNED
+from sklearn_boltz.restricted.model._columns import LEARNED, Layout, learn_layout, units_of
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
-from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
@@ -32,22 +27,20 @@ from sklearn_boltz.restricted.training._auto import (
     STEADY_RATE,
     STREAMED_ROWS,
     chosen_batch,
-    chosen_components,
     chosen_rate,
     tested_independence,
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
-from sklearn_boltz.restricted.training._gaps import KeptValues
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, fitted_init, is_model
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
-    ChosenRows,
     StreamedRows,
     as_mini_batch,
-    divided,
+    divide,
+    divide_labelled,
     has_rows,
     held_out_share,
     merge_sums,
@@ -58,7 +51,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
@@ -83,7 +76,7 @@ SMALL_WEIGHTS = 0.01
 MATRICES = 5
 
 
-class MiniBatchEstimator(BaseBoltzmannMachine):
+class MiniBatchEstimator(BaseRBM):
     """An estimator that learns by epochs of mini-batches.
 
     A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
@@ -99,7 +92,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
     _parameter_constraints = {
-        **BaseBoltzmannMachine._parameter_constraints,
+        **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -169,13 +162,14 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             # Looked at before rows are set aside.
             independence, is_array = None, isinstance(rows, np.ndarray)
             if is_array and stops and self.max_iter == "auto" and weights is None:
-                independence = tested_independence(rows, self._layout_now().starts)
+                independence = tested_independence(rows, self._layout.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
                 plan = plan.adapted(independence)
-            self._tell_columns()
-            self._tell_choice(training, rows.n_rows, stops)
+            if self.verbose:
+                self._tell_columns()
+                self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
                 Workers(self.n_jobs) as workers,
@@ -247,9 +241,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
-                kept = "The model before this batch is kept."
-                level = find_stack_level()
-                warnings.warn(f"{DIVERGED} {kept}", ConvergenceWarning, stacklevel=level)
+                self._warn_of_trouble(f"{DIVERGED} The model before this batch is kept.")
             return self
 
     # Before the training.
@@ -279,12 +271,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         self._resumed(training)
         return training
 
-    def _fit_init(self, X=None, sample_weight=None):
-        """Find the initial model, if `init` is one."""
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
-
     def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         if dispatched(X):
@@ -306,6 +292,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return batches
         self._unseen = None
         if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
+            units = units_of(self.columns)
+            units = Bernoulli if units == "auto" else units
+            self._layout = Layout.of_numbers(vars(self).get("n_features_in_", 0), units)
             return batches
         rows = batches.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
@@ -318,7 +307,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         reader = self._reader(batches)
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
-        self._layout = self._learned_layout(X, weights)
+        self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
         if batches.are_codes:
             self._unseen = self._learned_unseen(X, weights)
         return batches
@@ -339,7 +328,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _count_values(self, rows):
         """Count the values of all batches, of which `_unseen` knows those of the first one."""
-        layout, (totals, n_cells) = self._layout_now(), rows.observed_sums
+        layout, (totals, n_cells) = self._layout, rows.observed_sums
         n_cells = np.broadcast_to(n_cells, len(totals))
         for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
             if layout.one_hot[j]:
@@ -361,41 +350,24 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _stops_early(self, rows):
         """Whether some rows are set aside, which tell when to end."""
-        if has_rows(self.early_stopping):
-            return True
-        if self.early_stopping == "auto":
-            return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
-        return bool(self.early_stopping)
+        if not isinstance(self.early_stopping, str):
+            return has_rows(self.early_stopping) or bool(self.early_stopping)
+        if isinstance(rows, LabelledRows):
+            return rows.are_enough()
+        return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
 
-    def _divide(self, training, X, weights, stops):
+    def _divide(self, training, rows, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
-        seed = training.evaluation_seed
-        fraction, n_given = held_out_share(self.early_stopping) if stops else 0, 0
-        if has_rows(self.early_stopping):
-            X, weights, n_given = self._with_validation_rows(X, weights)
-        if isinstance(X, StreamedRows) and not X.indexed:
-            if fraction and X.shape[0] - len(X.useless) < 2:
-                raise ValueError(
-                    "early_stopping needs at least two rows, but X has 1. Use more rows or "
-                    "early_stopping=False."
-                )
-            some, valid = X.choose(np.random.default_rng(seed), fraction)
-            monitor = partial(self._monitor, training, X, some, valid, weights)
-            return X.all_but(valid), cache(monitor)
-        if isinstance(X, StreamedRows):
-            numbers, kept = X.usable(), X.kept_values()
+        share, seed = held_out_share(self.early_stopping) if stops else 0, training.evaluation_seed
+        if isinstance(rows, LabelledRows):
+            chosen, train, valid = divide_labelled(rows, share, seed, type(self).__name__)
         else:
-            numbers, kept = None, KeptValues.of(X, training.dtype)
-        n_rows = (X.shape[0] if numbers is None else len(numbers)) - n_given
-        train, valid = divided(n_rows, fraction, seed)
-        if n_given:
-            valid = np.arange(n_rows, n_rows + n_given)
-        if numbers is not None:
-            train, valid = numbers[train], numbers[valid]
-        if kept is None or training.kept is None or training.kept.digest != kept.digest:
-            training.kept = kept
-        rows = ChosenRows(X, train, weights, training.kept)
-        return rows, cache(partial(self._monitor, training, X, train, valid, weights))
+            n_given = 0
+            if stops and has_rows(self.early_stopping):
+                rows, weights, n_given = self._with_validation_rows(rows, weights)
+            chosen, train, valid = divide(rows, weights, share, seed, n_given, training.kept)
+            training.kept = getattr(chosen, "kept", training.kept)
+        return chosen, cache(partial(self._monitor, training, rows, train, valid, weights))
 
     def _with_validation_rows(self, X, weights):
         """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
@@ -411,19 +383,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             weights = np.append(weights, np.ones(len(valid)))
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
 
-    def _n_batch(self, n_rows):
-        """Number of rows of a mini-batch."""
-        return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
-
     def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
-        size = self._n_batch(n_rows)
-        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
+        size = chosen_batch(self.batch_size, n_rows)
+        n_batches = max(1, round(n_rows / size))
+        of_batches, most = self._auto_batches, MOST_EPOCHS
+        if stops:
+            of_batches, most = MOST_BATCHES_BEFORE_STOP, MOST_BEFORE_STOP
+        n_epochs = self.max_iter
         if n_epochs == "auto":
-            most, of_batches = MOST_EPOCHS, self._auto_batches
-            if stops:
-                most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
-            n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
+            n_epochs = chosen_epochs(of_batches, n_batches, most)
         is_tempered = getattr(self, "tempered", 0) > 0
         rate = self._first_rate(training if stops and not is_tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=is_tempered)
@@ -459,7 +428,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         base, seed = training.base.astype(training.dtype), training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
-        size, share = self._n_batch(training.n_rows), self.track_likelihood
+        size, share = chosen_batch(self.batch_size, training.n_rows), self.track_likelihood
         has_ladder = not (stops and model.n_weights < LADDER_WEIGHTS)
         return Tracker.begun(training.tracker, base, share, seed, is_tempered, size, has_ladder)
 
@@ -473,7 +442,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             )
         # With "scaled", the inputs of a unit do not grow with the size of the other layer.
         scale = (n_above + n_below) ** -0.5 if self.init == "scaled" else self.init
-        scale = SMALL_WEIGHTS if is_model(scale) else scale
+        scale = scale if isinstance(scale, Real) else SMALL_WEIGHTS
         with QUIET():
             weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields contain products of weights, which must be finite.
@@ -487,31 +456,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     # The training, and after it.
 
     def _tell_choice(self, training, n_rows, stops):
-        """Print what was chosen by the data, if that is wanted."""
-        if self.verbose:
-            chosen = {"rows": n_rows, **self._chosen(training.learner), "early_stopping": stops}
-            chosen = ", ".join(
-                f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
-                for name, value in chosen.items()
-            )
-            print(f"[{type(self).__name__}] trains with {chosen}")
-
-    def _chosen(self, learner):
-        """The parameters that may be ``"auto"``, as they are used."""
-        if "scheme" not in vars(learner):
-            return {}
-        sizes = [units.n_units for units in Layered.of(learner.model()).layers[1:]]
-        size = {"hidden_layer_sizes": sizes} if self._is_deep else {"n_components": sizes[0]}
-        return {**size, "alpha": learner.scheme.alpha}
-
-    def _attributes(self, training):
-        chosen = self._chosen(training.learner)
-        return {
-            **super()._attributes(training),
-            **{f"{name}_": value for name, value in chosen.items()},
-            **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
-            "n_iter_": training.n_epochs,
-        }
+        """Print what was chosen by the data."""
+        chosen = {"rows": n_rows, **self._chosen_by(training.learner), "early_stopping": stops}
+        chosen = ", ".join(
+            f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
+            for name, value in chosen.items()
+        )
+        print(f"[{type(self).__name__}] trains with {chosen}")
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
@@ -523,9 +474,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if epoch and status != "diverged":
             model = training.learner.model()
             comparison = monitor().compare(training.measured(epoch), model, workers)
-        message = self._trouble(status, comparison)
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+        self._warn_of_trouble(self._trouble(status, comparison))
 
     def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
@@ -538,7 +487,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):
-            size = self._n_batch(self._training.n_rows)
+            size = chosen_batch(self.batch_size, self._training.n_rows)
             remedies = (
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), with smaller "
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
@@ -553,27 +502,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return None
 
 
-class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
-    """An RBM that is trained by mini-batches."""
-
-    _parameter_constraints = {
-        **MiniBatchEstimator._parameter_constraints,
-        **TRACKED,
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    }
-
-    # Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With
-    # 6 instead of 2, the likelihood of the digits is better by .2 to .4 nats.
-    _units_per_root = 6
-
-    def _hidden_units(self, n_rows, n_numbers):
-        """The type and the number of the hidden units of a training that begins, by layers."""
-        n_units = self.n_components
-        if n_units == "auto" and isinstance(self.hidden, UnitType):
-            n_units = self.hidden.n_units
-        elif n_units == "auto":
-            n_units = chosen_components(n_rows, n_numbers, self._units_per_root)
-        return [(self.hidden, n_units)]
+def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
+    """As many epochs as so many mini-batches take, within limits."""
+    return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
 
 
 def enough(n_epochs, n_mini_batches, n_batches):

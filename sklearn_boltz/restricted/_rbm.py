@@ -1,4 +1,4 @@
-"""BaseRBM: what all RBM estimators share."""
+"""BaseRBM: what RBMs and deep Boltzmann machines give, of rows and of hidden units."""
 
 from functools import partial
 
@@ -32,23 +32,32 @@ N_STEPS = 1000
 
 
 class BaseRBM(BaseBoltzmannMachine):
-    """A restricted Boltzmann machine of any units."""
+    """A Boltzmann machine of any units, with one hidden layer, or in a deep one with several."""
 
     @property
     def _n_features_out(self):
         return self.components_.shape[0]
 
     def _checked_hidden(self, H):
+        """Values of each hidden layer: a list of arrays."""
         check_is_fitted(self)
-        if is_foreign(self.components_):
-            H = as_type(like(self.components_, H), numpy_dtype(self.components_))
+        weights, given = [self.components_], [H]
+        if self._is_deep:
+            weights, given = self.components_, H if isinstance(H, (list, tuple)) else []
+        if is_foreign(weights[0]):
+            layers = [as_type(like(weights[0], h), numpy_dtype(weights[0])) for h in given]
         else:
-            H = np.ascontiguousarray(H, dtype=self.components_.dtype)
-        if H.ndim != 2 or H.shape[1] != self.components_.shape[0]:
-            raise ValueError(
-                f"H must have shape (n_samples, {self.components_.shape[0]}), got {H.shape}."
+            layers = [np.ascontiguousarray(h, dtype=weights[0].dtype) for h in given]
+        shapes, sizes = [tuple(h.shape) for h in layers], [len(W) for W in weights]
+        if not layers or shapes != [(*shapes[0][:1], size) for size in sizes]:
+            wanted = (
+                f"be a list of arrays with {sizes} columns, one for each hidden layer, all with "
+                f"the same number of rows; got {shapes or type(H).__name__}"
+                if self._is_deep
+                else f"have shape (n_samples, {sizes[0]}), got {shapes[0]}"
             )
-        return H
+            raise ValueError(f"H must {wanted}.")
+        return layers
 
     # Conditionals.
 
@@ -94,7 +103,9 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         H : array-like of shape (n_samples, n_components)
-            Values or means of the hidden units.
+            Values or means of the hidden units; of a :class:`~sklearn_boltz.TAPDBM`, a list with
+            an array for each hidden layer, of which only the first matters: the visible units are
+            independent of the others given it.
 
         Returns
         -------
@@ -103,7 +114,7 @@ class BaseRBM(BaseBoltzmannMachine):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
-        return self._layout_now().unscaled(self._marginal().mean_visible(H))
+        return self._layout.unscaled(self._marginal().mean_visible(H[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -158,7 +169,8 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         H : array-like of shape (n_samples, n_components)
-            Values of the hidden units.
+            Values of the hidden units; of a :class:`~sklearn_boltz.TAPDBM`, a list as in
+            `mean_visible`.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -170,7 +182,7 @@ class BaseRBM(BaseBoltzmannMachine):
         H = self._checked_hidden(H)
         rng, model = make_generator(random_state), self._marginal()
         stream = Stream.from_generator(rng)
-        return self._as_table(model.visible.sample(model.visible_field(H), stream), rng)
+        return self._as_table(model.visible.sample(model.visible_field(H[0]), stream), rng)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
@@ -181,19 +193,24 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The start of the chains, one for each row.
+            The start of the chains, one for each row. In a :class:`~sklearn_boltz.TAPDBM`, the
+            second, fourth, ... hidden layers start at their means given the row, by TAP.
         n_steps : int, default=1
             Number of transitions. Each one draws all hidden units given the visible ones, and then
-            all visible units given the hidden ones.
+            all visible units given the hidden ones; in a :class:`~sklearn_boltz.TAPDBM`, the first,
+            third, ... hidden layers given all other layers, and then all other layers given these.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         V : ndarray or data frame of shape (n_samples, n_features)
-            The end of the chains, in a table like the training data.
+            The end of the chains, in a table like the training data. Hidden layers are not
+            returned: with several of them, two calls with one step are not the same as one call
+            with ``n_steps=2``.
         """
-        V = copied(self._side(dense(self._checked(V))))
+        V = dense(self._checked(V))
+        V = copied(self._marginal().side(V))
         rng = make_generator(random_state)
         stream = Stream.from_generator(rng)
         with Workers(self.n_jobs) as workers:
@@ -210,21 +227,22 @@ class BaseRBM(BaseBoltzmannMachine):
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
             Values of the visible units.
         H : array-like of shape (n_samples, n_components)
-            Values of the hidden units.
+            Values of the hidden units; of a :class:`~sklearn_boltz.TAPDBM`, a list with an array
+            for each hidden layer.
 
         Returns
         -------
         energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats. For Bernoulli units, the last two terms
-            are −b·v − c·h.
+            E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats, or −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l)
+            with x_0 = v. For Bernoulli units, −ln w(v) − ln w(h) is −b·v − c·h.
         """
         V, H = self._checked(V), self._checked_hidden(H)
-        if V.shape[0] != H.shape[0]:
+        if V.shape[0] != H[0].shape[0]:
             raise ValueError(
-                f"V has {V.shape[0]} rows, but H has {H.shape[0]}. Both need one row for each "
+                f"V has {V.shape[0]} rows, but H has {H[0].shape[0]}. Both need one row for each "
                 "joint state."
             )
-        return self._marginal().energy(V, H)
+        return self._marginal().energy(V, *H)
 
     def free_energy(self, V):
         """Return the free energy of each row: −ln p(v) up to a constant.

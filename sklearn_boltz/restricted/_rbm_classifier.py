@@ -1,6 +1,5 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -27,7 +26,6 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
-from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
 from sklearn_boltz.restricted.sampling._class_probabilities import (
@@ -39,26 +37,23 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, start_of
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import (
-    LabelCounts,
     LabelledRows,
     LabelledStream,
-    stratified,
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
 from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
-    ChosenRows,
-    held_out_share,
+    SHARE,
+    ColumnSums,
     of_some,
     relative,
     that_count,
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
-from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.units import Bernoulli, Categorical
 
@@ -73,13 +68,11 @@ END_AFTER, END_AFTER_BATCHES = 8, 1000
 # Number of epochs and of mini-batches without progress after which the learning rate is multiplied
 # by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
-# With early_stopping="auto", rows are set aside if so many have a label.
-ENOUGH_LABELS = 200
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
 
-class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
+class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     """Classify rows with a restricted Boltzmann machine of features and label.
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
@@ -288,6 +281,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     """
 
     _computes_on_devices = True
+    _chosen = ()
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -297,6 +291,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
+        "early_stopping": [*SHARE, StrOptions({"auto"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
@@ -431,18 +426,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         """The rows to train on, with their labels."""
         name, given = type(self).__name__, y
         batches = None if is_batch or dispatched(X) else as_batches(X)
-        if batches is None:
-            if y is None:
-                split_labels(y, name)
-            # On a device, rows to learn from are complete.
-            V = self._validated(
-                X, reset=reset, allow_nan=not dispatched(X), sample_weight=sample_weight
-            )
-            y, present = split_labels(y, name)
-            check_consistent_length(V, y)
-        else:
+        if batches is not None:
             batches, y = with_labels(batches, y)
-            y, present = split_labels(y, name)
+        y, present = split_labels(y, name)
+        if batches is None:
+            # On a device, rows to learn from are complete.
+            options = {"allow_nan": not dispatched(X), "sample_weight": sample_weight}
+            V = self._validated(X, reset=reset, **options)
+            check_consistent_length(V, y)
         remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
         if not is_batch:
             remedy = "Fit anew, with warm_start=False."
@@ -459,7 +450,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
                     "rows."
                 )
             weights = self._weights(codes, sample_weight)
-            rows = LabelledStream(V, codes, None if weights is None else relative(weights))
+            weights = None if weights is None else relative(weights)
+            rows = LabelledStream(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
         if batches is None:
@@ -481,7 +473,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             V = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
             codes, weights = codes[counts], of_some(weights, counts)
         weights = None if weights is None else relative(weights)
-        return LabelledRows(DeviceRows(V, weights) if is_foreign(V) else V, codes, weights)
+        V = DeviceRows(V, weights) if is_foreign(V) else V
+        return LabelledRows(V, codes, weights, bool(self.generative))
 
     def _weights(self, codes, sample_weight):
         """How often rows count, with the weights of their classes, but for rows without a label."""
@@ -532,33 +525,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, rows, weights, n_rows):
-        rng, V, codes, weights = make_generator(self.random_state), rows.V, rows.codes, rows.weights
-        n_classes, dtype = len(self._known_classes), V.dtype
+        rng, V, codes = make_generator(self.random_state), rows.V, rows.codes
+        n_classes, dtype, labelled = len(self._known_classes), V.dtype, codes >= 0
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
         features, of_label = np.split(matrix, [V.shape[1]], axis=1)
-        counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
+        counts = np.bincount(codes[labelled], rows.weights[labelled], n_classes)
         shares = counts / max(counts.sum(), 1) + LEAST_SHARE
         label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
-        visible = self._initial_visible(V, weights)
+        visible = self._initial_visible(V, None if (rows.weights == 1).all() else rows.weights)
         hidden = Bernoulli.neutral(self.n_components, dtype)
         base = stacked([visible.astype(dtype), label.astype(dtype)])
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, self.n_components)
-            visible = start.give(features, visible, hidden)
+        visible = self._begin_at_init(features, visible, hidden)
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
-        learner = Learner(model, self._objective(), Adam(), Stream.from_generator(rng))
-        seen, base = LabelCounts().more(rows, weights, base)
-        learner.label_share = seen.share
-        return Training(learner, rng, seen, base)
+        seen = ColumnSums(*rows.observed_sums)
+        objective, stream = self._objective(seen), Stream.from_generator(rng)
+        return Training(Learner(model, objective, Adam(), stream), rng, seen, base)
 
-    def _objective(self):
+    def _objective(self, seen):
         return Objective(
             generative=float(self.generative),
             n_gibbs=self.n_gibbs,
             sparsity=self.sparsity,
             alpha=self.alpha,
             binarized=self.dynamic_binarization,
+            label_share=float(seen.total / seen.n_rows) or 1.0,
         )
 
     def _resumed(self, training):
@@ -566,28 +556,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         weights = [as_type(W, learner.dtype) for W in weights]
         layers = [units.astype(learner.dtype) for units in layers]
         learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
-        learner.objective, learner.label_share = self._objective(), training.seen.share
-
-    def _divide(self, training, rows, weights, stops):
-        self.do_early_stopping_ = stops
-        share = held_out_share(self.early_stopping) if stops else 0
-        seed, name = training.evaluation_seed, type(self).__name__
-        train, valid = stratified(rows.codes, share, seed, name)
-        if isinstance(rows, LabelledStream):  # rows without any cell
-            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
-        monitor = cache(partial(self._monitor, training, rows, train, valid))
-        if isinstance(rows, LabelledStream) and not rows.V.indexed:
-            return rows.all_but(valid), monitor
-        if self.generative:
-            rows, train = rows.repeated(train)
-        return ChosenRows(rows, train), monitor
-
-    def _stops_early(self, rows):
-        if self.early_stopping == "auto":
-            codes = rows.codes
-            counts = np.bincount(codes[codes >= 0], minlength=1)
-            return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
-        return bool(self.early_stopping)
+        learner.objective = self._objective(training.seen)
 
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter
@@ -598,11 +567,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
+        self.do_early_stopping_ = stops
         patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
         fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
         return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall=fall)
 
-    def _monitor(self, training, rows, train, valid):
+    def _monitor(self, training, rows, train, valid, weights):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
         return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
@@ -627,14 +597,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
 
     def _marginal(self):
         return ClassModel.of(self._layered())
-
-    def _side(self, V):
-        """Rows of features with the most probable label."""
-        model = self._marginal()
-        log_p = model.log_probability(model.hidden_field(V))
-        codes = as_numpy(namespace_of(log_p).argmax(log_p, axis=1))
-        labels = one_hot(codes, model.n_classes, numpy_dtype(self.components_))
-        return concatenated([V, like(V, labels)], axis=1)
 
     def __sklearn_array_api_convert__(self, convert):
         other = super().__sklearn_array_api_convert__(convert)
@@ -756,13 +718,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
                 f"{name}.score: no row has a label; -1, None and NaN stand for rows without one. "
                 "Give rows with labels."
             )
-        if not labelled.all():
-            numbers = np.flatnonzero(labelled)
-            X, y = taken(X, numbers) if is_foreign(X) else some_rows(X, numbers), y[numbers]
-            if sample_weight is not None:
-                sample_weight = as_numpy(sample_weight)[numbers]
-        weights = None if sample_weight is None else as_numpy(sample_weight)
-        return accuracy_score(y, as_numpy(self.predict(X)), sample_weight=weights)
+        weights = None if sample_weight is None else as_numpy(sample_weight)[labelled]
+        return accuracy_score(
+            y[labelled], as_numpy(self.predict(X))[labelled], sample_weight=weights
+        )
 
     # Hidden units, and the density of rows.
 

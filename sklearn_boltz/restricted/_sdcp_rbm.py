@@ -8,27 +8,26 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.training._auto import chosen_decay
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import (
-    INITIAL_SCALE,
-    is_model,
-    n_units_of,
-    start_of,
-)
+from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
+from sklearn_boltz.units._unit import observed_sums
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
+# Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With 6
+# instead of 2, the likelihood of the digits is better by .2 to .4 nats.
+UNITS_PER_ROOT = 6
 
 
-class SDCPRBM(MiniBatchRBM):
+class SDCPRBM(MiniBatchEstimator):
     """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
 
     It replaces :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised likelihood,
@@ -301,7 +300,9 @@ class SDCPRBM(MiniBatchRBM):
 
     _computes_on_devices = True
     _parameter_constraints = {
-        **MiniBatchRBM._parameter_constraints,
+        **MiniBatchEstimator._parameter_constraints,
+        **TRACKED,
+        **COMPONENTS,
         "hidden": HIDDEN,
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_inner": [Interval(Integral, 1, None, closed="left")],
@@ -410,8 +411,9 @@ class SDCPRBM(MiniBatchRBM):
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, X, weights, n_rows):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        ((_, n_hidden),) = self._hidden_units(n_rows, X.shape[1])
+        rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
+        sizes = n_rows, X.shape[1], UNITS_PER_ROOT
+        n_hidden = wanted_components(self.n_components, self.hidden, *sizes)
         if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
@@ -419,16 +421,13 @@ class SDCPRBM(MiniBatchRBM):
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
-        if is_model(self.init):
-            name, layout = type(self).__name__, self._layout_now()
-            start = start_of(self.init_, name, self._table, layout, n_hidden)
-            visible = start.give(matrix, visible, hidden)
+        first = self._begin_at_init(matrix, visible, hidden)
         learner = Learner(
-            matrix, visible, hidden, seen.means(X.dtype),
+            matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, X.shape[1]),
             SGD(), Stream.from_generator(rng),
         )  # fmt: skip
-        if is_model(self.init):
+        if first is not visible:
             learner.center_hidden()
         return Training(learner, rng, seen, base)
 
@@ -450,18 +449,20 @@ class SDCPRBM(MiniBatchRBM):
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=is_persistent,
-            n_chains=self._n_batch(n_rows),
+            n_chains=chosen_batch(self.batch_size, n_rows),
             alpha=alpha,
             tempered=share,
         )
 
     def _monitor(self, training, X, train, valid, weights=None):
         base, seed = training.base.astype(X.dtype), training.evaluation_seed
-        return Monitor(X, train, valid, base, seed, weights, self._layout_now().log_scale)
+        return Monitor(X, train, valid, base, seed, weights, self._layout.log_scale)
 
 
 def check_kinds(visible, hidden, centered):
     """Raise an error for units that cannot be trained together by chains."""
+    if visible.is_binary and hidden.is_binary:
+        return
     if np.isfinite(visible.tail_precision).any() and np.isfinite(hidden.tail_precision).any():
         raise ValueError(
             "with Gaussian units in both layers, a model has a distribution only as long as its "

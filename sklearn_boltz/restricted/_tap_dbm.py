@@ -1,7 +1,7 @@
 """TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from numbers import Integral
 
 import numpy as np
@@ -13,49 +13,27 @@ from sklearn_boltz._estimator import dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
-from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
-from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.model._columns import (
-    UNIT_TYPES,
-    Layout,
-    units_of,
-)
+from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
+from sklearn_boltz.restricted._boltzmann_machine import _POSITIVE, _RANDOM_STATE, HIDDEN
+from sklearn_boltz.restricted._mini_batches import chosen_epochs
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
-    log_pseudo_likelihood,
+    check_normalisable,
     log_pseudo_likelihood_by,
 )
-from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
-from sklearn_boltz.restricted.training._auto import chosen_components
-from sklearn_boltz.restricted.training._rows import StreamedRows
-from sklearn_boltz.tables._kinds import Kind, Need
-from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
+from sklearn_boltz.restricted.training._epochs import Plan, train
+from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._rows import StreamedRows, divide, with_information
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2
 # Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
-# Parameters that are passed on to the pre-training of each layer.
-SHARED = (
-    "inference", "persistent", "learning_rate", "penalty", "alpha", "batch_size", "init",
-)  # fmt: skip
-
-
-class LayerRBM(TAPRBM):
-    """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
-
-    _need = Need()
-
-    def _kinds(self, X):
-        return [Kind("plain")] * X.shape[1]
-
-    def _learned_layout(self, X, weights):
-        units = units_of(self.columns) if isinstance(self.columns, str) else self.columns
-        units = Bernoulli if units == "auto" else units
-        return Layout.of_numbers(X.shape[1], units)
 
 
 class TAPDBM(BaseTAP):
@@ -322,6 +300,7 @@ class TAPDBM(BaseTAP):
     }
 
     _is_deep = True
+    _chosen = ("hidden_layer_sizes", "alpha")
 
     def __init__(
         self,
@@ -372,6 +351,10 @@ class TAPDBM(BaseTAP):
 
     # The layers.
 
+    def _has_one_layer(self):
+        check_is_fitted(self)
+        return len(self.components_) == 1
+
     def _given_sizes(self):
         """Numbers of hidden units as a list, checked; None for ``"auto"``. An int is one layer."""
         if isinstance(self.hidden_layer_sizes, str):
@@ -409,14 +392,15 @@ class TAPDBM(BaseTAP):
             )
         return kinds
 
-    def _hidden_units(self, n_rows, n_numbers):
+    # Training.
+
+    def _begun(self, X, weights, n_rows):
         sizes = self._given_sizes()
         if sizes is None:
-            sizes = [chosen_components(n_rows, n_numbers, TAPRBM._units_per_root)] * N_LAYERS
+            sizes = [chosen_components(n_rows, X.shape[1], UNITS_PER_ROOT)] * N_LAYERS
         self._output(sizes)
-        return list(zip(self._hidden_kinds(len(sizes)), sizes, strict=True))
-
-    # Training.
+        scheme = self._scheme(n_rows, X.shape[1], self.max_iter)
+        return self._training_of(self._hidden_kinds(len(sizes)), sizes, scheme, X, weights)
 
     def _plan(self, training, n_rows, stops):
         prepare = self._pretrain if self.pretrain_max_iter else None
@@ -430,41 +414,53 @@ class TAPDBM(BaseTAP):
                 "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
                 "with warm_start=True."
             )
-        X, weights = rows.in_memory(), rows.weights
-        learner, visible = training.learner, self.columns
-        named = isinstance(visible, str) and self._layout_now().is_plain
-        if not named:  # X holds numbers of the units, not columns of a table
-            visible = learner.layers[0]
-        hidden = learner.layers[1:]
-        for k, kind in enumerate(self._hidden_kinds(len(hidden))):
-            rbm = LayerRBM(
-                hidden[k].n_units,
-                columns=visible,
-                hidden=kind,
-                max_iter=self.pretrain_max_iter,
-                early_stopping=False,
-                track_likelihood=False,
-                n_jobs=workers.n_threads,
-                verbose=self.verbose,
-                random_state=int(training.rng.integers(2**31)),
-                **{name: getattr(self, name) for name in SHARED},
-            )
-            with warnings.catch_warnings():
-                # Only the end of the joint training matters, so warnings are silenced here.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                rbm.fit(X, sample_weight=weights)
-            (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
+        X, weights = with_information(rows.in_memory(), rows.weights)
+        learner, visible = training.learner, training.learner.layers[0]
+        if isinstance(self.columns, str) and self._layout.is_plain:
+            visible = self._layout.initial_units(X, weights)
+        for k, kind in enumerate(self._hidden_kinds(len(learner.weights))):
+            size = learner.layers[k + 1].n_units
+            layer = self._trained_layer(k, kind, size, visible, X, weights, training.rng, workers)
+            model = layer.learner.model().sides()
+            check_normalisable(model)
+            learner.weights[k], below, learner.layers[k + 1] = model
             if k == 0:
                 learner.layers[0] = below
-            training.before.append(rbm.history_)
-            if k + 1 < len(learner.weights):
-                if rows_with_gaps(X) is not None:
-                    X = rbm._completed(X, int(training.rng.integers(2**31)))
-                X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            # Of the next RBM: the type, if that is enough.
-            above = learner.layers[k + 1]
-            is_enough = isinstance(kind, str) and above.width == 1
-            visible = UNIT_TYPES[kind] if is_enough else above
+            training.before.append({name: np.array(v) for name, v in layer.history.items()})
+            if k + 1 == len(learner.weights):
+                break
+            if rows_with_gaps(X) is not None:
+                X = complete(model, X, np.isnan(X), int(training.rng.integers(2**31)), workers)
+            stream = Stream.from_generator(make_generator(int(training.rng.integers(2**31))))
+            X = model.hidden.sample(model.hidden_field(dense(X)), stream)
+            # The next one begins at these values, if the type of their units is all that is given.
+            visible = model.hidden.astype(X.dtype)
+            if isinstance(kind, str) and visible.width == 1:
+                visible = visible.fitted_to(X, weights)
+
+    def _trained_layer(self, k, kind, size, visible, X, weights, rng, workers):
+        """The training of an RBM of two layers, on rows of the lower one."""
+        n_rows, rng = X.shape[0], make_generator(int(rng.integers(2**31)))
+        scheme = self._scheme(n_rows, X.shape[1], self.pretrain_max_iter)
+        layer = self._training_of([kind], [size], scheme, X, weights, visible, rng)
+        rows, train_rows, valid = divide(X, weights, 0.0, layer.evaluation_seed)
+        layer.kept = rows.kept
+        monitor = partial(
+            TAPMonitor, X, train_rows, valid, layer.seen, self._iteration(), weights, None, False
+        )
+        size = chosen_batch(self.batch_size, n_rows)
+        n_epochs = self.pretrain_max_iter
+        if n_epochs == "auto":
+            n_epochs = chosen_epochs(self._auto_batches, max(1, round(n_rows / size)))
+        plan = Plan(n_epochs, size, self._first_rate())
+
+        def tell(layer):
+            self._tell(layer.n_epochs, layer.figures(layer.n_epochs), f"layer {k + 1}, epoch")
+
+        layer, status = train(layer, rows, cache(monitor), plan, workers, tell)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return layer
 
     # What follows from rows.
 
@@ -519,30 +515,11 @@ class TAPDBM(BaseTAP):
             E[h | v] of each hidden layer, by TAP with the observed values clamped. With one hidden
             layer, as in :class:`TAPRBM`.
         """
-        V, layered = self._checked(V, allow_nan=True), self._layered()
-        if len(layered.weights) == 1:
-            of_gaps = partial(self._of_gaps, _observed.mean_hidden)
-            return [by_rows(layered.sides().mean_hidden, of_gaps, V)]
+        if self._has_one_layer():
+            return [super().mean_hidden(V)]
+        V = self._checked(V, allow_nan=True)
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
-
-    def mean_visible(self, H):
-        """Return the means of the visible units given the hidden ones.
-
-        Parameters
-        ----------
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values or means of each hidden layer. Only the first layer matters: the visible units
-            are independent of the others given it.
-
-        Returns
-        -------
-        V : ndarray of shape (n_samples, n_visible)
-            E[v | h], in the order of `visible_names_`. For units with the values 0 and 1, this is
-            P(v = 1 | h); for a column of categories, the probability of each category.
-        """
-        H, layered = self._checked_hidden(H), self._layered()
-        return self._layout_now().unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -573,59 +550,7 @@ class TAPDBM(BaseTAP):
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
             mean = units.mean(mean @ W)
-        return self._layout_now().unscaled(mean)
-
-    def _checked_hidden(self, H):
-        """Values of each hidden layer."""
-        check_is_fitted(self)
-        sizes = [len(W) for W in self.components_]
-        dtype = self.components_[0].dtype
-        layers = [np.ascontiguousarray(h, dtype) for h in H] if isinstance(H, (list, tuple)) else []
-        shapes = [h.shape for h in layers]
-        if not layers or shapes != [(len(layers[0]), size) for size in sizes]:
-            raise ValueError(
-                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, all "
-                f"with the same number of rows; got {shapes or type(H).__name__}."
-            )
-        return layers
-
-    # Chains.
-
-    def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions from checked rows, and the stream."""
-        V, model = dense(V), self._model()
-        stream = Stream.from_generator(make_generator(random_state))
-        with Workers(self.n_jobs) as workers:
-            even = np.array(self._side(V), order="C")
-            columns = (np.arange(even.shape[1]) < V.shape[1]) & clamped
-            return _samples.chain_samples(model, even, n_steps, stream, workers, columns), stream
-
-    @validate_arguments(
-        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
-    )
-    def gibbs(self, V, n_steps=1, random_state=None):
-        """Make transitions of block Gibbs sampling.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The start of the chains, one for each row. The second, fourth, ... hidden layers start
-            at their means given the row, by TAP.
-        n_steps : int, default=1
-            Number of transitions. Each one draws the first, third, ... hidden layers given all
-            other layers, and then all other layers given these.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        V : ndarray or data frame of shape (n_samples, n_features)
-            The end of the chains, in a table like the training data. The hidden layers are not
-            returned. With several of them, two calls with one step are therefore not the same as
-            one call with ``n_steps=2``.
-        """
-        rng = make_generator(random_state)
-        return self._as_table(self._chains(self._checked(V), n_steps, rng)[0], rng)
+        return self._layout.unscaled(mean)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -650,63 +575,20 @@ class TAPDBM(BaseTAP):
             Values of each hidden layer.
         """
         V, layered, model = self._checked(V, allow_nan=True), self._layered(), self._model()
+        stream = Stream.from_generator(make_generator(random_state))
         if rows_with_gaps(V) is not None:
-            stream = Stream.from_generator(make_generator(random_state))
             known, missing = np.nan_to_num(V), layered.padded(np.isnan(V), True)
             rows = layered.padded(known)
             *_, (_, even) = _conditional.clamped_chains(model, rows, missing, n_steps, stream)
         else:
-            steps = 0 if len(layered.weights) == 1 else n_steps
-            even, stream = self._chains(V, steps, random_state, clamped=True)
+            even = np.array(self._marginal().side(dense(V)), order="C")
+            n_steps, columns = n_steps * (len(layered.weights) > 1), np.arange(even.shape[1])
+            with Workers(self.n_jobs) as workers:
+                columns = columns < V.shape[1]
+                _samples.chain_samples(model, even, n_steps, stream, workers, columns)
         return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
-    def sample_visible(self, H, random_state=None):
-        """Draw the visible units given the hidden ones.
-
-        Parameters
-        ----------
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values of each hidden layer. Only the first layer matters: the visible units are
-            independent of the others given it.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
-
-        Returns
-        -------
-        V : ndarray or data frame of shape (n_samples, n_features)
-            Values of the columns, in a table like the training data.
-        """
-        H, layered = self._checked_hidden(H), self._layered()
-        rng = make_generator(random_state)
-        stream = Stream.from_generator(rng)
-        return self._as_table(layered.layers[0].sample(H[0] @ layered.weights[0], stream), rng)
-
     # Energies and likelihoods.
-
-    def energy(self, V, H):
-        """Return the energy of joint states.
-
-        Parameters
-        ----------
-        V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
-        H : list of array-like of shape (n_samples, n_units of the layer)
-            Values of each hidden layer.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l) with x_0 = v, in nats. For Bernoulli
-            units, the second sum is Σ_l b_l·x_l.
-        """
-        V, H = dense(self._checked(V)), self._checked_hidden(H)
-        if len(V) != len(H[0]):
-            raise ValueError(
-                f"V has {len(V)} rows, but the arrays of H have {len(H[0])}. Both need one row for "
-                "each joint state."
-            )
-        layers = [V, *H]
-        return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
         """Return the free energy of each row: −ln p(v) up to a constant.
@@ -723,14 +605,13 @@ class TAPDBM(BaseTAP):
             and of the missing values of the row; it is approximated by TAP. With one hidden layer,
             as in :class:`TAPRBM`.
         """
-        V, layered = self._checked(V, allow_nan=True), self._layered()
-        if len(layered.weights) == 1:
-            return by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
+        if self._has_one_layer():
+            return super().free_energy(V)
 
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, V)
+        return self._clamped(of_rows, self._checked(V, allow_nan=True))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -758,14 +639,12 @@ class TAPDBM(BaseTAP):
         ValueError
             If visible units have continuous values.
         """
-        X, layered = self._checked(X, allow_nan=True), self._layered()
-        visible = layered.layers[0]
+        if self._has_one_layer():
+            return super().log_pseudo_likelihood(X)
+        X, layered, model = self._checked(X, allow_nan=True), self._layered(), self._marginal()
+        visible = model.visible
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        model = self._marginal()
-        if len(layered.weights) == 1:
-            of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
-            return by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
         exact = hidden_bits(layered) <= EXACT_HIDDEN
         of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
         of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)

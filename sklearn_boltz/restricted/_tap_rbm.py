@@ -1,11 +1,11 @@
 """TAPRBM: an RBM of any units, trained and used with mean-field inference."""
 
-from sklearn_boltz.restricted._base_tap import BaseTAP
-from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted._base_tap import UNITS_PER_ROOT, BaseTAP
+from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN
+from sklearn_boltz.restricted.training._auto import wanted_components
 
 
-class TAPRBM(BaseTAP, MiniBatchRBM):
+class TAPRBM(BaseTAP):
     """Restricted Boltzmann machine of binary or real-valued units, with mean-field inference.
 
     The fixed points of the mean-field equations of Thouless, Anderson and Palmer (TAP) approximate
@@ -235,12 +235,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     """
 
     _computes_on_devices = True
-    _units_per_root = 2  # with 6, the digits take 1.5 times as long, for .1 nats
-    _parameter_constraints = {
-        **MiniBatchRBM._parameter_constraints,
-        **BaseTAP._parameter_constraints,
-        "hidden": HIDDEN,
-    }
+    _parameter_constraints = {**BaseTAP._parameter_constraints, **COMPONENTS, "hidden": HIDDEN}
 
     def __init__(
         self,
@@ -284,3 +279,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    def _begun(self, X, weights, n_rows):
+        sizes = n_rows, X.shape[1], UNITS_PER_ROOT
+        n_units = wanted_components(self.n_components, self.hidden, *sizes)
+        scheme = self._scheme(n_rows, X.shape[1], self.max_iter)
+        return self._training_of([self.hidden], [n_units], scheme, X, weights)

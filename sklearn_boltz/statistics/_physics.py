@@ -24,6 +24,7 @@ from sklearn_boltz.networks.sampling._tempering import N_CHAINS
 from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.units import Bernoulli
 
@@ -283,7 +284,7 @@ def to_ising(model, *, coding="spins"):
     """
     if coding not in ("spins", "bits"):
         raise ValueError(f"coding must be 'spins' or 'bits', got {coding!r}.")
-    if not isinstance(model, (Network, BaseRBM)):
+    if not isinstance(model, (Network, BaseRBM)) or isinstance(model, TAPDBM):
         raise TypeError(f"to_ising takes a fitted network or RBM; got {type(model).__name__}.")
     check_is_fitted(model)
     J, h = _of_spins(model)

@@ -67,6 +67,14 @@ class Bernoulli(UnitType):
         is_float = getattr(intercept, "dtype", None) in FLOATS
         self.intercept = intercept if is_float else as_floats(intercept)
 
+    def __len__(self):
+        return self.intercept.shape[0]
+
+    @property
+    def widths(self):
+        """Number of columns of each unit: an array of 1 of shape (n_units,)."""
+        return np.ones(self.intercept.shape[0], dtype=int)
+
     def parameters(self):
         return {"intercept": self.intercept}
 
@@ -108,6 +116,11 @@ class Bernoulli(UnitType):
 
     def states(self):
         return np.array([0.0, 1.0])
+
+    @property
+    def state_counts(self):
+        """Number of values of each unit: an array of 2.0 of shape (n_units,)."""
+        return np.full(self.intercept.shape[0], 2.0)
 
     def base(self):
         if is_foreign(self.intercept):

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._observed import solve_observed
 from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 
@@ -130,9 +132,25 @@ class MeanFieldModel(NamedTuple):
         """The units of the visible layer."""
         return self.layered.layers[0]
 
+    @property
+    def weights(self):
+        """Between the visible and the first hidden layer."""
+        return self.layered.weights[0]
+
+    visible_field, mean_visible = Model.visible_field, Model.mean_visible
+
     def sides(self):
         """The same distribution with the hidden layers, as a `Model`."""
         return self.layered.sides()
+
+    def energy(self, V, *H):
+        """E(v, h) of values of all layers, in float64."""
+        layers = [dense(V), *H]
+        return self.sides().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
+
+    def side(self, V):
+        """Rows of the visible side for rows of visible units: other units are at their means."""
+        return self.clamped(V).visible_side()
 
     def clamped(self, V):
         """What is believed given rows."""

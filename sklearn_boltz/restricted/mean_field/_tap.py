@@ -118,6 +118,8 @@ class Limits(NamedTuple):
     @classmethod
     def of(cls, model, n_rows):
         """Those of a model; None if all its units have bounds."""
+        if model.visible.is_binary and model.hidden.is_binary:
+            return None
         tails = model.visible.tail_precision, model.hidden.tail_precision
         if not any(np.isfinite(tail).any() for tail in tails):
             return None
@@ -297,12 +299,12 @@ class Scratch(NamedTuple):
     first_hidden: np.ndarray
 
     @classmethod
-    def of(cls, model, n_rows, order):
-        """For so many rows of a model."""
-        n_columns, dtype = (len(model.visible), len(model.hidden)), model.dtype
+    def of(cls, model, n_rows, order, features=None):
+        """For so many rows of a model, of whose sides the features may be known."""
+        n_columns, dtype = model.weights.shape[::-1], model.weights.dtype
         features, squares, n_features = None, None, n_columns
         if order == 2:
-            features = features_of_pair(model.visible, model.hidden)
+            features = features or features_of_pair(model.visible, model.hidden)
             squares = empty_squares(model.weights, features)
             n_features = [its.n_features for its in features]
         layers = [

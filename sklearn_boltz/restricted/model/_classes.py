@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.numerics._arrays import concatenated, is_foreign, logsumexp
+from sklearn_boltz.numerics._arrays import (
+    as_numpy,
+    concatenated,
+    is_foreign,
+    like,
+    logsumexp,
+    namespace_of,
+    numpy_dtype,
+)
 from sklearn_boltz.restricted.model import _class_arrays
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._layered import Layered, stacked
@@ -84,6 +92,13 @@ class ClassModel(NamedTuple):
         """The same distribution with the label, as a `Model`."""
         return self.joint
 
+    def side(self, V):
+        """Rows of the visible side for rows of features, with the most probable label."""
+        log_p = self.log_probability(self.hidden_field(V))
+        codes = as_numpy(namespace_of(log_p).argmax(log_p, axis=1))
+        labels = one_hot(codes, self.n_classes, numpy_dtype(self.joint.weights))
+        return concatenated([V, like(V, labels)], axis=1)
+
     def layered(self):
         """The same as layers: the features, the hidden units, and above them the label."""
         layers = [self.visible, self.hidden, self.label]
@@ -147,27 +162,6 @@ class ClassModel(NamedTuple):
         return Model(self.weights, self.visible, self.hidden).energy(V, H) - of_label
 
 
-class ClassSums(NamedTuple):
-    """Derivatives of Σ_y E_y ln Σ_h p(x, y, h), but for those of fields summed over the rows.
-
-    Attributes
-    ----------
-    fields : ndarray of shape (n_rows, n_hidden)
-        By the fields, Σ_y E_y E[h | x, y].
-    log_weights : ndarray of float64 of shape (n_rows, n_classes)
-        As of `ClassModel.class_log_weights`.
-    label_fields : ndarray of shape (n_classes, n_hidden)
-        By U, as its transposed.
-    label : ndarray of float64 of shape (n_classes,)
-        By d.
-    """
-
-    fields: np.ndarray
-    log_weights: np.ndarray
-    label_fields: np.ndarray
-    label: np.ndarray
-
-
 def gradient_sums(model, fields, codes, target, share, label_fields=None):
     """Sums of derivatives over rows, with E = target · onehot(y) + share · p(· | x) for each.
 
@@ -187,23 +181,26 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
 
     Returns
     -------
-    sums : ClassSums
+    by_fields : ndarray of shape (n_rows, n_hidden)
+        Derivatives by the fields, Σ_y E_y E[h | x, y].
+    log_weights : ndarray of float64 of shape (n_rows, n_classes)
+        As of `ClassModel.class_log_weights`.
+    by_label_fields : ndarray of shape (n_classes, n_hidden)
+        By U, as its transposed, over all rows.
+    by_label : ndarray of float64 of shape (n_classes,)
+        By d, over all rows.
     """
     if label_fields is None:
         label_fields = model.label_fields()
     if is_foreign(fields):
         bias = model.label.intercept
-        return ClassSums(*_class_arrays.class_gradients(
-            fields, label_fields, bias, codes, target, share
-        ))  # fmt: skip
-    sums = ClassSums(
-        fields,
-        np.empty((len(fields), model.n_classes)),
-        np.zeros_like(label_fields),
+        return _class_arrays.class_gradients(fields, label_fields, bias, codes, target, share)
+    sums = (
+        np.empty((len(fields), model.n_classes)), np.zeros_like(label_fields),
         np.zeros(model.n_classes),
-    )
-    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums[1:])
-    return sums
+    )  # fmt: skip
+    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums)
+    return fields, *sums
 
 
 def one_hot(codes, n_classes, dtype=np.float32):

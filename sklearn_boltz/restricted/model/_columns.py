@@ -6,6 +6,7 @@ is standardised on the way.
 """
 
 from copy import copy
+from functools import cache
 from itertools import pairwise
 from numbers import Integral
 
@@ -54,13 +55,6 @@ LEAST_DEVIATION = 1e-6
 # What a user says of the columns.
 
 
-def different(columns):
-    """The entries of the parameter `columns`, whatever their columns."""
-    if isinstance(columns, dict):
-        return list(columns.values())
-    return columns if isinstance(columns, list) else [columns]
-
-
 def units_of_all(units, n_columns):
     """The units of all columns, if they are as many as there are columns."""
     if units.n_units != n_columns:
@@ -93,22 +87,6 @@ def units_of(entry):
         entry = f"{entry.n_units} units"
     kind = kind_of(entry, (*NAMES, *UNITS_OF_COLUMNS))
     return Categorical if kind.name in ("nominal", "ordinal") else "auto"
-
-
-def have_fractions(X):
-    """Which columns lie within [0, 1], and not at its ends only.
-
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    fractions : ndarray of bool of shape (n_columns,)
-    """
-    X = dense(X)
-    outside, between = (X < 0) | (X > 1), (X > 0) & (X < 1)
-    return between.any(axis=0) & ~outside.any(axis=0)
 
 
 def kinds_of(specs, entries, X):
@@ -182,7 +160,7 @@ class Layout:
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
         """Of columns that hold the numbers of the units themselves."""
-        bounds = _bounds(units) if isinstance(units, type) else units.bounds
+        bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
         return cls([units] * n_columns, every, bounds, 0 * every)
 
@@ -432,7 +410,13 @@ def learn_layout(specs, table, X, column, weights=None):
 def _bounds(spec):
     if isinstance(spec, UnitType):
         return [float(np.ravel(end)[0]) for end in spec.bounds]
-    return spec.neutral(1).bounds
+    return bounds_of_type(spec)
+
+
+@cache
+def bounds_of_type(kind):
+    """The least and the greatest value of the units of a type that no one has given parameters."""
+    return kind.neutral(1).bounds
 
 
 def _check_categories(n_categories, most, column):

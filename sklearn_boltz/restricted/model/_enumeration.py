@@ -8,7 +8,6 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.restricted.model._model import check_normalisable
 
 # Bits of the states of a layer up to which enumeration takes seconds, and at most.
@@ -25,11 +24,6 @@ def n_bits(units):
 def n_enumerated(model):
     """Number of binary units, or bits, that the exact log-partition enumerates."""
     return min(n_bits(model.visible), n_bits(model.hidden))
-
-
-def n_joint_states(units):
-    """Number of states of a layer, as an integer."""
-    return math.prod(int(count) for count in units.state_counts)
 
 
 def enumerated(units, start, stop, chosen=None):
@@ -68,7 +62,7 @@ def all_states(units, chosen=None):
 
 def blocks_of_states(units):
     """The joint states of a layer in blocks."""
-    n_states = n_joint_states(units)
+    n_states = math.prod(int(count) for count in units.state_counts)
     for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states]):
         yield enumerated(units, *ends)
 
@@ -187,8 +181,3 @@ def exact_entropy(layered):
     ])  # fmt: skip
     log_p = log_weights - logsumexp(log_weights)
     return float(-np.exp(log_p) @ log_p)
-
-
-def exact_estimate(model):
-    """`exact_log_partition` in the form of an estimate."""
-    return estimate_from_value(exact_log_partition(model))

@@ -41,11 +41,6 @@ class Layered(NamedTuple):
         return self.weights[0].dtype
 
     @property
-    def n_units(self):
-        """Number of units of all layers."""
-        return sum(len(units) for units in self.layers)
-
-    @property
     def columns(self):
         """Of each layer, its columns in the arrays of its side: a list of slices."""
         columns, ends = [], [0, 0]

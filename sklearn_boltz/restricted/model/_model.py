@@ -65,6 +65,10 @@ class Model(NamedTuple):
             return self.weights.T
         return np.ascontiguousarray(self.weights.T)
 
+    def parameters(self):
+        """Weights and the parameters of the visible and of the hidden units, not copied."""
+        return [self.weights, *(a for units in self[1:] for a in units.parameters().values())]
+
     def moved(self, convert):
         """The model with its arrays elsewhere."""
         return Model(convert(self.weights), *(units.moved(convert) for units in self[1:]))
@@ -72,6 +76,10 @@ class Model(NamedTuple):
     def sides(self):
         """The model itself: of a deep one, its two sides."""
         return self
+
+    def side(self, V):
+        """Rows of the visible side for rows of visible units: here they are the same."""
+        return V
 
     def transposed(self):
         """The same distribution with the roles of the layers exchanged."""

@@ -1,5 +1,6 @@
 """A ladder of RBMs whose arrays are of other libraries than NumPy: all rungs in one product."""
 
+from operator import is_
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class Stack(NamedTuple):
 
     def is_of(self, models):
         """Whether the models below the top are still the same."""
-        return len(models) == self.weights.shape[0] and all(map(_is, self.models, models))
+        return len(models) == self.weights.shape[0] and all(map(is_, self.models, models))
 
     def renew(self, top):
         """Take in the model at the top, which is in training."""
@@ -70,10 +71,6 @@ class Stack(NamedTuple):
         summed = self.units[1].log_partition_sum(xp.reshape(field, (-1, field.shape[-1])))
         linear = xp.sum(states * self.visible, axis=2, dtype=widest(states))
         return linear + xp.reshape(summed, states.shape[:2])
-
-
-def _is(one, other):
-    return one is other
 
 
 def _biases(units):

@@ -146,22 +146,10 @@ def of_size(ladder, n_chains):
 
 def same_parameters(one, other):
     """Whether two models have the same parameters."""
-    mine, theirs = (
-        list(
-            map(
-                as_numpy,
-                [
-                    model.weights,
-                    *model.visible.parameters().values(),
-                    *model.hidden.parameters().values(),
-                ],
-            )
-        )
-        for model in (one, other)
+    mine, theirs = (list(map(as_numpy, model.parameters())) for model in (one, other))
+    return len(mine) == len(theirs) and all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(mine, theirs, strict=True)
     )
-    if len(mine) != len(theirs):
-        return False
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(mine, theirs, strict=True))
 
 
 def connect(ladder, workers):

@@ -1,7 +1,5 @@
 """Rows on a device: an array of PyTorch, CuPy or another library that stays where it lies."""
 
-from copy import copy
-
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import (
@@ -57,12 +55,8 @@ class DeviceRows:
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
-        return self.replaced(as_type(self.array, dtype))
-
-    def replaced(self, array):
-        """Other values in the place of the rows."""
         other = copy(self)
-        other.array, other.shape, other.dtype = array, tuple(array.shape), numpy_dtype(array)
+        other.array, other.dtype = as_type(self.array, dtype), np.dtype(dtype)
         return other
 
     @property

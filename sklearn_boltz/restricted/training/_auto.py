@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from sklearn_boltz.units._unit import UnitType
+
 # Hidden units: so many for each column, within limits.
 UNITS_PER_COLUMN, LEAST_UNITS, MOST_UNITS = 2, 8, 500
 # Mini-batches in an epoch, at least, as far as the limits of their size allow.
@@ -34,6 +36,13 @@ def chosen_components(n_rows, n_columns, per_root):
     return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
 
 
+def wanted_components(n_components, hidden, *sizes):
+    """Number of hidden units that is given, as such or by units, or else `chosen_components`."""
+    if n_components != "auto":
+        return n_components
+    return hidden.n_units if isinstance(hidden, UnitType) else chosen_components(*sizes)
+
+
 def chosen_decay(n_rows, n_columns):
     """Strength of the L2 penalty on the weights, for the mean log-likelihood of the rows.
 
@@ -48,8 +57,10 @@ def chosen_l1(n_rows, n_columns):
     return math.sqrt(2 * n_columns / PRIOR_VARIANCE) / n_rows
 
 
-def chosen_batch(n_rows):
-    """Number of rows of a mini-batch."""
+def chosen_batch(batch_size, n_rows):
+    """Number of rows of a mini-batch: `batch_size`, if that is not "auto"."""
+    if batch_size != "auto":
+        return batch_size
     return min(max(n_rows // MINI_BATCHES, LEAST_BATCH), MOST_BATCH)
 
 

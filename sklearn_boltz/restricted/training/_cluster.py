@@ -8,6 +8,7 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import pickle
 import sys
 from copy import copy, deepcopy
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 )
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._discriminative import gradient
-from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
+from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
 from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
@@ -154,18 +155,15 @@ class Parts:
         while len(totals) > MOST_MEETING:
             groups = [totals[i : i + MOST_MEETING] for i in range(0, len(totals), MOST_MEETING)]
             totals = [
-                (
-                    group[0][0],
-                    self.cluster.submit(group[0][0], _added, *(sums for _, sums in group)),
-                )
-                for group in groups
+                (worker, self.cluster.submit(worker, _sum, [sums, *(other for _, other in others)]))
+                for (worker, sums), *others in groups
             ]
         return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
-    def second(self, futures):
-        """The second items, row after row."""
+    def gathered(self, function, futures):
+        """What a function finds in each of some results, row after row."""
         own = [
-            self.cluster.submit(worker, _second, future)
+            self.cluster.submit(worker, function, future)
             for worker, future in zip(self.workers, futures, strict=True)
         ]
         return np.concatenate(self.cluster.client.gather(own))
@@ -175,8 +173,8 @@ class Parts:
         return np.concatenate(self.cluster.client.gather(self.rows))
 
 
-def teach(learner, V, rate, workers):
-    """Learn from a mini-batch, in memory or on a cluster.
+def learn_in_parts(learner, V, rate, workers):
+    """Learn from a mini-batch on a cluster.
 
     Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
     starts again.
@@ -184,24 +182,16 @@ def teach(learner, V, rate, workers):
     Parameters
     ----------
     learner : Learner
-        Of S-DCP or of TAP.
-    V : ndarray, Incomplete or Parts
+    V : Parts or LabelledParts
     rate : float
     workers : Workers
 
     Returns
     -------
     learner : Learner
-        The same one, changed, or another one for `Parts`.
+        A copy that has learned.
     """
-    if isinstance(V, Incomplete):
-        draw = learner.draws_gaps and np.isnan(V.V).any()
-        seed = seed_of_batch(learner.stream) if draw else None
-        V = V.completed(learner.model(), seed, workers) if draw else V.V
     parts = V.parts if isinstance(V, LabelledParts) else V
-    if not isinstance(parts, Parts):
-        learner.learn(learner.in_memory(V), rate, workers)
-        return learner
 
     def changed():
         other = deepcopy(learner)
@@ -226,10 +216,6 @@ def _completed(shared, first_row, V):
 
 def _total(*pairs):
     return _sum([sums for sums, _ in pairs])
-
-
-def _added(*sums):
-    return _sum(sums)
 
 
 def _second(pair):
@@ -315,11 +301,11 @@ def _shape_sums(model, rows):
 
 
 def _visible_states(pair):
-    return None, pair[1][0]
+    return pair[1][0]
 
 
 def _hidden_states(pair):
-    return None, pair[1][1]
+    return pair[1][1]
 
 
 class PairsOnCluster:
@@ -345,7 +331,7 @@ class PairsOnCluster:
         if scheme.goes_on and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
-            learner.chains = draw_hidden(learner, rows, parts.second(found)[starts])
+            learner.chains = draw_hidden(learner, rows, parts.gathered(_second, found)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -370,18 +356,10 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
-        means = self._gathered(_hidden_states)
-        if learner.hidden.is_binary:
-            return draw_hidden(learner, None, means)
-        return draw_hidden(learner, self._gathered(_visible_states), means)
-
-    def _gathered(self, function):
-        """What stays with the workers, row after row."""
-        parts = self.parts
-        return parts.second([
-            parts.cluster.submit(worker, function, state)
-            for worker, state in zip(parts.workers, self._states, strict=True)
-        ])  # fmt: skip
+        means, rows = self.parts.gathered(_hidden_states, self._states), None
+        if not learner.hidden.is_binary:
+            rows = self.parts.gathered(_visible_states, self._states)
+        return draw_hidden(learner, rows, means)
 
     def shape_slopes(self, learner, chains):
         """Derivatives by the parameters of the units at the rows or at the chains."""
@@ -412,38 +390,27 @@ class PairsOnCluster:
 # TAP.
 
 
-class SolutionsOnCluster:
-    """A mini-batch of TAP on a cluster: the methods of `_tap_steps.ArrayBatch`, by sums.
-
-    Parameters
-    ----------
-    parts : Parts
-    """
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def slopes(self, learner, rate, workers):
-        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        parts, scheme, layered = self.parts, learner.scheme, learner.model()
-        if parts.has_gaps:  # perhaps not in all parts, but all of them do the same
-            scheme = scheme._replace(tap=scheme.tap._replace(n_gibbs=0, adaptive=False))
-        n_rows, starts = len(parts), [None] * len(parts.rows)
-        share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
-        if scheme.persistent:
-            first = learner.starts
-            if first is None:
-                first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
-                first = visible_side(layered, first, scheme.tap, workers)
-            starts = np.array_split(first, len(parts.rows))
-            share_of_starts = [len(part) / len(first) for part in starts]
-        n_starts = parts.lengths if starts[0] is None else [len(part) for part in starts]
-        firsts = np.append(0, np.cumsum(n_starts))[:-1].tolist()
-        shared = deepcopy(layered), scheme, rate, learner.stream.seed, learner.stream.step
-        found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
-        n_steps, slopes = parts.total(found)
-        learner.stream.take(n_steps // len(firsts))
-        return slopes, parts.second(found) if scheme.persistent else None
+def solutions_on_cluster(parts, learner, rate, workers):
+    """`_tap_steps.slopes_in_memory` of `Parts`, by sums."""
+    scheme, layered = learner.scheme, learner.model()
+    if parts.has_gaps:  # perhaps not in all parts, but all of them do the same
+        scheme = scheme._replace(tap=scheme.tap._replace(n_gibbs=0, adaptive=False))
+    n_rows, starts = len(parts), [None] * len(parts.rows)
+    share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
+    if scheme.persistent:
+        first = learner.starts
+        if first is None:
+            first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
+            first = visible_side(layered, first, scheme.tap, workers)
+        starts = np.array_split(first, len(parts.rows))
+        share_of_starts = [len(part) / len(first) for part in starts]
+    n_starts = parts.lengths if starts[0] is None else [len(part) for part in starts]
+    firsts = np.append(0, np.cumsum(n_starts))[:-1].tolist()
+    shared = deepcopy(layered), scheme, rate, learner.stream.seed, learner.stream.step
+    found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
+    n_steps, slopes = parts.total(found)
+    learner.stream.take(n_steps // len(firsts))
+    return slopes, parts.gathered(_second, found) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, first_row, starts, V):
@@ -468,42 +435,31 @@ def _slopes(shared, share, share_of_starts, first_row, starts, V):
 # Classes.
 
 
-class ClassesOnCluster:
-    """A mini-batch of a classifying RBM on a cluster: `_discriminative.ArrayBatch`, by sums.
-
-    Parameters
-    ----------
-    rows : LabelledParts
-    """
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def gradient(self, learner, workers):
-        """The gradient of the objective, the mean over the rows."""
-        parts, stream = self.rows.parts, copy(learner.stream)
-        seed = seed_of_batch(stream) if parts.has_gaps else None
-        scale = 1 / len(parts), 1 / learner.label_share
-        shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
-        firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
-        _, codes, weights = self.rows
-        found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
-        n_steps, gradient = parts.total(found)
-        learner.stream.take(n_steps // len(firsts))
-        return gradient
+def classes_on_cluster(rows, learner, workers):
+    """`_discriminative.gradient_in_memory` of `LabelledParts`, by sums."""
+    (parts, codes, weights), stream = rows, copy(learner.stream)
+    seed = seed_of_batch(stream) if parts.has_gaps else None
+    objective, share = learner.objective, 1 / len(parts)
+    shared = deepcopy(learner.model()), objective, share, stream.seed, stream.step, seed
+    firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
+    found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
+    n_steps, gradient = parts.total(found)
+    learner.stream.take(n_steps // len(firsts))
+    return gradient
 
 
 def _class_gradient(shared, first_row, codes, weights, V):
-    model, objective, scale, seed, step, gaps = shared
+    model, objective, share, seed, step, gaps = shared
     stream, rows = Stream(seed), LabelledRows(V, codes, weights)
     stream.step = step
     with Workers(1) as workers:
-        found = gradient(model, rows, objective, scale, stream, gaps, workers, first_row)
+        found = gradient(model, rows, objective, share, stream, gaps, workers, first_row)
     return (stream.step - step, found), None
 
 
+# From the parts of a mini-batch to what a learner takes for a batch.
 ON_CLUSTER = {
     _sdcp.Learner: PairsOnCluster,
-    _tap_steps.Learner: SolutionsOnCluster,
-    _discriminative.Learner: ClassesOnCluster,
+    _tap_steps.Learner: partial(partial, solutions_on_cluster),
+    _discriminative.Learner: partial(partial, classes_on_cluster),
 }

@@ -13,7 +13,8 @@ p(x_m | x_o, y) less the mean of ∇ ln p(x) over p(x_m | x_o).
 """
 
 from copy import copy
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sklearn_boltz.numerics._arrays import (
     widened,
 )
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.restricted.model._classes import ClassSums, gradient_sums, one_hot
+from sklearn_boltz.restricted.model._classes import gradient_sums, one_hot
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields, moments
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
@@ -56,6 +57,8 @@ class Objective(NamedTuple):
         Strength of the L2 penalty on the weights.
     binarized : bool
         Whether values of Bernoulli columns between 0 and 1 are drawn anew in each mini-batch.
+    label_share : float
+        Part of the rows that have a label, by weight.
     """
 
     generative: float = 0.01
@@ -63,6 +66,7 @@ class Objective(NamedTuple):
     sparsity: float = 0.0
     alpha: float = 0.0
     binarized: bool = True
+    label_share: float = 1.0
 
 
 class Learner:
@@ -76,11 +80,6 @@ class Learner:
     optimizer : object
         With a method `move`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
-
-    Attributes
-    ----------
-    label_share : float
-        Part of the rows that have a label, by weight.
     """
 
     # Missing cells are drawn with the label and without.
@@ -89,7 +88,6 @@ class Learner:
     def __init__(self, model, objective, optimizer, stream):
         self._model, self.dtype = model, numpy_dtype(model.joint.weights)
         self.objective, self.optimizer, self.stream = objective, optimizer, stream
-        self.label_share = 1.0
 
     def moved(self, convert):
         """The learner with its arrays elsewhere: `convert` is for each of them."""
@@ -112,21 +110,21 @@ class Learner:
         return joint.weights.T, joint.hidden.intercept, *joint.visible.parameters().values()
 
     def in_memory(self, rows):
-        """Rows as a mini-batch."""
-        return ArrayBatch(rows)
+        """Rows as a mini-batch: what finds the gradient."""
+        return partial(gradient_in_memory, rows)
 
     def learn(self, batch, rate, workers):
         """Change the parameters by one mini-batch.
 
         Parameters
         ----------
-        batch : ArrayBatch, or one on a cluster
-            With the method `gradient`.
+        batch : callable
+            From learner and workers to the gradient.
         rate : float
             Learning rate.
         workers : Workers
         """
-        slopes, arrays = batch.gradient(self, workers), self.parameters()
+        slopes, arrays = batch(self, workers), self.parameters()
         if self.objective.alpha:
             slopes[0][...] -= self.objective.alpha * arrays[0]
         self.optimizer.move(arrays, slopes, rate)
@@ -135,26 +133,15 @@ class Learner:
         self._model.joint.visible.project()
 
 
-class ArrayBatch(NamedTuple):
-    """A mini-batch in memory.
-
-    Attributes
-    ----------
-    rows : LabelledRows
-    """
-
-    rows: Any
-
-    def gradient(self, learner, workers):
-        """The gradient of the objective, the mean over the rows, as the learner's parameters."""
-        gaps = rows_with_gaps(self.rows.V) is not None
-        seed = seed_of_batch(learner.stream) if gaps else None
-        scale = 1 / len(self.rows), 1 / learner.label_share
-        model, objective, stream = learner.model(), learner.objective, learner.stream
-        return gradient(model, self.rows, objective, scale, stream, seed, workers)
+def gradient_in_memory(rows, learner, workers):
+    """The gradient of the objective, the mean over `LabelledRows`, as the learner's parameters."""
+    gaps = rows_with_gaps(rows.V) is not None
+    seed = seed_of_batch(learner.stream) if gaps else None
+    model, objective, stream = learner.model(), learner.objective, learner.stream
+    return gradient(model, rows, objective, 1 / len(rows), stream, seed, workers)
 
 
-def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
+def gradient(model, rows, objective, share, stream, seed, workers, first_row=0):
     """The part of some rows in the gradient of a mini-batch.
 
     Parameters
@@ -162,9 +149,8 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     model : ClassModel
     rows : LabelledRows
     objective : Objective
-    scale : tuple of (float, float)
-        How often a row of the mini-batch counts, and how many times as often one with a label in
-        the mean of ln p(y | x).
+    share : float
+        What a row of weight 1 is of the mini-batch.
     stream : Stream
     seed : int or None
         Of the draws of missing cells; None where none are missing.
@@ -179,11 +165,11 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     """
     V, codes, has_chains = rows.V, rows.codes, bool(objective.generative)
     xp, labelled, d = namespace_of(codes), codes >= 0, len(model.visible)
-    share = scale[0] * (np.ones(len(rows)) if rows.weights is None else rows.weights)
+    share = share * rows.weights
     if np.isinf(objective.generative):
         discriminative, generative = 0 * share, share
     else:
-        discriminative = xp.where(labelled, scale[1] * share, 0 * share)
+        discriminative = xp.where(labelled, share * (1 / objective.label_share), 0 * share)
         generative = objective.generative * share
     if not is_foreign(V):
         V = np.ascontiguousarray(V, dtype=model.dtype)
@@ -196,15 +182,17 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
         V, codes, target, share = _without_gaps(
             model, V, codes, target, share, seed, workers, first_row
         )
-    fields, sums = _sums(model, V, codes, target, share, workers)
-    parts, of_label = [(V, sums.fields)], sums.label_fields
+    fields, by_fields, log_weights, of_label, by_label = _sums(
+        model, V, codes, target, share, workers
+    )
+    parts = [(V, by_fields)]
     bias = widened(converted(target + share, V.dtype, xp) @ V)
     if not has_chains and seed is None:
         bias = 0 * bias  # which rounding errors are not: ln p(y | x) does not depend on them
-    bias, states = concatenated([bias, sums.label]), None
+    bias, states = concatenated([bias, by_label]), None
     if has_chains:
         some = slice(len(rows))
-        codes = _with_drawn_labels(rows.codes, sums.log_weights[some, :], stream, first_row)
+        codes = _with_drawn_labels(rows.codes, log_weights[some, :], stream, first_row)
         states, means = _chains(
             model, fields[some, :], codes, objective.n_gibbs, stream, workers, first_row
         )
@@ -277,10 +265,10 @@ def _without_gaps(model, V, codes, target, share, seed, workers, first_row):
 
 
 def _sums(model, V, codes, target, share, workers):
-    """-> what rows add to the fields of the hidden units, and `ClassSums` over them."""
+    """-> what rows add to the fields of the hidden units, and the arrays of `gradient_sums`."""
     if is_foreign(V):
         fields = model.hidden_field(V)
-        return fields, gradient_sums(model, fields, codes, target, share)
+        return fields, *gradient_sums(model, fields, codes, target, share)
     weights = np.ascontiguousarray(model.weights.T)
     fields, label_fields = np.empty((len(V), weights.shape[1]), model.dtype), model.label_fields()
 
@@ -290,10 +278,9 @@ def _sums(model, V, codes, target, share, workers):
         return gradient_sums(model, of_rows, codes[rows], target[rows], share[rows], label_fields)
 
     parts = workers.map(block, row_blocks(len(V)), V.size * weights.shape[1])
-    by_rows = [np.concatenate(values) for values in zip(*(part[:2] for part in parts), strict=True)]
-    return fields, ClassSums(
-        *by_rows, sum(part.label_fields for part in parts), sum(part.label for part in parts)
-    )
+    by_fields, log_weights, of_label, by_label = zip(*parts, strict=True)
+    by_rows = np.concatenate(by_fields), np.concatenate(log_weights)
+    return fields, *by_rows, sum(of_label), sum(by_label)
 
 
 def _with_drawn_labels(codes, log_weights, stream, first_row):

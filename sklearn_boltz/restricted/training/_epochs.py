@@ -10,7 +10,9 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
-from sklearn_boltz.restricted.training._cluster import teach
+from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
+from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
+from sklearn_boltz.restricted.training._labelled_rows import LabelledParts
 from sklearn_boltz.restricted.training._progress import (
     Fall,
     Stages,
@@ -41,13 +43,13 @@ class Training:
         What is kept of the data, with a method `more`.
     base : UnitType
         Independent units of the visible side, fitted to the data.
+    evaluation_seed : int, default=None
+        Of estimates that must be the same each time; None to draw one.
 
     Attributes
     ----------
     dtype : dtype
         Type that the model computes in.
-    evaluation_seed : int
-        Of estimates that must be the same each time.
     n_passes : int
         Number of epochs begun and of calls of `partial_fit`, for the learning rate.
     n_epochs : int
@@ -77,10 +79,11 @@ class Training:
         Histories of what came before the first epoch, as the pre-training of layers.
     """
 
-    def __init__(self, learner, rng, seen, base):
+    def __init__(self, learner, rng, seen, base, evaluation_seed=None):
         self.learner, self.rng, self.seen, self.base = learner, rng, seen, base
         self.dtype = learner.dtype
-        self.evaluation_seed = int(rng.integers(2**31))
+        drawn = evaluation_seed is None
+        self.evaluation_seed = int(rng.integers(2**31)) if drawn else evaluation_seed
         self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
@@ -97,7 +100,13 @@ class Training:
         if tracker is not None and tracker.keep:
             rung = tracker.top(self.learner.model())
             self.learner.tempered = rung.states
-        self.learner = teach(self.learner, V, rate, workers)
+        if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
+            V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
+        V = V.V if isinstance(V, Incomplete) else V
+        if isinstance(V, (Parts, LabelledParts)):
+            self.learner = learn_in_parts(self.learner, V, rate, workers)
+        else:
+            self.learner.learn(self.learner.in_memory(V), rate, workers)
         if rung is not None:
             rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
@@ -193,12 +202,6 @@ class Plan(NamedTuple):
         plateau = 0 if independence.pairs <= LEVEL else np.inf
         return self._replace(stages=self.stages._replace(plateau=plateau))
 
-    def rate_of(self, training):
-        """The learning rate of the epoch that has begun."""
-        return self.rate * (
-            training.rate_factor if training.mean is None else self.stages.last.rate
-        )
-
 
 def train(training, rows, monitor, plan, workers, end_epoch):
     """Make the epochs of a fit.
@@ -258,7 +261,8 @@ def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = plan.rate_of(training)
+    rate = training.rate_factor if training.mean is None else plan.stages.last.rate
+    rate *= plan.rate
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)

@@ -176,7 +176,14 @@ class GrowingLearner(Learner):
     ----------
     weights, visible, hidden, visible_offset, scheme, optimizer, stream
         As of `Learner`.
+
+    Attributes
+    ----------
+    sample : ChainSample, Enumeration or None
+        Of the distribution of the model.
     """
+
+    sample = None
 
     def __init__(self, weights, *args):
         super().__init__(weights, *args)
@@ -351,28 +358,7 @@ def best_change(changes, min_ess):
     return max(safe, key=lambda change: change.gain, default=None)
 
 
-class Search(NamedTuple):
-    """How to look for a unit.
-
-    Attributes
-    ----------
-    alpha : float
-        λ of the paper.
-    n_restarts : int
-        Number of starts.
-    plain : bool
-        The paper's way, without line search and centring.
-    n_failed : int
-        Searches in vain before this one, which begins with another kind of start.
-    """
-
-    alpha: float = 0.1
-    n_restarts: int = 1
-    plain: bool = False
-    n_failed: int = 0
-
-
-def find_unit(data, subset, model, search, rng, workers):
+def find_unit(data, subset, model, alpha, rng, workers, *, n_starts=1, plain=False, n_failed=0):
     """Look for the unit to insert, from several starts.
 
     Parameters
@@ -382,35 +368,41 @@ def find_unit(data, subset, model, search, rng, workers):
     subset : Sample
         Rows for the linearised objective.
     model : ChainSample or Enumeration
-    search : Search
+    alpha : float
+        λ of the paper.
     rng : Generator
     workers : Workers
+    n_starts : int
+    plain : bool
+        The paper's way, without line search and centring.
+    n_failed : int
+        Searches in vain before this one, which begins with another kind of start.
 
     Returns
     -------
     change : Change or None
         None if no unit improves the linearised objective.
     """
-    starts = starting_points(search.n_restarts, subset, model, rng, search.n_failed)
+    starts = starting_points(n_starts, subset, model, rng, n_failed)
     mismatch = np.zeros(len(starts[0]))
-    if not search.plain:
+    if not plain:
         mismatch[:-1] = subset.visible_mean() - model.visible_mean()
     found = workers.map(
-        lambda start: linear_minimum(start, subset, model, search.alpha, mismatch),
+        lambda start: linear_minimum(start, subset, model, alpha, mismatch),
         starts,
         # Each takes some dozens of products with the rows.
         100 * (len(subset) + len(model)) * subset.rows.shape[1] * len(starts),
     )
     # Of w = 0 the objective is 0.
     found = [(unit, objective) for unit, objective in found if objective < 0]
-    if search.plain:
+    if plain:
         found = sorted(found, key=lambda pair: pair[1])[:1]
-    scales = np.ones(1) if search.plain else SCALES
+    scales = np.ones(1) if plain else SCALES
     changes = []
     for unit, _ in found:
         fields = data.field(unit), model.field(unit)
-        changes += rescaled(unit, fields, scales, data, model, centered=not search.plain)
-    return best_change(changes, 0.0 if search.plain else model.min_ess)
+        changes += rescaled(unit, fields, scales, data, model, centered=not plain)
+    return best_change(changes, 0.0 if plain else model.min_ess)
 
 
 def match_means(learner, model, data, rate, max_steps, workers):

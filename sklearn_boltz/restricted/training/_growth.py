@@ -1,6 +1,6 @@
 """An RBM that grows a hidden unit at a time: the loop around Frank-Wolfe's steps."""
 
-from copy import copy, deepcopy
+from copy import deepcopy
 from time import perf_counter
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     Enumeration,
     IncompleteSample,
     Sample,
-    Search,
     find_unit,
     match_means,
 )
@@ -33,54 +32,6 @@ TRIES = 5
 CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
 
 
-class Growth:
-    """All that a fit changes, from one unit to the next and from one fit to the next.
-
-    Parameters
-    ----------
-    learner : GrowingLearner
-    rng : Generator
-    seen : ColumnSums
-    base : UnitType
-        Independent visible units fitted to the data.
-    evaluation_seed : int
-
-    Attributes
-    ----------
-    sample : ChainSample, Enumeration or None
-        Of the distribution of the model.
-    n_iter : int
-        Number of insertions.
-    history : dict of list
-        What was measured at the start and after each insertion.
-    tracker : Tracker or None
-        Of the normalising constant; None where it is exact or not looked at.
-    """
-
-    def __init__(self, learner, rng, seen, base, evaluation_seed):
-        self.learner, self.rng, self.seen, self.base = learner, rng, seen, base
-        self.evaluation_seed, self.sample = evaluation_seed, None
-        self.n_iter, self.history, self.tracker = 0, {}, None
-
-    def follow(self, work, workers):
-        """Go after ln Z of a model that has changed."""
-        if self.tracker is not None:
-            self.tracker.follow(self.learner.model(), work, workers)
-
-    def copy(self):
-        """The growth as it is now, in a copy that no one else changes."""
-        other = copy(self)
-        # In one go: they may share arrays.
-        own = self.learner, self.sample, self.rng, self.tracker
-        other.learner, other.sample, other.rng, other.tracker = deepcopy(own)
-        other.history = {name: list(values) for name, values in self.history.items()}
-        return other
-
-    def figures(self, place=-1):
-        """What was measured last, or at another place of the history."""
-        return {name: values[place] for name, values in self.history.items()}
-
-
 class GrowthPlan(NamedTuple):
     """How to grow: the parameters of `InfiniteRBM` of the same names, and what is fixed.
 
@@ -89,8 +40,6 @@ class GrowthPlan(NamedTuple):
     n_bias_steps : int
         Steps of the visible biases after each insertion, at most. They end earlier where the means
         of the model equal those of the data within the noise of the chains.
-    n_restarts : int
-        Starts of the search for each unit.
     n_iter_no_change : int
         Units without improvement after which early stopping ends the training.
     """
@@ -105,7 +54,6 @@ class GrowthPlan(NamedTuple):
     early_stopping: bool | float
     tol: float
     n_bias_steps: int = 30
-    n_restarts: int = 1
     n_iter_no_change: int = 10
 
 
@@ -114,7 +62,8 @@ def grow(growth, data, monitor, plan, workers, end_unit):
 
     Parameters
     ----------
-    growth : Growth
+    growth : Training
+        Whose learner grows, and which has measured the start and each of `n_epochs` insertions.
         Changed in place.
     data : Sample
         The rows to train on.
@@ -126,11 +75,11 @@ def grow(growth, data, monitor, plan, workers, end_unit):
 
     Returns
     -------
-    growth : Growth
+    growth : Training
         Of the best model, or, if it was interrupted, after the last complete insertion.
     status : {"ended", "diverged", "interrupted"}
     kept : int
-        The place in the history of the model that is kept.
+        The place in the history of the model that is kept, counted from 1; 0 for the last one.
     """
     best, last, status = None, growth.copy(), "ended"
     try:
@@ -148,18 +97,18 @@ def grow(growth, data, monitor, plan, workers, end_unit):
     except FloatingPointError:
         status = "diverged"
     except KeyboardInterrupt:
-        return last, "interrupted", -1
+        return last, "interrupted", 0
     if best is None:
-        return last, status, -1
-    last.learner, last.sample, last.tracker = best["state"]
-    return last, status, best["n_iter"]
+        return last, status, 0
+    last.learner, last.tracker = best["state"]
+    return last, status, best["n_epochs"] + 1
 
 
 def begin(growth, data, monitor, plan, workers):
     """Prepare the sample of the model, and measure the model."""
     fill(growth, data, workers)
-    if growth.sample is None:
-        growth.sample = initial_sample(growth, data, plan, workers)
+    if growth.learner.sample is None:
+        growth.learner.sample = initial_sample(growth, data, plan, workers)
         # Where means are off, units would be spent on them. A start from elsewhere may be
         # far off.
         n_steps = FIRST_BIAS_STEPS * plan.n_bias_steps
@@ -198,13 +147,13 @@ def insert_unit(growth, data, monitor, plan, workers):
     if change is None:
         return False
     learner.insert(change.unit, change.scale, change.shift)
-    growth.sample.follow(learner, plan.n_gibbs, workers)
-    growth.follow(2 * plan.n_gibbs * len(growth.sample) * learner.weights.size, workers)
+    learner.sample.follow(learner, plan.n_gibbs, workers)
+    follow(growth, 2 * plan.n_gibbs * len(learner.sample) * learner.weights.size, workers)
     if plan.mode == "corrective":
         train_together(growth, data, plan, workers)
     _match_means(growth, data, plan, plan.n_bias_steps, workers)
     fill(growth, data, workers)
-    growth.n_iter += 1
+    growth.n_epochs += 1
     record(growth, monitor, workers, perf_counter() - start, change)
     return True
 
@@ -214,12 +163,12 @@ def find_gain(growth, data, plan, workers):
     for k in range(TRIES):
         plain = plan.mode == "plain"
         alpha = plan.alpha if plain else plan.alpha / 4**k
-        search = Search(alpha, plan.n_restarts, plain, n_failed=k)
-        subset = _subset(growth, data)
-        change = find_unit(data, subset, growth.sample, search, growth.rng, workers)
+        subset, sample = _subset(growth, data), growth.learner.sample
+        options = {"plain": plain, "n_failed": k}
+        change = find_unit(data, subset, sample, alpha, growth.rng, workers, **options)
         if change is not None and (change.gain > plan.tol or plain):
             return change
-        growth.sample.follow(growth.learner, plan.n_gibbs, workers)
+        sample.follow(growth.learner, plan.n_gibbs, workers)
     return None
 
 
@@ -238,12 +187,19 @@ def train_together(growth, data, plan, workers):
     for _ in range(plan.n_corrective):
         chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
         learner.learn(learner.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
-        growth.follow(learner.work(len(chosen)), workers)
-    growth.sample.follow(learner, plan.n_gibbs, workers)
+        follow(growth, learner.work(len(chosen)), workers)
+    learner.sample.follow(learner, plan.n_gibbs, workers)
 
 
 def _match_means(growth, data, plan, n_steps, workers):
-    match_means(growth.learner, growth.sample, data, plan.learning_rate, n_steps, workers)
+    learner = growth.learner
+    match_means(learner, learner.sample, data, plan.learning_rate, n_steps, workers)
+
+
+def follow(growth, work, workers):
+    """Go after ln Z of a model that has changed."""
+    if growth.tracker is not None:
+        growth.tracker.follow(growth.learner.model(), work, workers)
 
 
 def record(growth, monitor, workers, seconds, change=None):
@@ -270,18 +226,18 @@ def remembered(growth, best, plan):
     """The state of largest log-likelihood of the held-out rows: the best so far, or now."""
     if not plan.early_stopping:
         return None
-    figures = growth.figures()
+    figures = growth.figures(0)
     now = figures["validation_log_likelihood"]
     if best is not None and not now > best["log_likelihood"] + plan.tol:
         return best
-    state = deepcopy((growth.learner, growth.sample, growth.tracker))
+    state = deepcopy((growth.learner, growth.tracker))
     gap = figures["free_energy_gap"]
-    return {"log_likelihood": now, "gap": gap, "n_iter": growth.n_iter, "state": state}
+    return {"log_likelihood": now, "gap": gap, "n_epochs": growth.n_epochs, "state": state}
 
 
 def has_stopped_rising(growth, best, plan):
     """Whether units came in vain, and the training rows profited from them."""
     if best is None:
         return False
-    widened = growth.figures()["free_energy_gap"] > best["gap"]
-    return widened and growth.n_iter - best["n_iter"] >= plan.n_iter_no_change
+    widened = growth.figures(0)["free_energy_gap"] > best["gap"]
+    return widened and growth.n_epochs - best["n_epochs"] >= plan.n_iter_no_change

@@ -7,7 +7,6 @@ field x = 2a (s + t). If J is negative, t changes its sign.
 """
 
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -26,43 +25,6 @@ INITIAL_SCALE = [Interval(Real, 0, None, closed="left"), StrOptions({"scaled"})]
 def is_model(init):
     """Whether the parameter `init` is an estimator."""
     return init is not None and not isinstance(init, (Real, str))
-
-
-class Start(NamedTuple):
-    """Parameters of an RBM with at most as many hidden units as are trained.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_units, n_numbers)
-    hidden_bias : ndarray of shape (n_units,)
-    visible : dict of str to ndarray of shape (n_numbers,)
-        Parameters of the visible units.
-    """
-
-    weights: np.ndarray
-    hidden_bias: np.ndarray
-    visible: dict
-
-    def give(self, weights, visible, hidden):
-        """Begin with these parameters; hidden units beyond them stay as they are.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_hidden, n_numbers)
-            Changed in place.
-        visible, hidden : UnitType
-            Of `hidden`, the biases are changed in place.
-
-        Returns
-        -------
-        visible : UnitType
-        """
-        if not hidden.is_binary:
-            raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
-        n_units = len(self.weights)
-        weights[:n_units] = self.weights
-        hidden.intercept[:n_units] = self.hidden_bias
-        return with_published(visible, self.visible, weights.dtype).astype(weights.dtype)
 
 
 def fitted_init(init, name, layout, column, X=None, sample_weight=None):
@@ -123,8 +85,8 @@ def n_units_of(model):
     return int(np.count_nonzero(np.triu(model.coupling_, 1)))
 
 
-def start_of(model, name, table, layout, n_units):
-    """Where a training begins.
+def begin_at(model, name, table, layout, weights, visible, hidden):
+    """Begin at the parameters of a model; hidden units beyond its own stay as they are.
 
     Parameters
     ----------
@@ -135,23 +97,29 @@ def start_of(model, name, table, layout, n_units):
     table : Table
         Of its columns.
     layout : Layout
-    n_units : int
-        Hidden units that are trained.
+    weights : ndarray of shape (n_hidden, n_numbers)
+        Changed in place.
+    visible, hidden : UnitType
+        Of `hidden`, the biases are changed in place.
 
     Returns
     -------
-    start : Start
-        With `n_units` units at most.
+    visible : UnitType
     """
+    if not hidden.is_binary:
+        raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
     start = None
     if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._table):
-        start = (_of_network if _is_network(model) else _of_rbm)(model, name, layout, n_units)
+        find = _of_network if _is_network(model) else _of_rbm
+        start = find(model, name, layout, len(hidden))
     if start is None:
         raise ValueError(
             f"{name}: init was fitted to other columns, or to other categories or units of them. "
             "Fit it to a table like X, with the same `columns`."
         )
-    return start
+    its_weights, hidden_bias, of_visible = start
+    weights[: len(hidden_bias)], hidden.intercept[: len(hidden_bias)] = its_weights, hidden_bias
+    return with_published(visible, of_visible, weights.dtype).astype(weights.dtype)
 
 
 def _same_categories(one, other):
@@ -169,7 +137,8 @@ def _same_categories(one, other):
 
 
 def _of_rbm(model, name, mine, n_units):
-    (_, (visible, hidden)), other = model._layered(), model._layout_now()
+    """Weights, biases of the hidden units and parameters of the visible ones, if columns agree."""
+    (_, (visible, hidden)), other = model._layered(), model._layout
     if not hidden.is_binary:
         raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
     if len(hidden) > n_units:
@@ -182,7 +151,7 @@ def _of_rbm(model, name, mine, n_units):
     ):
         return None
     weights, visible, hidden = rescaled(model.components_, visible, hidden, other, mine)
-    return Start(weights, hidden.intercept, published(visible))
+    return weights, hidden.intercept, published(visible)
 
 
 def _name(kind):
@@ -190,13 +159,14 @@ def _name(kind):
 
 
 def _of_network(model, name, layout, n_units):
+    """The same of hidden units for the couplings."""
     for j, n_values in enumerate(model.n_values_.tolist()):
         one_hot, width = layout.one_hot[j], layout.widths[j]
         if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):
             return None
     coupling, bias = _of_numbers(model, layout)
     weights, hidden_bias, bias = units_of_pairs(coupling, bias, n_units)
-    return Start(weights, hidden_bias, {"intercept": bias})
+    return weights, hidden_bias, {"intercept": bias}
 
 
 def _of_numbers(model, layout):

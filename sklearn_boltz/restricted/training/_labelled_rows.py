@@ -9,6 +9,9 @@ import numpy as np
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import is_foreign, taken
 
+# With early_stopping="auto", rows are set aside if so many have a label.
+ENOUGH_LABELS = 200
+
 
 class LabelledRows:
     """Rows with labels: those to train on, and a mini-batch of them.
@@ -20,12 +23,20 @@ class LabelledRows:
     codes : ndarray of intp of shape (n_rows,)
         Numbers of the classes; -1 for a row without a label.
     weights : ndarray of float64 of shape (n_rows,), default=None
-        How often each row counts; None for once.
+        How often each row counts; 1 by default.
+    repeats : bool
+        Whether rows with labels come more often where they are few.
     """
 
-    def __init__(self, V, codes, weights=None):
-        self.V, self.codes, self.weights = V, codes, weights
-        self.shape, self.dtype = V.shape, V.dtype
+    def __init__(self, V, codes, weights=None, repeats=False):
+        self.V, self.codes, self.repeats, self.shape, self.dtype = (
+            V,
+            codes,
+            repeats,
+            V.shape,
+            V.dtype,
+        )
+        self.weights = np.ones(len(codes)) if weights is None else weights
 
     def __len__(self):
         return self.shape[0]
@@ -33,8 +44,12 @@ class LabelledRows:
     @cached_property
     def _there(self):
         """Codes and weights where rows of `DeviceRows` lie."""
-        counts = np.ones(len(self)) if self.weights is None else self.weights
-        return self.V.places(self.codes), self.V.places(counts.astype(self.V.widest))
+        return self.V.places(self.codes), self.V.places(self.weights.astype(self.V.widest))
+
+    @property
+    def observed_sums(self):
+        """How often rows with a label count together, and all rows."""
+        return self.weights[self.codes >= 0].sum(), self.weights.sum()
 
     def __getitem__(self, numbers):
         """Some of the rows, dense and in memory: a pass over batches if need be."""
@@ -45,11 +60,17 @@ class LabelledRows:
 
     def labels(self, numbers):
         """Codes and weights of some rows."""
-        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
+        return self.codes[numbers], self.weights[numbers]
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
-        return type(self)(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+        V = self.V.astype(dtype, copy=copy)
+        return type(self)(V, self.codes, self.weights, self.repeats)
+
+    def are_enough(self):
+        """Whether so many have labels that some of them can be set aside by default."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=1)
+        return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
 
     def repeated(self, numbers):
         """Where labels are few, their rows come more often, with as much less weight.
@@ -73,32 +94,8 @@ class LabelledRows:
         if times <= 1:
             return self, numbers
         visited = np.repeat(numbers, np.where(labelled[numbers], times, 1))
-        weights = np.ones(len(self)) if self.weights is None else self.weights
-        weights = weights * (len(visited) / len(numbers)) / np.where(labelled, times, 1)
+        weights = self.weights * (len(visited) / len(numbers)) / np.where(labelled, times, 1)
         return LabelledRows(self.V, self.codes, weights), visited
-
-
-class LabelCounts(NamedTuple):
-    """Rows that were seen, and those with a label, by weight.
-
-    Attributes
-    ----------
-    n_rows, n_labelled : float
-    """
-
-    n_rows: float = 0.0
-    n_labelled: float = 0.0
-
-    def more(self, rows, weights, base):
-        """With more `LabelledRows`; -> the counts, and independent units as they are."""
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        labelled = weights[rows.codes >= 0].sum()
-        return LabelCounts(self.n_rows + weights.sum(), self.n_labelled + labelled), base
-
-    @property
-    def share(self):
-        """The part of the rows that have a label; 1 where none has."""
-        return float(self.n_labelled / self.n_rows) if self.n_labelled else 1.0
 
 
 class LabelledParts(NamedTuple):
@@ -108,7 +105,7 @@ class LabelledParts(NamedTuple):
     ----------
     parts : Parts
     codes : list of ndarray of intp
-    weights : list of (ndarray of float64 or None)
+    weights : list of ndarray of float64
     """
 
     parts: Any

@@ -153,8 +153,24 @@ def distinct_states(rows, base):
     return first[(rows[first] == base.nearest(rows[first])).all(axis=1)]
 
 
-class Likelihoods:
-    """Log-likelihoods of rows of the training, and of rows that were set aside.
+def log_partition_of(model, tracker, workers):
+    """ln Z of a model in training: exact if that is quick, else by its tracker.
+
+    Returns
+    -------
+    tracked : Tracked or None
+        None without a tracker.
+    """
+    if n_enumerated(model) <= EXACT_UNITS:
+        return Tracked(exact_log_partition(model), 0.0, "exact")
+    return None if tracker is None else tracker.log_partition(model, workers)
+
+
+class LikelihoodMonitor:
+    """A monitor that judges a model by the log-likelihood of rows, of training and set aside.
+
+    A subclass defines `measure(model, workers, tracker)`, a dict of figures, and
+    `free_energy(model, rows, workers)`.
 
     Parameters
     ----------
@@ -164,9 +180,9 @@ class Likelihoods:
     base : unit type
         Of independent features, as the training data have them.
     weights : ndarray of float64 of shape (n_samples,), default=None
-        How often each row counts.
+        How often each row counts: figures are weighted means.
     log_scale : ndarray of float64 of shape (n_features,), default=None
-        As of `mean_volume`.
+        As of `mean_volume`: log-likelihoods are those of the columns of the table.
     """
 
     def __init__(self, X, train, valid, base, weights=None, log_scale=None):
@@ -178,27 +194,31 @@ class Likelihoods:
         if rows_with_gaps(self.train.rows) is not None:  # of which each takes longer
             self.train = some("training rows", train[:MONITORED_ROWS])
         self.valid = some("held-out rows", valid) if len(valid) else None
+        self.base = base
 
-    def figures(self, free_energy, tracked):
+    def log_likelihoods(self, model, tracked, workers):
         """Log-likelihoods in nats, with the error that ln Z has.
 
         Parameters
         ----------
-        free_energy : callable
-            From rows to their free energies.
-        tracked : Tracked
+        model : Model or Layered
+        tracked : Tracked or None
+            Without ln Z, there are none.
+        workers : Workers
 
         Returns
         -------
         figures : dict of float
         """
-        of_train = free_energy(self.train.rows)
+        if tracked is None:
+            return {}
+        of_train = self.free_energy(model, self.train.rows, workers)
         # What some states alone add up to is a floor under ln Z, whatever chains have found.
         log_partition = max(tracked.value, self.train.floor(of_train))
         train = self.train.log_likelihood(of_train, log_partition)
         figures = {"log_likelihood": train, "log_likelihood_std_err": tracked.std_err}
         if self.valid is not None:
-            of_valid = free_energy(self.valid.rows)
+            of_valid = self.free_energy(model, self.valid.rows, workers)
             valid = self.valid.log_likelihood(of_valid, log_partition)
             figures["validation_log_likelihood"] = valid
             # By how much the free energy of held-out rows exceeds that of others.
@@ -221,40 +241,6 @@ class Likelihoods:
         """The log-likelihood of held-out rows, or of training rows if none were set aside."""
         return figures["log_likelihood" if self.valid is None else "validation_log_likelihood"]
 
-    def compare(self, figures):
-        """Compare these rows with independent columns."""
-        rows = self.train if self.valid is None else self.valid
-        return rows.compare(self.of_interest(figures))
-
-
-def log_partition_of(model, tracker, workers):
-    """ln Z of a model in training: exact if that is quick, else by its tracker.
-
-    Returns
-    -------
-    tracked : Tracked or None
-        None without a tracker.
-    """
-    if n_enumerated(model) <= EXACT_UNITS:
-        return Tracked(exact_log_partition(model), 0.0, "exact")
-    return None if tracker is None else tracker.log_partition(model, workers)
-
-
-class LikelihoodMonitor:
-    """A monitor that judges a model by the log-likelihood of fixed rows, `likelihoods`.
-
-    A subclass defines `_figures_given(model, tracked, workers)`, the log-likelihoods with an
-    estimate of ln Z.
-    """
-
-    def of_interest(self, figures):
-        """The figure by which the training is judged: a log-likelihood."""
-        return self.likelihoods.of_interest(figures)
-
-    def has_started(self, figures):
-        """Whether the training has left the plateau on which columns are independent."""
-        return self.likelihoods.has_started(figures)
-
     def judged(self, model, tracker, workers):
         """Log-likelihoods of a model by which it is compared with another one.
 
@@ -274,12 +260,17 @@ class LikelihoodMonitor:
             tracked = log_partition_of(sides, None, workers)
         else:
             tracked = tracker.judged(sides, workers)
-        return self._figures_given(model, tracked, workers)
+        return self.log_likelihoods(model, tracked, workers)
 
     def verified(self, model, tracked, log_likelihood, workers):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
-        figures = self._figures_given(model, tracked, workers)
+        figures = self.log_likelihoods(model, tracked, workers)
         return min(log_likelihood, self.of_interest(figures))
+
+    def compare(self, figures, model, workers):
+        """Compare a model with independent columns, by what was measured of it."""
+        rows = self.train if self.valid is None else self.valid
+        return rows.compare(self.of_interest(figures))
 
 
 class Monitor(LikelihoodMonitor):
@@ -287,22 +278,14 @@ class Monitor(LikelihoodMonitor):
 
     Parameters
     ----------
-    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
-    train, valid : ndarray of int
-        Numbers of rows; none in `valid` where none were set aside.
-    base : unit type
-        Of the visible units at infinite temperature.
+    X, train, valid, base, weights, log_scale
+        As of `LikelihoodMonitor`.
     seed : int
-    weights : ndarray of float64 of shape (n_samples,), default=None
-        How often each row counts: figures are weighted means.
-    log_scale : ndarray of float64 of shape (n_features,), default=None
-        As of `mean_volume`: log-likelihoods are those of the columns of the table.
     """
 
     def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
-        self.likelihoods = Likelihoods(X, train, valid, base, weights, log_scale)
-        self.base, self.seed = base, seed
-        rows = self.likelihoods.train.rows
+        super().__init__(X, train, valid, base, weights, log_scale)
+        self.seed, rows = seed, self.train.rows
         self.rows = rows[: min(MONITORED_ROWS, rows.shape[0]), ...]
         self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         n_features = base.n_units
@@ -327,18 +310,11 @@ class Monitor(LikelihoodMonitor):
         """
         V = self._completed(model, workers)
         squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
-        figures = {
-            "reconstruction_error": self._mean_of_cells(squares),
-        }
+        figures = {"reconstruction_error": self._mean_of_cells(squares)}
         if self.base.is_enumerable:
             figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model, V)
         tracked = log_partition_of(model, tracker, workers)
-        if tracked is not None:
-            figures |= self._figures_given(model, tracked, workers)
-        return figures
-
-    def _figures_given(self, model, tracked, workers):
-        return self.likelihoods.figures(partial(self._free_energy, model), tracked)
+        return figures | self.log_likelihoods(model, tracked, workers)
 
     def _completed(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""
@@ -355,7 +331,7 @@ class Monitor(LikelihoodMonitor):
         known = weights[:, np.newaxis] * ~np.isnan(as_numpy(self.rows))
         return float((known * values).sum() / known.sum())
 
-    def _free_energy(self, model, rows):
+    def free_energy(self, model, rows, workers):
         """F of what is observed of rows; where cells are missing, at a small cost."""
         if rows_with_gaps(rows) is None:
             return as_numpy(model.free_energy(rows))
@@ -364,7 +340,7 @@ class Monitor(LikelihoodMonitor):
     def compare(self, figures, model, workers):
         """Compare the model with independent columns; None if it is better without a doubt."""
         if "log_likelihood" in figures:
-            return self.likelihoods.compare(figures)
+            return super().compare(figures, model, workers)
         if "log_pseudo_likelihood" in figures:
             dtype = model.dtype if not is_foreign(model.weights) else numpy_dtype(model.weights)
             no_hidden = Bernoulli(np.zeros(1, dtype))
@@ -380,9 +356,8 @@ class Monitor(LikelihoodMonitor):
             model, base, temperature_ladder(FEW_TEMPERATURES), FEW_CHAINS, Stream(self.seed),
             workers,
         )  # fmt: skip
-        train = self.likelihoods.train
-        of_train = self._free_energy(model, train.rows)
-        return train.compare(train.log_likelihood(of_train, found.value))
+        of_train = self.free_energy(model, self.train.rows, workers)
+        return self.train.compare(self.train.log_likelihood(of_train, found.value))
 
     def _log_pseudo_likelihood(self, model, V):
         found = as_numpy(log_pseudo_likelihood(model, V, self.features))

@@ -20,16 +20,15 @@ class SGD:
     ----------
     momentum : float
         Part of the last step that is added to the next.
+
+    Attributes
+    ----------
+    plain : bool
+        Whether the steps are the gradients.
     """
 
     def __init__(self, momentum=0.0):
-        self.momentum = momentum
-        self.velocity = None
-
-    @property
-    def plain(self):
-        """Whether the steps are the gradients."""
-        return self.momentum == 0
+        self.momentum, self.plain, self.velocity = momentum, momentum == 0, None
 
     def moved(self, convert):
         """The optimizer with its arrays elsewhere: `convert` is for each of them."""
@@ -46,7 +45,7 @@ class SGD:
 
     def steps(self, gradients):
         """Return what to add to each parameter."""
-        if self.momentum == 0:
+        if self.plain:
             return gradients
         if self.velocity is None:
             self.velocity = [zeros(gradient, gradient.shape) for gradient in gradients]

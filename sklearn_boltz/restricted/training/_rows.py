@@ -16,7 +16,11 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
+from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelledRows,
+    LabelledStream,
+    stratified,
+)
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.tables._batches import mini_batches, rows_of
 from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
@@ -154,7 +158,7 @@ def as_mini_batch(X):
 
 
 class ColumnSums(NamedTuple):
-    """Sums of the columns of the data: what a Bernoulli model keeps of them.
+    """Sums of the columns of the data, `observed_sums`: what a Bernoulli model keeps of them.
 
     Attributes
     ----------
@@ -165,11 +169,6 @@ class ColumnSums(NamedTuple):
 
     total: np.ndarray
     n_rows: int | float | np.ndarray
-
-    @classmethod
-    def of(cls, X, weights=None):
-        """Of rows, with how often each counts."""
-        return cls(*observed_sums(X, weights))
 
     def more(self, X, weights, base):
         """With more rows; -> the sums, and independent units as in all of them."""
@@ -236,6 +235,56 @@ class ChosenRows:
             yield V if self.kept is None else Incomplete(V, self.kept, order[batch])
 
 
+def divide(X, weights, share, seed, n_given=0, former=None):
+    """Set some rows aside.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix, DeviceRows or StreamedRows of shape (n_rows, n_visible)
+    weights : ndarray of float64 of shape (n_rows,) or None
+    share : float
+        The part that is set aside; 0 for none.
+    seed : int
+    n_given : int
+        How many of the last rows are set aside instead.
+    former : KeptValues, default=None
+        Values of missing cells that are kept from another fit, of these rows or of others.
+
+    Returns
+    -------
+    rows : ChosenRows or StreamedRows
+        To train on.
+    train, valid : ndarray of int
+        Numbers of rows of both kinds, by which a model is measured.
+    """
+    is_stream = isinstance(X, StreamedRows)
+    if is_stream and not X.indexed:
+        if share and X.shape[0] - len(X.useless) < 2:
+            raise ValueError(
+                "early_stopping needs at least two rows, but X has 1. Use more rows or "
+                "early_stopping=False."
+            )
+        train, valid = X.choose(np.random.default_rng(seed), share)
+        return X.all_but(valid), train, valid
+    numbers = X.usable() if is_stream else np.arange(X.shape[0])
+    kept = X.kept_values() if is_stream else KeptValues.of(X, X.dtype)
+    if kept is not None and former is not None and former.digest == kept.digest:
+        kept = former
+    numbers, given = np.split(numbers, [len(numbers) - n_given])
+    train, valid = (numbers[some] for some in divided(len(numbers), share, seed))
+    return ChosenRows(X, train, weights, kept), train, given if n_given else valid
+
+
+def divide_labelled(rows, share, seed, name):
+    """Set some of `LabelledRows` aside, of each class its share; -> as of `divide`."""
+    train, valid = stratified(rows.codes, share, seed, name)
+    if isinstance(rows, LabelledStream):  # rows without any cell
+        train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
+        if not rows.V.indexed:
+            return rows.all_but(valid), train, valid
+    return ChosenRows(*(rows.repeated(train) if rows.repeats else (rows, train))), train, valid
+
+
 class StreamedRows:
     """Rows that come in batches, with what a training needs of an array or a CSR matrix.
 
@@ -261,13 +310,14 @@ class StreamedRows:
         Sums of the columns over observed values, and how many these are.
     weights : ndarray of float64 of shape (n_rows,) or None
         Of mean 1 over the rows that count; None for equal ones.
-    gaps : NamedTuple or None
-        Where cells are missing.
+    gaps : BatchSums or None
+        Where cells are missing; None if none are.
     """
 
     def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
         lengths, sums = found
-        self.source, self.dtype, self.gaps = batches, sums.dtype, sums.gaps
+        self.source, self.dtype = batches, sums.dtype
+        self.gaps = sums if len(sums.rows) else None
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
         self._starts = np.append(0, np.cumsum(self._lengths))
@@ -279,7 +329,7 @@ class StreamedRows:
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
-            self.useless = self.gaps.rows[self.gaps.counts == self.shape[1]]
+            self.useless = self.gaps.rows[self.gaps.n_missing == self.shape[1]]
         if sample_weight is not None:
             self._weigh(sample_weight)
         self._without = self.useless
@@ -325,7 +375,7 @@ class StreamedRows:
         if self.gaps is None:
             return None
         counts = np.zeros(self.shape[0], dtype=np.int64)
-        counts[self.gaps.rows] = self.gaps.counts
+        counts[self.gaps.rows] = self.gaps.n_missing
         return KeptValues(counts, self.gaps.digest, self.dtype)
 
     def astype(self, dtype, copy=False):
@@ -452,49 +502,47 @@ def _checked(check, n_features, dtype, rows):
     return check(rows).astype(dtype, copy=False)
 
 
-class GapCounts(NamedTuple):
-    """Rows with missing cells, how many each lacks, and a digest of which."""
-
-    rows: np.ndarray
-    counts: np.ndarray
-    digest: str
-
-
 class BatchSums(NamedTuple):
-    """What is found in batches: sums of observed values, how many these are, rows with gaps."""
+    """What is found in batches.
+
+    Attributes
+    ----------
+    dtype : dtype
+    total : ndarray of float64 of shape (n_features,)
+    count : int or ndarray of float64 of shape (n_features,)
+        As of `observed_sums`.
+    n_rows : int
+    rows, n_missing : ndarray of int
+        Numbers of the rows with missing cells, and how many each lacks.
+    digest : str
+        Of where cells are missing.
+    """
 
     dtype: np.dtype
     total: np.ndarray
     count: int | np.ndarray
     n_rows: int
-    gaps: GapCounts | None
+    rows: np.ndarray
+    n_missing: np.ndarray
+    digest: str
 
 
 def sums_of_batch(check, batch):
     """`BatchSums` of the rows of a batch, of which `check` makes legal values."""
     X = check(batch, allow_nan=True)
-    (total, count), gaps = observed_sums(X), None
-    if np.ndim(count):
-        missing = np.isnan(X)
-        counts = missing.sum(axis=1)
-        rows = np.flatnonzero(counts)
-        gaps = GapCounts(rows, counts[rows], mask_digest(missing))
-    return BatchSums(X.dtype, total, count, X.shape[0], gaps)
+    total, count = observed_sums(X)
+    missing = np.isnan(X) if np.ndim(count) else np.empty((0, 0), dtype=bool)
+    n_missing, digest = missing.sum(axis=1), mask_digest(missing) if missing.any() else ""
+    rows = np.flatnonzero(n_missing)
+    return BatchSums(X.dtype, total, count, X.shape[0], rows, n_missing[rows], digest)
 
 
 def merge_sums(one, other):
     """`BatchSums` of one after the other."""
-    gaps = one.gaps
-    if one.gaps is not None and other.gaps is not None:
-        gaps = GapCounts(
-            np.append(one.gaps.rows, one.n_rows + other.gaps.rows),
-            np.append(one.gaps.counts, other.gaps.counts),
-            one.gaps.digest + other.gaps.digest,
-        )
-    elif other.gaps is not None:
-        gaps = other.gaps._replace(rows=one.n_rows + other.gaps.rows)
     total, count = one.total + other.total, one.count + other.count
-    return BatchSums(one.dtype, total, count, one.n_rows + other.n_rows, gaps)
+    rows = np.append(one.rows, one.n_rows + other.rows)
+    n_rows, n_missing = one.n_rows + other.n_rows, np.append(one.n_missing, other.n_missing)
+    return BatchSums(one.dtype, total, count, n_rows, rows, n_missing, one.digest + other.digest)
 
 
 def _weighted_sums(check, starts, weights, k, batch):

@@ -74,7 +74,7 @@ class Learner:
         self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
         self.visible, self.hidden = visible, hidden
         self.visible_offset = visible_offset
-        self.hidden_offset = np.full(len(hidden), 0.5, self.dtype)
+        self.hidden_offset = np.full(len(self.weights), 0.5, self.dtype)
         if not hidden.is_binary:
             self.hidden_offset[...] = hidden.mean(np.zeros(len(hidden), self.dtype))
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
@@ -100,9 +100,7 @@ class Learner:
 
     def parameters(self):
         """Weights and the parameters of the visible and of the hidden units, not copied."""
-        return (
-            self.weights, *self.visible.parameters().values(), *self.hidden.parameters().values()
-        )  # fmt: skip
+        return self.model().parameters()
 
     def model(self):
         """The RBM as it stands; it shares the arrays."""

@@ -59,10 +59,10 @@ class Learner:
         self.weights, self.layers, self.dtype = weights, layers, weights[0].dtype
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
         self.starts = None  # where persistent solutions go on, on the visible side
-        self._workspace = None
+        self.workspace = None
 
     def __getstate__(self):
-        return {**vars(self), "_workspace": None}  # neither copied nor pickled
+        return {**vars(self), "workspace": None}  # neither copied nor pickled
 
     def moved(self, convert):
         """The learner with its arrays elsewhere: `convert` is for each of them."""
@@ -71,7 +71,7 @@ class Learner:
         other.layers = [units.moved(convert) for units in self.layers]
         other.optimizer = self.optimizer.moved(convert)
         other.starts = None if self.starts is None else convert(self.starts)
-        other._workspace = None
+        other.workspace = None
         return other
 
     def parameters(self):
@@ -91,29 +91,29 @@ class Learner:
         return each * n_rows * products + CALLS
 
     def in_memory(self, V):
-        """Rows as a mini-batch, with the workspace of the last one if it has the same size."""
+        """Rows as a mini-batch: what finds slopes, in the workspace of the last one of its size."""
         if is_foreign(V):
-            return DeviceBatch(V)
+            return partial(slopes_on_device, V)
         n_starts = len(V) if self.starts is None else len(self.starts)
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
-        if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
-            self._workspace = Workspace(self.model(), len(V), n_starts, self.scheme.tap.order)
-        return ArrayBatch(V, self._workspace)
+        if self.workspace is None or self.workspace.sizes != (len(V), n_starts):
+            self.workspace = Workspace(self.model(), len(V), n_starts, self.scheme.tap.order)
+        return partial(slopes_in_memory, V)
 
     def learn(self, batch, rate, workers):
         """Change the parameters by the rows of one mini-batch.
 
         Parameters
         ----------
-        batch : ArrayBatch, or one on a cluster
-            With a method `slopes`.
+        batch : callable
+            From learner, rate and workers to slopes, and where persistent solutions go on.
         rate : float
             Learning rate.
         workers : Workers
         """
         scheme = self.scheme
-        slopes, self.starts = batch.slopes(self, rate, workers)
+        slopes, self.starts = batch(self, rate, workers)
         for W, step in zip(self.weights, slopes.weights, strict=True):
             if scheme.penalty is not None:
                 slope = W if scheme.penalty == "l2" else namespace_of(W).sign(W)
@@ -142,9 +142,10 @@ class Workspace:
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
         pairs = zip(layered.layers, layered.layers[1:], strict=False)
-        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else None
+        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else [None]
         self.sizes = n_rows, n_starts
-        self.scratch = Scratch.of(layered.sides(), n_starts, order)
+        of_sides = self.features[0] if len(layered.weights) == 1 else None
+        self.scratch = Scratch.of(layered.sides(), n_starts, order, of_sides)
 
 
 class Slopes(NamedTuple):
@@ -171,49 +172,37 @@ class Beliefs(NamedTuple):
     covariances: list | None = None
 
 
-class ArrayBatch(NamedTuple):
-    """A mini-batch in memory, and the arrays that learning from it takes."""
-
-    V: np.ndarray
-    workspace: Workspace
-
-    def slopes(self, learner, rate, workers):
-        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        layered, scheme = learner.model(), learner.scheme
-        starts = learner.starts
-        slopes, found = difference(
-            layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), learner.stream, workers,
-            self.workspace,
-        )  # fmt: skip
-        return slopes, found.copy() if scheme.persistent else None
+def slopes_in_memory(V, learner, rate, workers):
+    """Derivatives at the rows of a mini-batch less those at solutions; -> slopes, next starts."""
+    layered, scheme = learner.model(), learner.scheme
+    slopes, found = difference(
+        layered, V, learner.starts, scheme, (rate, rate), (1.0, 1.0), learner.stream, workers,
+        learner.workspace,
+    )  # fmt: skip
+    return slopes, found.copy() if scheme.persistent else None
 
 
-class DeviceBatch(NamedTuple):
-    """A mini-batch of an RBM of Bernoulli units on a device."""
-
-    V: object
-
-    def slopes(self, learner, rate, workers):
-        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        layered, scheme, V, starts = learner.model(), learner.scheme, self.V, learner.starts
-        xp, (W,) = namespace_of(V), layered.weights
-        H = None
-        if scheme.persistent and starts is None:
-            chosen = rows_to_start_at(scheme.n_solutions, V.shape[0])
-            starts = xp.take(V, like(V, chosen), axis=0)
-        if scheme.persistent:
-            H = layered.sides().mean_hidden(V)
-        free = solve(layered.sides(), V if starts is None else starts, scheme.tap, workers)
-        H = free.first_hidden if H is None else H
-        a_v, a_h, n_starts = free.visible_mean, free.hidden_mean, free.visible_mean.shape[0]
-        if scheme.tap.n_gibbs:
-            a_v, a_h = move_chains(layered.sides(), a_v, scheme.tap.n_gibbs, learner.stream)
-        step = (H * (rate / V.shape[0])).T @ V - (a_h * (rate / n_starts)).T @ a_v
-        if scheme.tap.order == 2 and not scheme.tap.n_gibbs:
-            step -= W * ((free.hidden_variance * (rate / n_starts)).T @ free.visible_variance)
-        pairs = (V, a_v), (H, a_h)
-        units = [{"intercept": xp.mean(a, axis=0) - xp.mean(b, axis=0)} for a, b in pairs]
-        return Slopes([step], units), a_v if scheme.persistent else None
+def slopes_on_device(V, learner, rate, workers):
+    """The same of an RBM of Bernoulli units on a device."""
+    layered, scheme, starts = learner.model(), learner.scheme, learner.starts
+    xp, (W,) = namespace_of(V), layered.weights
+    H = None
+    if scheme.persistent and starts is None:
+        chosen = rows_to_start_at(scheme.n_solutions, V.shape[0])
+        starts = xp.take(V, like(V, chosen), axis=0)
+    if scheme.persistent:
+        H = layered.sides().mean_hidden(V)
+    free = solve(layered.sides(), V if starts is None else starts, scheme.tap, workers)
+    H = free.first_hidden if H is None else H
+    a_v, a_h, n_starts = free.visible_mean, free.hidden_mean, free.visible_mean.shape[0]
+    if scheme.tap.n_gibbs:
+        a_v, a_h = move_chains(layered.sides(), a_v, scheme.tap.n_gibbs, learner.stream)
+    step = (H * (rate / V.shape[0])).T @ V - (a_h * (rate / n_starts)).T @ a_v
+    if scheme.tap.order == 2 and not scheme.tap.n_gibbs:
+        step -= W * ((free.hidden_variance * (rate / n_starts)).T @ free.visible_variance)
+    pairs = (V, a_v), (H, a_h)
+    units = [{"intercept": xp.mean(a, axis=0) - xp.mean(b, axis=0)} for a, b in pairs]
+    return Slopes([step], units), a_v if scheme.persistent else None
 
 
 def difference(
