@@ -247,6 +247,7 @@ def test_geometric_path(name):
     units = laws()[name]
     base = units.fitted_to(units.sample(np.ones((50, 4)), Stream(1)))
     X = units.sample(np.zeros((200, 4)), Stream(2))
+    assert_allclose(units.unit_log_weights(X).sum(axis=1), units.log_weight(X), rtol=1e-9)
     for beta in [0.0, 0.3, 1.0]:
         log_weight = units.fallen(beta, base).log_weight(X)
         difference = log_weight - (1 - beta) * base.log_weight(X) - beta * units.log_weight(X)
@@ -678,6 +679,7 @@ def test_units_side_by_side():
     units = Stacked([Categorical([3, 2]), Bernoulli(np.zeros(1)), Categorical([4])])
     values = np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]])
     assert_array_equal(units.state_shares(3, values), values)
+    assert_array_equal(UnitType.state_shares(Categorical([4]), 0, values), np.eye(4)[[3, 1]])
     assert_allclose(units.state_shares(2, np.array([[0.3]])), [[0.7, 0.3]])
     units = Stacked(
         [Bernoulli(np.zeros(2)), Bernoulli(np.zeros(0)), Categorical([3]), Gaussian.neutral(1)]
