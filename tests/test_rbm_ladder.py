@@ -63,7 +63,7 @@ WORKERS = OneThread()
 
 @pytest.fixture(autouse=True)
 def small_models_have_a_ladder(monkeypatch):
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.LADDER_WEIGHTS", 0)
+    monkeypatch.setattr(_tracker, "LADDER_WEIGHTS", 0)
 
 
 # Models whose hidden states can be enumerated.

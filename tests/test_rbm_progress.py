@@ -310,8 +310,9 @@ def test_stages_of_small_tables_are_measured_as_the_cost_allows():
     assert measured[-1] and 4 < measured.sum() < 16
     assert least * (measured.sum() - 1) < 0.12 * 31 * 10 * learner.work(20)
     assert np.isfinite(given.history_["log_pseudo_likelihood"]).all()
-    # All of them, where that may cost as much as the training.
-    dear = SDCPRBM(14, max_iter=31, track_likelihood=1.0, random_state=0).fit(bits(200, 14))
+    # All of them, where that may cost more than the training; then there is a ladder, too.
+    dear = SDCPRBM(14, max_iter=31, track_likelihood=4.0, random_state=0).fit(bits(200, 14))
+    assert given._former_ladder() is None is not dear._former_ladder()
     assert np.isfinite(dear.history_["log_likelihood"]).all()
 
 
@@ -476,7 +477,7 @@ def test_the_default_learns(X, n_rows, gain, monkeypatch):
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
         assert model._former_ladder() is None
-        monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.LADDER_WEIGHTS", 0)
+        monkeypatch.setattr(_tracker, "LADDER_WEIGHTS", 0)
         slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
     # The ladder of the training leads to the model, which is a mean.
     assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())

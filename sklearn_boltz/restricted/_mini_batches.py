@@ -56,7 +56,7 @@ from sklearn_boltz.restricted.training._rows import (
     visits,
     with_information,
 )
-from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.units._unit import UnitType
 
@@ -460,8 +460,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
         size, share = self._n_batch(training.n_rows), self.track_likelihood
-        has_ladder = model.n_weights >= LADDER_WEIGHTS
-        return Tracker.begun(training.tracker, base, share, seed, tempered, size, has_ladder)
+        return Tracker.begun(training.tracker, base, share, seed, tempered, size, model.n_weights)
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize

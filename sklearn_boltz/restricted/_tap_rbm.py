@@ -103,10 +103,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
         after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
         units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
-        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more,
-        from a ladder of saved models, and the larger estimate is used where they differ. A number
-        is the cost that is allowed for this, as a fraction of the work of training; True means
-        0.12. With `early_stopping`, the log-likelihood is always measured.
+        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
+        where more than the usual cost is allowed, from a ladder of saved models, and the larger
+        estimate is used where they differ. A number is this cost, as a fraction of that of
+        training; True means 0.12. With `early_stopping`, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
