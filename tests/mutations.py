@@ -149,7 +149,7 @@ SOURCES = [
     ("restricted/mean_field/_tap.py",
      "test_tap.py test_layered.py -k 'stands_for_all or change_of_a_row or a_part or no_part or "
      "stationary or rows_stop or known_units or outer_fields or told_apart or second_order or "
-     "tap_free or satisfy'", [
+     "tap_free or satisfy or one_kernel'", [
         ("float(logsumexp(-free_energy))", "float((-free_energy).max())"),
         ("solutions.converged if solutions.converged.any() else",
          "slice(None) if solutions.converged.any() else"),

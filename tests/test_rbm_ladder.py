@@ -3,7 +3,7 @@
 import pickle
 import warnings
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,11 @@ from sklearn_boltz.units import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 WORKERS = OneThread()
+
+
+@pytest.fixture(autouse=True)
+def small_models_have_a_ladder(monkeypatch):
+    monkeypatch.setattr(_tracker, "LADDER_WEIGHTS", 0)
 
 
 # Models whose hidden states can be enumerated.
@@ -507,7 +512,7 @@ def test_the_same_bits_whatever_the_threads(followed, monkeypatch):
 
 @pytest.mark.parametrize("make", [sdcp, tap, deep])
 def test_a_fit_that_goes_on_is_a_longer_one(make):
-    X = table()
+    X, make = table(), partial(make, track_likelihood=8.0)  # which measures each epoch
     whole, model = make(max_iter=6).fit(X), make(max_iter=3, warm_start=True).fit(X)
     # Copies and pickles go on as well, and none has changed another.
     for other in (deepcopy(model), pickle.loads(pickle.dumps(model)), model):
@@ -630,7 +635,7 @@ def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):
         return Bunch(value=value, std_err=0.1, log_weights=np.zeros(50), states=states)
 
     monkeypatch.setattr(Tracker, "_annealed", annealed)
-    model = sdcp(max_iter=2).fit(table())
+    model = sdcp(max_iter=2, track_likelihood=8.0).fit(table())
     assert ladder_of(model) is not None
     model.set_params(warm_start=True, max_iter=4).fit(table())
     assert ladder_of(model) is None
@@ -727,7 +732,7 @@ def test_log_partition_of_trained_units(columns, tempered):
         X = X / 2
     model = sdcp(columns=columns, tempered=tempered, learning_rate=0.02).fit(X)
     tracked = model.history_["log_likelihood"]
-    assert np.isfinite(tracked).all()
+    assert np.isfinite(tracked[-1])
     if not tempered:
         exact = model.score_samples(X).mean()
         assert abs(tracked[-1] - exact) < 0.3
@@ -813,7 +818,7 @@ def test_a_fit_may_go_on_with_another_negative_phase(before, after):
     model = sdcp(max_iter=2, batch_size=30, warm_start=True, **before).fit(X)
     model.set_params(**after).fit(X[:100])
     model.partial_fit(X[:7])
-    assert np.isfinite(model.history_["log_likelihood"]).all() and model.n_iter_ == 4
+    assert np.isfinite(model.history_["log_likelihood"][-1]) and model.n_iter_ == 4
 
 
 def in_first_mode(V):

@@ -81,12 +81,14 @@ def test_penalties_are_prior_distributions_of_one_variance(n_rows, n_columns):
 
 def test_rates_are_smaller_where_columns_vary_more():
     """At the maximum, the curvature by the weight of a hidden unit is at most variance / 4."""
-    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d))) for d in (1, 40, 80, 10_000)]
+    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d)), d) for d in (1, 40, 80, 10_000)]
     assert even == [0.4, 2 / 10, 2 / 20, 0.03]
-    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0))) > even[1]
+    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0)), 40) > even[1]
     three = units.Categorical.from_data(np.eye(3), n_values=3)
-    assert_allclose(_auto.chosen_rate(three), 0.4)  # 2 / (3 * 2 / 9), cut
-    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40))) == 0.05
+    assert_allclose(_auto.chosen_rate(three, 3), 0.4)  # 2 / (3 * 2 / 9), cut
+    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40)), 40) == 0.05
+    # Of a deep machine, the hidden units of even layers come after the visible ones.
+    assert _auto.chosen_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
 
 
 def p_values(X, starts=None):
@@ -311,9 +313,29 @@ def test_stages_of_small_tables_are_measured_as_the_cost_allows():
     work = model.n_iter_ * 9 * learner.work(20)
     least = _tracker.LEAST_TEMPERATURES * 2.5 * _tracker.WATCHING_CHAINS * sides.work
     assert least * (measured.sum() - _tracker.AT_FIRST) < 0.12 * work
-    # Of a number of epochs that is given, all are.
-    given = SDCPRBM(14, max_iter=30, random_state=0).fit(bits(200, 14))
-    assert np.isfinite(given.history_["log_likelihood"]).all()
+    # Of a number of epochs that is given, the last one and some, as the cost allows.
+    given = SDCPRBM(14, max_iter=31, random_state=0).fit(bits(200, 14))
+    measured = np.isfinite(given.history_["log_likelihood"])
+    assert measured[-1] and 4 < measured.sum() < 16
+    assert least * (measured.sum() - 1) < 0.12 * 31 * 10 * learner.work(20)
+    assert np.isfinite(given.history_["log_pseudo_likelihood"]).all()
+    # All of them, where that may cost more than the training; then there is a ladder, too.
+    dear = SDCPRBM(14, max_iter=31, track_likelihood=4.0, random_state=0).fit(bits(200, 14))
+    assert given._former_ladder() is None is not dear._former_ladder()
+    assert np.isfinite(dear.history_["log_likelihood"]).all()
+
+
+@QUIET
+def test_measuring_the_last_epoch_changes_nothing_later():
+    X = bits(200, 14)
+    long = SDCPRBM(14, max_iter=20, random_state=0).fit(X)
+    parts = SDCPRBM(14, max_iter=12, random_state=0, warm_start=True).fit(X)
+    parts.set_params(max_iter=8).fit(X)
+    others = np.arange(20) != 11
+    assert np.isfinite(parts.history_["log_likelihood"][11])
+    for name, values in long.history_.items():
+        if name != "seconds":
+            assert_array_equal(parts.history_[name][others], values[others], err_msg=name)
 
 
 @pytest.mark.parametrize("gap", [1, 2, 4])
@@ -371,7 +393,7 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
 @pytest.mark.parametrize("persistent", [False, True])
 def test_chains_that_are_always_or_never_persistent_have_no_last_stage(persistent, short):
     model = SDCPRBM(5, persistent=persistent, max_iter=1000, **STAGED).fit(bits(200))
-    assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**3)
+    assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**2)
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=40))
@@ -464,7 +486,7 @@ def test_the_default_learns(X, n_rows, gain, monkeypatch):
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
         assert model._former_ladder() is None
-        monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.LADDER_WEIGHTS", 0)
+        monkeypatch.setattr(_tracker, "LADDER_WEIGHTS", 0)
         slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
     # The ladder of the training leads to the model, which is a mean.
     assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())

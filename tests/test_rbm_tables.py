@@ -476,7 +476,8 @@ def test_real_columns_that_are_hard(X, dtype):
     ids=str,
 )  # fmt: skip
 def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
-    assert_goes_on(mixed(ESTIMATORS[0], **parameters), weather(60))
+    # As much as this may cost, the likelihood is measured after each epoch.
+    assert_goes_on(mixed(ESTIMATORS[0], track_likelihood=20.0, **parameters), weather(60))
 
 
 def test_the_number_of_threads_does_not_matter():

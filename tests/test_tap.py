@@ -28,6 +28,7 @@ from private import (
     Evidence,
     Features,
     Layer,
+    Layered,
     _second_order,
     by_tap,
     distinct,
@@ -179,6 +180,33 @@ def test_rows_stop_by_themselves(workers):
         assert_allclose(alone.visible_mean[0], together.visible_mean[i], atol=1e-12)
     short = solve(model, V, iteration._replace(max_iter=3), workers)
     assert not short.converged.any() and (short.n_iter == 3).all()
+
+
+@both_orders
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_layers", [2, 3])
+@pytest.mark.parametrize("given", [False, True])
+def test_one_kernel_iterates_as_the_general_path(order, dtype, n_layers, given, workers):
+    """The general one clamps known units, so that it is taken where some might be known."""
+    rng = np.random.default_rng(3)
+    sizes = [7, 19, 18][:n_layers]
+    weights = [rng.normal(0, 0.6, (m, n)).astype(dtype) for n, m in itertools.pairwise(sizes)]
+    biases = [rng.normal(0, 0.5, n).astype(dtype) for n in sizes]
+    model = Layered(weights, [Bernoulli(b) for b in biases]).sides()
+    V = rng.random((60, len(model.visible))).astype(dtype)
+    evidence = Evidence()
+    if given:
+        evidence = Evidence(rng.normal(size=V.shape).astype(dtype), rng.random(V.shape))
+    iteration = TAP(order, max_iter=200, tol=1e-5, damping=0.3)
+    kernel = solve(model, V, iteration, workers, evidence=evidence if given else None)
+    none_known = evidence._replace(known=np.zeros(V.shape, bool))
+    general = solve(model, V, iteration, workers, evidence=none_known)
+    assert len(set(general.n_iter)) > 1 and general.converged.any()
+    assert (np.abs(kernel.n_iter - general.n_iter) <= (dtype == np.float32)).all()
+    for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
+        atol = 1e-3 if dtype == np.float32 else 1e-12
+        assert_allclose(kernel[name], general[name], atol=atol, err_msg=name)
+    assert_allclose(kernel.change, general.change, rtol=0.5 if dtype == np.float32 else 1e-6)
 
 
 # Two strong patterns that exclude each other: two solutions.

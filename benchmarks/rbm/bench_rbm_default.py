@@ -36,7 +36,7 @@ from sklearn.neural_network import BernoulliRBM
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from sklearn_boltz import SDCPRBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 
 SIZES, RATES, DECAYS = (16, 32, 64, 128, 256), (0.02, 0.05, 0.1), (0.0, 2e-3)
 N_TEST = 360
@@ -73,12 +73,13 @@ def compare_grid(args, X, test):
         chosen = ", ".join(f"{settings[name]:g}" for name in
                            ("n_components", "learning_rate", "alpha"))  # fmt: skip
         rows.append([n_rows, f"best of {len(grid)} ({chosen})", best, error, total])
-        for estimator in (SDCPRBM, TAPRBM, BernoulliRBM):
+        for estimator in (SDCPRBM, TAPRBM, TAPDBM, BernoulliRBM):
             values, errors, seconds, models = zip(
                 *(fitted(estimator, X[:n_rows], test, random_state=s) for s in range(args.seeds)),
                 strict=True,
             )
-            size, times[estimator] = len(models[0].components_), np.mean(seconds)
+            layers, times[estimator] = models[0].components_, np.mean(seconds)
+            size = ", ".join(str(len(W)) for W in (layers if estimator is TAPDBM else [layers]))
             name = f"{estimator.__name__}() ({size}), {args.seeds} seeds"
             rows.append([n_rows, name, np.mean(values), np.mean(errors), times[estimator]])
             if estimator is SDCPRBM:
@@ -91,7 +92,7 @@ def compare_grid(args, X, test):
     ])  # fmt: skip
     worst = max(differences)
     print_check("nats below the best of the grid, at most", "0.3", f"{worst:.2f}", worst <= 0.3)
-    for estimator, most in ((SDCPRBM, 3), (TAPRBM, 8)):
+    for estimator, most in ((SDCPRBM, 3), (TAPRBM, 8), (TAPDBM, 10)):
         ratio = times[estimator] / times[BernoulliRBM]
         what = f"{estimator.__name__}(), {ROWS[-1]} rows: times the seconds of BernoulliRBM"
         print_check(what, f"<= {most}", f"{ratio:.1f}", ratio <= most)

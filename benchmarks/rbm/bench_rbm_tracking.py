@@ -18,11 +18,18 @@ from _common import (
     script,
     unconverged_is_fine,
 )
-from _data import load_bits, load_density
+from _data import binary, load_bits, load_density, load_small_digits
 
 from sklearn_boltz import SDCPRBM
 
-UNITS = {"accidents": 200, "plants": 100, "mnist": 500}
+UNITS = {"digits": 64, "accidents": 200, "plants": 100, "mnist": 500}
+
+
+def load(name, folder):
+    """Training rows of a set."""
+    if name == "digits":
+        return binary(load_small_digits()[0])
+    return (load_bits if name == "mnist" else load_density)(name, folder)[0]
 
 
 @script
@@ -34,8 +41,7 @@ def main():
     with report(args.output / "rbm_tracking.txt", "The likelihood that a fit reports"):
         rows = []
         for name in args.sets:
-            load = load_bits if name == "mnist" else load_density
-            X = load(name, args.data)[0].astype(np.float32)
+            X = load(name, args.data).astype(np.float32)
             make = partial(SDCPRBM, UNITS[name], max_iter=10, random_state=0, n_jobs=1)
             seconds, plain = [], []
             for _ in range(args.repeats):

@@ -49,7 +49,7 @@ from sklearn_boltz.restricted.training._rows import (
     visits,
     with_information,
 )
-from sklearn_boltz.restricted.training._tracker import LADDER_WEIGHTS, Tracker
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
 from sklearn_boltz.units._bernoulli import Bernoulli
 
@@ -58,9 +58,9 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # maximum number of epochs and of mini-batches.
 LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
 # Number of stages of a training, each with FALL times the learning rate of the one before.
-N_STAGES = 4
-# Number of epochs and of mini-batches without improvement that end a stage. Where a last one is to
-# come, half as many mini-batches end the first stage, and the epochs alone those after it.
+N_STAGES = 3
+# Number of epochs and of mini-batches without improvement that end the first stage, and with a last
+# one to come half as many mini-batches. The epochs alone end the stages after the first.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
@@ -155,8 +155,7 @@ class MiniBatchEstimator(BaseRBM):
             n_rows, stops = rows.shape[0], self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            # Whether it uses the chains of a ladder of saved models.
-            if getattr(self, "tempered", 0) and not stops:
+            if is_tempered(self) and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
@@ -393,44 +392,44 @@ class MiniBatchEstimator(BaseRBM):
         n_epochs = self.max_iter
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
-        is_tempered = getattr(self, "tempered", 0) > 0
-        rate = self._first_rate(training if stops and not is_tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=is_tempered)
+        tempered = is_tempered(self)
+        rate = self._first_rate(training if stops and not tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if is_tempered:  # it keeps its best epoch, of whatever rate
-            return plan._replace(patience=(N_STAGES - 1) * patience, fall=Fall(patience, FALL))
-        last, later = None, np.inf
+        if tempered:  # it keeps its best epoch, of whatever rate
+            return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
+        last = None
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
-            patience, later = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches), FALL_AFTER
+            patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
             n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
             n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
             last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
-        n_stages = N_STAGES - (last is not None)
-        return plan._replace(stages=Stages(patience, FALL, n_stages, last, plateau, later))
+        return plan._replace(stages=Stages(patience, FALL, N_STAGES, last, plateau, FALL_AFTER))
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
         if self.learning_rate != "auto":
             return float(self.learning_rate)
-        return STEADY_RATE if staged is None else chosen_rate(staged.base)
+        if staged is None:
+            return STEADY_RATE
+        return chosen_rate(staged.base, self._layout.n_numbers)
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, is_tempered = training.learner.model().sides(), getattr(self, "tempered", 0) > 0
+        model, tempered = training.learner.model().sides(), is_tempered(self)
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
-        if needs_none and not is_tempered:
+        if needs_none and not tempered:
             return None
         base, seed = training.base.astype(training.dtype), training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
         size, share = chosen_batch(self.batch_size, training.n_rows), self.track_likelihood
-        has_ladder = not (stops and model.n_weights < LADDER_WEIGHTS)
-        return Tracker.begun(training.tracker, base, share, seed, is_tempered, size, has_ladder)
+        return Tracker.begun(training.tracker, base, share, seed, tempered, size, model.n_weights)
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
@@ -466,9 +465,7 @@ class MiniBatchEstimator(BaseRBM):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (
-            status == "max_iter" and getattr(self, "tempered", 0) > 0
-        )
+        kept_best = status == "converged" or (status == "max_iter" and is_tempered(self))
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":
@@ -505,6 +502,11 @@ class MiniBatchEstimator(BaseRBM):
 def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
     """As many epochs as so many mini-batches take, within limits."""
     return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
+
+
+def is_tempered(estimator):
+    """Whether its training takes chains from a ladder of saved models."""
+    return getattr(estimator, "tempered", 0) > 0
 
 
 def enough(n_epochs, n_mini_batches, n_batches):

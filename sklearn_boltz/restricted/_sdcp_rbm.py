@@ -73,10 +73,10 @@ class SDCPRBM(MiniBatchEstimator):
 
     learning_rate : float or "auto", default="auto"
         Step size: the factor of the mean gradient in each update. With early stopping, it is that
-        of the first of four stages; from one to the next, it is multiplied by 0.3. Otherwise, it
-        is constant. ``"auto"`` is 0.05; in stages, it is 2 divided by the sum of the variances of
-        all numbers of `visible_names_`, but at least 0.03 and at most 0.4, and 0.05 if a column
-        has real numbers.
+        of the first stage; from one to the next, it is multiplied by 0.3. Otherwise, it is
+        constant. ``"auto"`` is 0.05; in stages, it is 2 divided by the sum of the variances of all
+        numbers of `visible_names_`, but at least 0.03 and at most 0.4, and 0.05 if a column has
+        real numbers.
 
     batch_size : int or "auto", default="auto"
         Number of rows in a mini-batch, and of persistent chains. ``"auto"`` is
@@ -142,24 +142,25 @@ class SDCPRBM(MiniBatchEstimator):
 
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
-        validation rows themselves, a table with the columns of `X`. A stage then ends when their
-        log-likelihood has not improved for 8 epochs, or in the first stage for as many as 200
-        mini-batches take if these are more (400, in all stages, if `persistent` is not ``"auto"``),
-        and the model is that of the last stage that has not overfitted, or the mean of a last
-        stage, see `persistent`. ``"auto"`` does so if there are at least 100 rows and `max_iter` is
-        ``"auto"``.
+        validation rows themselves, a table with the columns of `X`. Training then has three stages.
+        A stage ends when their log-likelihood has not improved for 8 epochs, or in the first stage
+        for as many as 200 mini-batches take if these are more (400 if `persistent` is not
+        ``"auto"``), and the model is that of the last stage that has not overfitted, or the mean of
+        one stage more, see `persistent`. ``"auto"`` does so if there are at least 100 rows and
+        `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
 
     track_likelihood : bool or float, default=True
-        Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
-        normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
-        almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
-        annealed importance sampling, and the larger estimate is used where they differ. A number is
-        the cost that is allowed for this, as a fraction of the work of training; True means 0.12,
-        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured; in
-        stages, of small tables only in some epochs, as the cost allows.
+        Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
+        after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
+        units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
+        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
+        where more than the usual cost is allowed, from a ladder of saved models, and the larger
+        estimate is used where they differ. A number is this cost, as a fraction of that of
+        training; True means 0.12, and 1 with `tempered`. With `early_stopping`, the log-likelihood
+        is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.

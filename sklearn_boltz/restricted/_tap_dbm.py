@@ -127,24 +127,24 @@ class TAPDBM(BaseTAP):
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
         validation rows themselves, a table with the columns of `X`. ``"auto"`` does so if there are
-        at least 100 rows and `max_iter` is ``"auto"``. Training then has four stages. A stage ends
-        when the log-likelihood of these rows has not improved for as many epochs as 400
-        mini-batches take, but at least 8, and the model is that of the last stage that has not
-        overfitted. The free energies of the rows are approximated by TAP. The normalising constant
-        is exact if at most 12 binary units have to be enumerated, and otherwise estimated as
-        described in `track_likelihood`.
+        at least 100 rows and `max_iter` is ``"auto"``. Training then has three stages. A stage ends
+        when the log-likelihood of these rows has not improved for 8 epochs, or in the first stage
+        for as many as 400 mini-batches take if these are more, and the model is that of the last
+        stage that has not overfitted. The free energies of the rows are approximated by TAP. The
+        normalising constant is exact if at most 12 binary units have to be enumerated, and
+        otherwise estimated as described in `track_likelihood`.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
 
     track_likelihood : bool or float, default=True
-        Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
-        normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
-        almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
-        annealed importance sampling, and the larger estimate is used where they differ. A number is
-        the cost that is allowed for this, as a fraction of the work of training; True means 0.12.
-        With `early_stopping`, the log-likelihood is always measured; in stages, of small tables
-        only in some epochs, as the cost allows.
+        Whether to measure the log-likelihood after the last epoch and, as often as the cost allows,
+        after others. It needs ln Z, the logarithm of the normalising constant. With at most 12
+        units in the smaller layer, ln Z is exact, costs almost nothing and is there for each epoch.
+        Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
+        where more than the usual cost is allowed, from a ladder of saved models, and the larger
+        estimate is used where they differ. A number is this cost, as a fraction of that of
+        training; True means 0.12. With `early_stopping`, the log-likelihood is always measured.
 
     output_layer : int or "all", default=-1
         The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``

@@ -11,6 +11,7 @@ A_j a_j, Onsager's, takes back what the unit itself has done to its neighbours. 
 order (naive mean field), A = 0. Many starts are followed at once, a row for each.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn_boltz.restricted.mean_field._second_order import (
     features_of_pair,
     has_wide_units,
 )
+from sklearn_boltz.restricted.mean_field._spread_kernel import iterate_bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
@@ -343,8 +345,8 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     visible, hidden, features, squares, first_hidden = scratch
     coupling = None if features is None else Coupling.of(model, features, squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
-    both, limits = model, Limits.of(model, n_rows)
-    model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
+    limits = Limits.of(model, n_rows)
+    advance = stepper(model, coupling, iteration, evidence)
 
     def block(rows):
         layers = whole = visible.rows(rows), hidden.rows(rows)
@@ -354,11 +356,12 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         ends = None if limits is None else limits.rows(rows)
         # Of the rows of the block, those that have not converged, which `layers` are.
         active, of_block = np.arange(len(whole[0].mean)), (change[rows], n_iter[rows])
-        for step in range(1, most + 1):
-            iterate(model, coupling, *layers, iteration.damping, known, ends)
+        step = 0
+        while step < most:
+            n_steps, now = advance(layers, most - step, known, ends)
+            step += n_steps
             if limits is not None:
                 limits.lost[rows][active] = ends.lost
-            now = mean_squared_change(*layers)
             of_block[0][active], of_block[1][active] = now, step
             going = ~(now < iteration.tol)
             if going.all() and step < most:
@@ -375,12 +378,58 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     with np.errstate(over="ignore", invalid="ignore"):  # then it does not converge
         workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
     if limits is not None:
-        _put_back(both, V, visible, hidden, change)
+        _put_back(model, V, visible, hidden, change)
     return Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,
         change=change,
     )  # fmt: skip
+
+
+def stepper(model, coupling, iteration, evidence):
+    """What makes iterations of some rows: by one kernel where all units are Bernoulli.
+
+    Parameters
+    ----------
+    model, coupling, evidence
+        As of `iterate`.
+    iteration : TAP
+
+    Returns
+    -------
+    advance : callable
+        From the two layers, a number of iterations, and the evidence and limits of the rows, to the
+        number of iterations that were made, until some row has converged or one, and the mean
+        squared changes of the rows in the last.
+    """
+    sides = model.visible, model.hidden
+    has_gaps = model.weights.size < math.prod(model.weights.shape)
+    is_known = evidence is not None and evidence.known is not None
+    if has_gaps or is_known or not all(units.is_binary for units in sides):
+        model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
+
+        def advance(layers, n_steps, evidence, limits):
+            iterate(model, coupling, *layers, iteration.damping, evidence, limits)
+            return 1, mean_squared_change(*layers)
+
+        return advance
+
+    W = np.ascontiguousarray(model.weights)
+    squares = W[:0] if coupling is None else np.ascontiguousarray(coupling.negative_squares)
+    biases = [units.intercept for units in sides]
+
+    def advance(layers, n_steps, evidence, limits):
+        field, change = W[:0], np.empty(len(layers[0].mean))
+        if evidence is not None:
+            field = np.empty_like(layers[0].mean)
+            field[...] = evidence.field - 0.5 * evidence.precision
+        n_made = iterate_bernoulli(
+            W, squares, *biases, field, *layers[0], *layers[1], iteration.damping, iteration.tol,
+            n_steps, change,
+        )  # fmt: skip
+        return n_made, change
+
+    return advance
 
 
 def _put_back(model, V, visible, hidden, change):

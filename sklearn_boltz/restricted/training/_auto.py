@@ -64,17 +64,19 @@ def chosen_batch(batch_size, n_rows):
     return min(max(n_rows // MINI_BATCHES, LEAST_BATCH), MOST_BATCH)
 
 
-def chosen_rate(visible):
+def chosen_rate(base, n_visible):
     """The learning rate that a training in stages begins with.
 
     Parameters
     ----------
-    visible : UnitType
-        Independent units fitted to the data.
+    base : UnitType
+        Independent units fitted to the data, the visible ones first.
+    n_visible : int
+        How many numbers these take.
     """
-    if not visible.is_enumerable:
+    if not base.is_enumerable:
         return STEADY_RATE
-    variance = float(np.sum(visible.variance(np.zeros((1, len(visible))))))
+    variance = float(np.sum(base.variance(np.zeros((1, len(base))))[:, :n_visible]))
     return min(max(RATE_OF_VARIANCE / max(variance, 1e-3), LEAST_RATE), MOST_RATE)
 
 

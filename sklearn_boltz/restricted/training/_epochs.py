@@ -232,7 +232,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
     try:
         for _ in range(plan.n_epochs):
-            if not learn_epoch(training, rows, monitor, plan, workers):
+            is_last = training.n_epochs + 1 == n_epochs
+            if not learn_epoch(training, rows, monitor, plan, workers, is_last):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
@@ -257,7 +258,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     return last, "max_iter"
 
 
-def learn_epoch(training, rows, monitor, plan, workers):
+def learn_epoch(training, rows, monitor, plan, workers, is_last):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
@@ -270,13 +271,25 @@ def learn_epoch(training, rows, monitor, plan, workers):
         seconds = perf_counter() - start
         if not finite:
             return False
-        model, tracker, figures = training.learner.model(), training.tracker, {}
-        # Of stages only, which are many epochs: in some, as the cost allows, and in the last one.
-        is_time = plan.stages is None or tracker is None or tracker.can_measure(model.sides())
-        if is_time or ends_last_stage(training, plan.stages):
-            figures = monitor().measure(model, workers, tracker)
+        figures = measured_now(training, monitor, plan, workers, is_last)
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1
     training.record({**figures, "learning_rate": rate, "seconds": seconds})
     return True
+
+
+def measured_now(training, monitor, plan, workers, is_last):
+    """Figures of the model: its likelihood as the cost allows, and after the last epoch.
+
+    Others are those of each epoch, but in stages, which are many epochs.
+    """
+    model, tracker, stages = training.learner.model(), training.tracker, plan.stages
+    is_time = tracker is None or tracker.can_measure(model.sides(), stages is not None)
+    if stages is not None:
+        is_time = is_time or ends_last_stage(training, stages)
+        return monitor().measure(model, workers, tracker) if is_time else {}
+    if not is_time:
+        # A fit that goes on from here has the same figures later, so the tracker is not changed.
+        tracker = deepcopy(tracker) if is_last else None
+    return monitor().measure(model, workers, tracker)

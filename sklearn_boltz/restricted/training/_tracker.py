@@ -37,10 +37,10 @@ MOST_RUNGS = 40
 SAVED = 0.3
 # A saved state is dropped where its neighbours exchange as often as this.
 DENSE = 0.5
-# With fewer weights, a training in stages does without a ladder, of which most is calls then.
+# With fewer weights, most of a ladder is calls, which the usual cost does not allow.
 LADDER_WEIGHTS = 9000
-# The first epochs of a fit, which are measured whatever it costs, and what all figures but ln Z
-# take, in temperatures.
+# The first epochs of a fit in stages, which are measured whatever it costs, and what all figures
+# but ln Z take, in temperatures.
 AT_FIRST, FIGURES = 10, 60
 # Rounds of the last two rungs when the model is measured, and rounds after a mini-batch, at most.
 MEASURING, MOST_ROUNDS = 6, 8
@@ -118,7 +118,7 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, share, seed, tempered=False, batch_size=0, has_ladder=True):
+    def begun(cls, former, base, share, seed, tempered=False, batch_size=0, n_weights=np.inf):
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -132,13 +132,14 @@ class Tracker:
             Whether the training takes chains from the ladder.
         batch_size : int
             Rows of a mini-batch.
-        has_ladder : bool
-            As of `Tracker`.
+        n_weights : int
+            Of the model; with few of them there is a ladder only if it may cost more than usual.
         """
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
+            has_ladder = n_weights >= LADDER_WEIGHTS or share > TRACKING_SHARE
             return cls(base, share, seed, tempered, n_chains, has_ladder)
         former.share = share
         return former
@@ -232,10 +233,10 @@ class Tracker:
         place = 1 + int(np.argmax(known[:-2] * known[1:-1]))
         ladder.remove(place)
 
-    def can_measure(self, model):
-        """Whether enough has been trained since the last time."""
-        is_early = self._n_measured < AT_FIRST or self.keep
-        return is_early or self._affordable(model) >= LEAST_TEMPERATURES
+    def can_measure(self, model, in_stages):
+        """Whether enough has been trained since the last time, or a training in stages begins."""
+        is_early = in_stages and self._n_measured < AT_FIRST
+        return self.keep or is_early or self._affordable(model) >= LEAST_TEMPERATURES
 
     def log_partition(self, model, workers):
         """ln Z of the model as it is.
