@@ -134,8 +134,10 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint sklearn_boltz
 
+# `make doc DOC=site/0.3` builds beside other versions, which the pages then lead to.
+DOC ?= doc/_build/html
 doc: $(VENV)/.installed-doc $(VENV)/.built
-	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc doc/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc $(DOC)
 
 bench: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
