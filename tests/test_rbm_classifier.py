@@ -32,7 +32,7 @@ from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# Means may differ by so many standard errors: a false alarm in 1.7 million figures.
+# Means may differ by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
 
 

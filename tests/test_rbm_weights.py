@@ -33,7 +33,7 @@ from sklearn_boltz.units import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# Means over seeds may differ by so many standard errors: a false alarm in 1.7 million figures.
+# Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
 ESTIMATORS = [
     SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),

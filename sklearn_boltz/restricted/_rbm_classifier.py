@@ -64,7 +64,7 @@ from sklearn_boltz.units import Bernoulli, Categorical
 
 # With batch_size="auto", a fiftieth of the rows, within limits.
 ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
-# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about so many
+# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about this many
 # mini-batches, and epochs within limits.
 MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
@@ -73,7 +73,7 @@ END_AFTER, END_AFTER_BATCHES = 8, 1000
 # Number of epochs and of mini-batches without progress after which the learning rate is multiplied
 # by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
-# With early_stopping="auto", rows are set aside if so many have a label.
+# With early_stopping="auto", rows are set aside if this many have a label.
 ENOUGH_LABELS = 200
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3

@@ -24,7 +24,7 @@ MAX_R_HAT = 1.1
 N_BATCHES = 10
 # Of a random walk in one dimension, in standard deviations of a normal target.
 STEP = 2.4
-# New edges are proposed by earlier ones if these are so many, as a normal distribution with their
+# New edges are proposed by earlier ones if there are this many, as a normal distribution with their
 # standard deviation times this.
 LEAST_FOUND, WIDER = 50, 1.3
 # How often a sweep moves all thresholds.

@@ -31,7 +31,7 @@ NO_TIMES = (
 ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
 GREY_LEVELS = 255
-# Whole numbers of so many different values are taken for levels.
+# Whole numbers of this many different values are taken for levels.
 MOST_LEVELS = 20
 
 

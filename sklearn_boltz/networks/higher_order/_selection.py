@@ -15,7 +15,7 @@ from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
 from sklearn_boltz.networks.training._solvers import Monitor
 
-# A round appends so many terms at most, or this share of those that there are. The evidence of
+# A round appends this many terms at most, or this share of those that there are. The evidence of
 # several times as many triples is looked at.
 FEW, SHARE, PER_TERM = 32, 0.5, 10
 # Rounds, and iterations of a refit, at most.

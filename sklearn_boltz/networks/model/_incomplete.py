@@ -38,7 +38,7 @@ SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
 # errors of the probabilities, and of their logarithms before they are normalised, are this small.
 MAX_CORE, N_DRAWS, MAX_ERRORS = 2**9, (32, 128, 512), (0.01, 0.1)
 # Where they are not, annealing: chains for each value, and temperatures, which are doubled until
-# the errors are this small, or there are so many.
+# the errors are this small, or there are this many.
 N_CHAINS_OF_VALUE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 100, 25, 1600
 MAX_ERRORS_OF_CHAINS = 0.03, 0.5
 # The chains that find the rates of the independent columns where it begins, their sweeps before

@@ -64,7 +64,7 @@ class Monitor:
     tol : float
         Stop when an iteration raises the objective by less.
     max_iter : int
-        Stop after so many iterations.
+        Stop after this many iterations.
     end_iteration : callable, default=never
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0

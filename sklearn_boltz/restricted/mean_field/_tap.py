@@ -298,7 +298,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, model, n_rows, order):
-        """For so many rows of a model."""
+        """For this many rows of a model."""
         n_columns, dtype = (len(model.visible), len(model.hidden)), model.dtype
         features, squares, n_features = None, None, n_columns
         if order == 2:

@@ -43,7 +43,7 @@ UNITS_OF_COLUMNS = {
 NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "count", Bernoulli)
 # Kinds of which something is learned from the rows.
 LEARNED = ("gaussian", "nominal", "ordinal", *OF_NUMBERS)
-# A column of so many categories and more has units of one-hot numbers.
+# A column of this many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
 # Fraction of the bounds by which a value may be out of range, because of rounding in float32.
 ROUNDING = 1e-6

@@ -109,7 +109,7 @@ class Learner:
         return Model(self.weights, self.visible, self.hidden)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes, or what takes as long."""
+        """Multiplications that a mini-batch of this many rows takes, or what takes as long."""
         scheme = self.scheme
         n_own = n_rows if scheme.tempered < 1 else 0
         n_tempered = len(self.tempered) if scheme.tempered else 0
