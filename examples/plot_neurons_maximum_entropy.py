@@ -5,7 +5,7 @@ Neurons by maximum entropy
 Twenty neurons of a retina look at a scene. In each time bin of 20 ms a neuron fires or is silent.
 What do we know of the 2\\ :sup:`20` patterns, if all we trust are the rates of the neurons and how
 often two of them fire together? The distribution that assumes nothing else has the greatest
-entropy of all with these moments: a network of pairs at the maximum of its likelihood.
+entropy of all with these moments: a pairwise network at the maximum of its likelihood.
 
 Does it know how often three fire together, and how many fire at once?
 """
@@ -15,7 +15,7 @@ Does it know how often three fire together, and how many fire at once?
 # -----------------
 # There are no real recordings here: a neuron fires where its input crosses a threshold, and neurons
 # share inputs with their neighbours and, less, with all others. Such a population is no
-# network of pairs, as a real one is not.
+# pairwise network, as a real one is not.
 
 import warnings
 

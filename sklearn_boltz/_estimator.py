@@ -270,7 +270,7 @@ class BaseBoltzmann(
     _reads_codes = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
-        """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
+        """Check a table as scikit-learn does; -> an array of numbers, for strings of their codes.
 
         With `reset`, the values of the columns are learned, from rows that count as often as
         `sample_weight` says. An error names the cell and the remedy.
@@ -400,7 +400,7 @@ class BaseBoltzmann(
             return self._validate(X, reset=False, allow_nan=True)
 
     def _ignoring(self, X, j):
-        """A table in which the cells of column j are missing, so that its unseen words do no harm.
+        """A table in which column j is missing, so that its unseen strings do no harm.
 
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
@@ -417,7 +417,7 @@ class BaseBoltzmann(
         X : array-like or data frame
         missing : ndarray of bool of shape (n_samples, n_features)
         how : {"mean", "mode", "sample"}
-            Words and levels have no mean: the mode is taken for that.
+            Strings and levels have no mean: the mode is taken for that.
         impute : callable
             From `how`, the rows as numbers without missing cells.
         generator : Generator
@@ -476,7 +476,7 @@ class BaseBoltzmann(
     def categories_(self):
         """Values of each column in the order of their codes, or None for a column of numbers.
 
-        A column of words, truth values or levels is coded by its place in this order: that of
+        A column of strings, booleans or levels is coded by its place in this order: that of
         its type, if that has one, else the alphabet or the size. Of numbers in bins, the values
         are names of the bins.
         """

@@ -1,4 +1,4 @@
-"""Networks of pairs beyond enumeration: the ladder of temperatures, against enumeration.
+"""Pairwise networks beyond enumeration: the ladder of temperatures, against enumeration.
 
 Where a figure is said to be within 4 standard errors, that fails by chance with a probability of
 1e-4, since the errors are those of the mean of 100 independent simulations. Random numbers have

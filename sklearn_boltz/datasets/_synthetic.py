@@ -207,7 +207,7 @@ def make_bayesian_network(
 
     See Also
     --------
-    make_ising_grid : Samples of a network of pairs on a grid.
+    make_ising_grid : Samples of a pairwise network on a grid.
 
     References
     ----------

@@ -263,7 +263,7 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or batches
-            Words, truth values, levels and integers 0, 1, 2, ...; other numbers and dates are put
+            Strings, booleans, levels and integers 0, 1, 2, ...; other numbers and dates are put
             into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
             once, or twice if they hold more than codes; only the distinct rows and their counts
@@ -293,8 +293,8 @@ class FSLLDensity(BaseBoltzmann):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit the model to all of them.
 
-        The result is the same as that of `fit` on all rows at once, if the first call has all words
-        and levels. Between calls, only the distinct rows and their counts are kept.
+        The result is the same as that of `fit` on all rows at once, if the first call has all
+        strings and levels. Between calls, only the distinct rows and their counts are kept.
 
         Parameters
         ----------
@@ -749,7 +749,7 @@ class FSLLDensity(BaseBoltzmann):
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
             A copy of `X` with the missing values filled. Observed values are unchanged. Columns
-            with an entry in `categories_`, such as words and truth values, have no mean: they get
+            with an entry in `categories_`, such as strings and booleans, have no mean: they get
             the mode.
         """
         check_is_fitted(self)

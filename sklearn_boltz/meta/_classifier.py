@@ -40,7 +40,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
         p(y | x) = π(y) p(x | y) / p(x),  p(x) = Σ_y π(y) p(x | y).
 
-    Columns may contain words, levels (whole numbers with few values) and other numbers. Cells may
+    Columns may contain strings, levels (whole numbers with few values) and other numbers. Cells may
     be missing, both in `fit` and in prediction; they are summed out. Since p(x) is known, rows
     that belong to none of the classes can be detected, see `score_samples`.
 
@@ -49,8 +49,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     estimator : estimator, default=None
         A density model with `score_samples`. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, words are modelled as they are, and so are columns of numbers with at most
-        8 different values. Other columns of numbers are put into 8 bins between quantiles; the
+        that. By default, strings are modelled as they are, and so are columns of numbers with at
+        most 8 different values. Other columns of numbers are put into 8 bins between quantiles; the
         density is a histogram within a bin, with heavy tails.
 
     columns : str, list or dict, default="auto"
@@ -61,8 +61,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         `columns`.
 
     joint : "auto" or bool, default="auto"
-        If True, a single density p(x, y) of the columns and the class is fitted. In a network of
-        pairs, the classes then share the couplings between columns and differ only in the effects
+        If True, a single density p(x, y) of the columns and the class is fitted. In a pairwise
+        network, the classes then share the couplings between columns and differ only in the effects
         of single columns, as in linear discriminant analysis. This helps classes with few rows. If
         False, each class has its own density p(x | y), as in quadratic discriminant analysis. This
         needs many rows in each class. ``"auto"`` is True if `estimator` is None, and otherwise
@@ -355,7 +355,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         -------
         log_density : ndarray of float64 of shape (n_samples,)
             The log-density of the observed cells, ln p(x) = ln Σ_y π(y) p(x | y), in nats, without
-            calibration. It is low for rows that are unlike all classes. For words, and for
+            calibration. It is low for rows that are unlike all classes. For strings, and for
             columns of numbers with at most 8 different values, it is a log-probability.
         """
         X = self._read(X)

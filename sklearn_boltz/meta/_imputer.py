@@ -55,7 +55,7 @@ BLOCK_ROWS = 500
 class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     """Fill missing cells using their distribution given the observed cells of the row.
 
-    A density model is fitted to all observed cells of the table, which may contain words and
+    A density model is fitted to all observed cells of the table, which may contain strings and
     numbers. Missing cells are then filled given the observed cells of their row. Cells are assumed
     to be missing at random [1]_: whether a cell is missing may depend only on observed cells.
 
@@ -80,7 +80,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
         and the mean of numbers in bins, rounded where the column has whole numbers only. ``"mean"``
-        fills means of all numbers as they are; words and declared levels get their mode.
+        fills means of all numbers as they are; strings and declared levels get their mode.
         ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
         and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
         cells.
@@ -113,7 +113,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     See Also
     --------
-    FVBMPseudoLikelihood : The network that is the default for words and levels.
+    FVBMPseudoLikelihood : The network that is the default for strings and levels.
     sklearn.impute.IterativeImputer : Repeated regressions, for numbers.
 
     Notes
@@ -123,7 +123,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     used to fill other cells. A given `estimator` gets the table unchanged. Rows without missing
     cells are returned unchanged.
 
-    In a pipeline, encode the words after the imputer and leave numbers as they are, with a
+    In a pipeline, encode the strings after the imputer and leave numbers as they are, with a
     :class:`~sklearn.compose.ColumnTransformer`. If a search does not change the imputer,
     ``memory`` of the pipeline avoids fitting it again.
 

@@ -393,7 +393,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         how : {"mean", "mode", "sample"}, default="mean"
             The mean of each missing cell; the most probable among the joint modes of
             the parts; or a draw from a part that is drawn by its probability given the observed
-            cells, w_k p_k(x_o) / p(x_o). Words, levels and truth values have no mean: they
+            cells, w_k p_k(x_o) / p(x_o). Strings, levels and booleans have no mean: they
             get the mode.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.

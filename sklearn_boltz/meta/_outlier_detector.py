@@ -50,7 +50,7 @@ N_FOLDS, MAX_FOLDS, N_FOLDED = 3, 10, 3000
 class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     """Detect outliers: rows that are improbable under a density model of the data.
 
-    Columns may contain words, levels and numbers, and cells may be missing. An outlier is a row
+    Columns may contain strings, levels and numbers, and cells may be missing. An outlier is a row
     with a low log-probability. It may have a rare value, or values that rarely occur together.
     Fitted to rows without outliers, the detector finds novelties among new rows;
     :meth:`fit_predict` finds outliers among the rows of the fit.
@@ -62,7 +62,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         method `impute`; without that method, the score is the log-probability of the observed
         cells. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, words are modelled as they are, and so are columns of numbers with at
+        that. By default, strings are modelled as they are, and so are columns of numbers with at
         most 8 different values. Other columns of numbers, and dates, are put into 8 bins between
         quantiles, with a histogram inside of each and heavy tails.
 

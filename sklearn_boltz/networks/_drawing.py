@@ -90,7 +90,7 @@ class Drawing:
             shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
             takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
         sampler : callable, default=None
-            What draws from a network of pairs of binary columns, such as an annealer: the
+            What draws from a pairwise network of binary columns, such as an annealer: the
             `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and fields of
             the columns that are not given, divided by `temperature`.
 
@@ -142,7 +142,7 @@ class Drawing:
         if sampler is not None:
             if not isinstance(model, SpinModel):
                 raise ValueError(
-                    f"{type(self).__name__}.sample: a sampler draws from networks of pairs of "
+                    f"{type(self).__name__}.sample: a sampler draws from pairwise networks of "
                     "binary columns. Use sampler=None."
                 )
             codes[:, free] = spins_of_sampler(sampler, model, n_samples, generator) > 0
@@ -195,8 +195,8 @@ class Drawing:
             The conditional mean of each missing value, the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Columns with an entry in `categories_`, such as words and truth
-            values, have no mean: they get the mode. Where numbers have normal scores, rows with
+            20 binary ones have. Columns with an entry in `categories_`, such as strings and
+            booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
             more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
@@ -294,7 +294,7 @@ class Drawing:
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            The probabilities of the values of the column in their order, for words that of
+            The probabilities of the values of the column in their order, for strings that of
             `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
             probabilities in any table, and in each call.
         """

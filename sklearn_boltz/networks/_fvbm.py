@@ -1,4 +1,4 @@
-"""FVBMPseudoLikelihood: the network of pairs of binary or categorical variables."""
+"""FVBMPseudoLikelihood: the pairwise network of binary or categorical variables."""
 
 import warnings
 from copy import copy

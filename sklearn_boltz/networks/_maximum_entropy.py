@@ -293,7 +293,7 @@ class MaximumEntropy(Network):
         """The terms, where the rows and the sampler allow them and a potential."""
         if self.sampler is not None:
             raise ValueError(
-                "MaximumEntropy: a sampler draws from networks of pairs. With `terms` or "
+                "MaximumEntropy: a sampler draws from pairwise networks. With `terms` or "
                 "`count_potential` use sampler=None."
             )
         if rows.codes is None:

@@ -465,7 +465,7 @@ class SparseFVBM(Network):
         if self.max_order > 2 and is_completed:
             missing = self._have(rows.incomplete_columns)
             raise ValueError(
-                f"SparseFVBM: missing='em' is for networks of pairs, and {missing} missing cells "
+                f"SparseFVBM: missing='em' is for pairwise networks, and {missing} missing cells "
                 "(NaN). With terms of three columns use missing='observed'."
             )
 

@@ -309,7 +309,7 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value: the model is fitted to the observed values.
         y : Ignored

@@ -359,7 +359,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)

@@ -285,7 +285,7 @@ class SDCPRBM(MiniBatchRBM):
     >>> bool(model.score(X) > -4)
     True
 
-    A table with a column of words and one of real numbers:
+    A table with a column of strings and one of real numbers:
 
     >>> import numpy as np
     >>> import pandas as pd

@@ -270,7 +270,7 @@ def two_groups(X, groups):
         labels, which = np.unique(groups, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            "compare_groups: the labels in groups are of several types. Make all of them words, "
+            "compare_groups: the labels in groups are of several types. Make all of them strings, "
             "for example with str."
         ) from error
     if len(labels) == 1:

@@ -323,7 +323,7 @@ def _check_spins(network):
         reason = "this one has `terms` or a `count_potential`. Fit pairs only"
     else:
         return
-    raise ValueError(f"to_ising needs a network of pairs of binary columns, and {reason}.")
+    raise ValueError(f"to_ising needs a pairwise network of binary columns, and {reason}.")
 
 
 def to_bqm(model):

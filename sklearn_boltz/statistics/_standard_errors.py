@@ -340,7 +340,7 @@ def selected(network, X, sample_weight, split, random_state):
         selects = column_or_1d(split)
         if selects.dtype != bool or len(selects) != _num_samples(X):
             raise ValueError(
-                "split must be a share of the rows, or a truth value for each of the "
+                "split must be a share of the rows, or a boolean for each of the "
                 f"{_num_samples(X)} rows; got {len(selects)} values of type {selects.dtype}."
             )
     parts = [np.flatnonzero(part) for part in (selects, ~selects)]

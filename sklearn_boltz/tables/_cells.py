@@ -254,7 +254,7 @@ def as_numbers(cells):
     Parameters
     ----------
     cells : ndarray of object
-        Real numbers, truth values, and what stands for a missing cell.
+        Real numbers, booleans, and what stands for a missing cell.
 
     Returns
     -------

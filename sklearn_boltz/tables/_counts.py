@@ -127,7 +127,7 @@ class ColumnCounts(NamedTuple):
     numbers : Counts
         Dates are microseconds since 1970.
     texts : dict
-        From the other values, as words and truth values, to their counts.
+        From the other values, as strings and booleans, to their counts.
     has_dates : bool
     """
 

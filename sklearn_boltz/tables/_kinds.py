@@ -34,8 +34,8 @@ class Need(NamedTuple):
     most_bins : int
         Bins of a column at most.
     n_bits : float
-        All columns have at most about as many joint states as this many bits; columns of numbers get
-        fewer bins where necessary.
+        All columns have at most about as many joint states as this many bits; columns of numbers
+        get fewer bins where necessary.
     kinds : tuple of str
         What the parameter `columns` may name.
     """

@@ -1,4 +1,4 @@
-/* Sums over all joint states of some columns of a network of pairs, given fields of their values.
+/* Sums over all joint states of some columns of a pairwise network, given fields of their values.
  *
  * The columns are cut into two blocks of up to ENUMERATION_BLOCK joint states, and the rest.
  * For each joint state of the rest, the weights of the states (y, z) of the blocks are

@@ -1,6 +1,6 @@
-"""Rows with missing cells: what a network of pairs says of these, given the observed cells.
+"""Rows with missing cells: what a pairwise network says of these, given the observed cells.
 
-Given the observed cells of a row, the missing ones are a network of pairs, too, and fall into
+Given the observed cells of a row, the missing ones are a pairwise network, too, and fall into
 groups that nothing connects. A group with few joint states is enumerated; else draws or chains
 serve, with random numbers that are the same for every row.
 """

@@ -1,4 +1,4 @@
-"""Where a network of pairs is too large to enumerate: Gibbs sampling and AIS.
+"""Where a pairwise network is too large to enumerate: Gibbs sampling and AIS.
 
 And whether a fitted model has mass far from the data. The pseudo-likelihood compares the rows with
 states that differ from them in one variable, and says nothing of states that are far from all rows.
@@ -42,7 +42,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
 
 
 def spins_of_sampler(sampler, model, n_samples, generator):
-    """Rows of ±1 that a user's sampler draws from a network of pairs of binary columns.
+    """Rows of ±1 that a user's sampler draws from a pairwise network of binary columns.
 
     Parameters
     ----------

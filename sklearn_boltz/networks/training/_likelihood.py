@@ -88,7 +88,7 @@ class Further:
         return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
 
     def model(self, coupling, intercept, theta):
-        """The distribution of a network of pairs with these terms and a potential."""
+        """The distribution of a pairwise network with these terms and a potential."""
         weights, potential = self.split(theta)
         return InteractionModel(coupling, intercept, self.terms, weights, potential)
 
@@ -169,7 +169,7 @@ class Likelihood(BinaryObjective):
         return len(self.sums)
 
     def pack(self, coupling, intercept):
-        """θ of a network of pairs."""
+        """θ of a pairwise network."""
         zeros = np.zeros(self.n_parameters - self.n_pairs)
         return np.append(super().pack(coupling, intercept), zeros)
 

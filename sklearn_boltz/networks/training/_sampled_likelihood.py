@@ -50,7 +50,7 @@ MAX_CG, CG_TOL = 50, 0.05
 
 
 class Statistics:
-    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
+    """The terms of a pairwise network, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
 
     With the means μ of the data taken off, terms of one and of two columns hardly go together,
     which makes moments less noisy and steps longer. θ are the parameters of these terms.
@@ -91,7 +91,7 @@ class Statistics:
         return np.concatenate([single, pair[self.upper]])
 
     def theta(self, coupling, intercept):
-        """θ of a network of pairs."""
+        """θ of a pairwise network."""
         pairs = self.pack(intercept + coupling @ self.mean, coupling)
         return np.append(pairs, np.zeros(len(self.further)))
 

@@ -137,7 +137,7 @@ def _kind(spec, entry, cells):
     if spec is Categorical:
         return Kind("nominal") if isinstance(entry, type) else kind_of(entry)
     if spec is Bernoulli or isinstance(spec, UnitType) and spec.widths[0] > 1:
-        # Numbers are the codes or probabilities themselves; words have to be coded.
+        # Numbers are the codes or probabilities themselves; strings have to be coded.
         return Kind("plain" if cells is None or holds_numbers(cells) else "auto")
     return kind_of(entry) if isinstance(spec, str) else Kind("plain")
 

@@ -84,7 +84,7 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     Returns
     -------
     model : estimator
-        Fitted; a network of pairs or an RBM.
+        Fitted; a pairwise network or an RBM.
     """
     model = getattr(init, "estimator", init)  # of a FrozenEstimator
     if not (_is_rbm(model) or _is_network(model)):

@@ -17,8 +17,8 @@ from sklearn_boltz.restricted.training._monitor import (
 
 # Iterations after which a start is given up.
 MOST_ITERATIONS = 500
-# Starts: one for this many rows, within these limits. With few rows an epoch is short, and following
-# a start to its solution takes as long as learning from ten rows or more.
+# Starts: one for this many rows, within these limits. With few rows an epoch is short, and
+# following a start to its solution takes as long as learning from ten rows or more.
 ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 50, 25, 100
 
 

@@ -57,8 +57,8 @@ VERIFYING_SHARE = 0.25
 JUDGED = 12
 # Estimates of ladder and annealing agree within this many standard errors.
 AGREEING = 2.0
-# The ladder is given up when it is not connected, or when annealing finds this much more (nats) this
-# many times in a row.
+# The ladder is given up when it is not connected, or when annealing finds more by this many nats,
+# this many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
 
