@@ -476,9 +476,9 @@ class BaseBoltzmann(
     def categories_(self):
         """Values of each column in the order of their codes, or None for a column of numbers.
 
-        A column of strings, booleans or levels is coded by its place in this order: that of
-        its type, if that has one, else the alphabet or the size. Of numbers in bins, the values
-        are names of the bins.
+        Strings, booleans and levels are coded by their position in this order: that of their type
+        if it has one, otherwise alphabetical or by size. For numbers in bins, the values are the
+        names of the bins.
         """
         check_is_fitted(self)
         return [column.values for column in self._table.columns]

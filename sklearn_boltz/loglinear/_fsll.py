@@ -99,7 +99,7 @@ class FSLLDensity(BaseBoltzmann):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
-        error. In an array of numbers, others are always an error.
+        error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if greater
@@ -182,7 +182,7 @@ class FSLLDensity(BaseBoltzmann):
     completed by 20 random draws, new ones in each of 20 rounds. Their seed is fixed, so that each
     fit gives the same result. With ``solver="newton"``, and if no row is completed by draws, terms
     suggested by a score test on the observed cells are tried as well. A row without an observed
-    cell is ignored. Of a column without one, nothing is learned: `n_values_` is 1.
+    cell is ignored. Nothing is learned about a column without one: its `n_values_` is 1.
 
     The search is deterministic, so there is no `random_state`. It always starts without terms, so
     there is no `warm_start`; `partial_fit` adds rows and searches again. An interrupted fit leaves

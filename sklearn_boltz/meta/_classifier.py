@@ -57,8 +57,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
         ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
-        `columns`.
+        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
+        `columns` instead.
 
     joint : "auto" or bool, default="auto"
         If True, a single density p(x, y) of the columns and the class is fitted. In a pairwise
@@ -125,7 +125,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     Notes
     -----
-    The default model leaves out columns without an observed cell in `fit`. A word that did not
+    The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
     different values. Values that occur in some class are known to the densities of all classes.
 

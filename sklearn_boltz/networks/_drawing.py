@@ -86,13 +86,14 @@ class Drawing:
         n_temperatures : "auto" or int, default="auto"
             Number of temperatures. It is used if connected variables that are not given have more
             than 2**26 joint states. Chains at neighbouring temperatures exchange their states; at
-            the highest one the columns are independent. So samples find all modes, in the right
-            shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
-            takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
+            the highest one the columns are independent. Samples therefore come from all modes, in
+            the right proportions. ``"auto"`` chooses temperatures between which exchanges are
+            accepted, an int takes equal steps. 1 is Gibbs sampling of the model alone, with a chain
+            for each sample.
         sampler : callable, default=None
-            What draws from a pairwise network of binary columns, such as an annealer: the
-            `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and fields of
-            the columns that are not given, divided by `temperature`.
+            A function that draws from a pairwise network of binary columns, such as an annealer:
+            the `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and
+            fields of the columns that are not given, divided by `temperature`.
 
         Returns
         -------
@@ -104,13 +105,12 @@ class Drawing:
         Warns
         -----
         UserWarning
-            If temperatures hardly exchange states, so that the shares of modes are not to be
-            trusted.
-            If the rate of a column differs from that in the training data by more than 0.05 and
-            by more than chance explains: the model then has mass far from the data, see Notes of
-            the class. This is checked without `given` and at temperature 1, and needs about ten
-            samples or more. If no rate under the model differs by more than 0.05, at most one call
-            in 10,000 warns.
+            If temperatures hardly exchange states, so that the proportions of modes cannot be
+            trusted. If the rate of a column differs from that in the training data by more than
+            0.05 and by more than chance explains: the model then has mass far from the data, see
+            Notes of the class. This is checked without `given` and at temperature 1, and needs
+            about ten samples or more. If no rate under the model differs by more than 0.05, at most
+            one call in 10,000 warns.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)

@@ -275,7 +275,7 @@ class Likelihoods(BaseBoltzmann):
 
     @property
     def log_partition_(self):
-        """Logarithm of the normalising constant, in nats; computed when first asked for."""
+        """Logarithm of the normalising constant, in nats; computed at first access."""
         check_is_fitted(self)
 
         def compute():
@@ -642,7 +642,7 @@ class Likelihoods(BaseBoltzmann):
         -------
         scores : ndarray of float64 of shape (n_features, n_features)
             The Frobenius norms of the blocks of the coupling in the zero-sum gauge, corrected;
-            symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
+            symmetric, with a diagonal of 0. For two binary variables, the norm is 2 abs(m_jk).
 
             Where numbers have normal scores, the blocks are those of
             :func:`~sklearn_boltz.statistics.joint_network`: each pair given all other columns,

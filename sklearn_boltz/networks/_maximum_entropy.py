@@ -25,17 +25,17 @@ class MaximumEntropy(Network):
 
         P(x) = exp(½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K)) / Z,
 
-    where terms t of three variables and more, and a potential V of the number K of variables at
-    their higher value, are there if asked for. It is also the maximum of the likelihood.
+    where the terms t of three or more variables, and the potential V of the number K of variables
+    at their higher value, are optional. It is also the maximum of the likelihood.
 
-    Up to 25 columns it is exact, from a table of all states; beyond, the moments are estimated by
-    Gibbs chains at several temperatures. It does not put mass far from the data, as the
+    Up to 25 columns it is exact, from a table of all states; beyond that, the moments are estimated
+    by Gibbs chains at several temperatures. It does not put mass far from the data, as the
     pseudo-likelihood may, and takes longer.
 
     Parameters
     ----------
     terms : list of tuples of int or str, default=None
-        Terms of three or more variables, by number or name, to be fitted besides all pairs.
+        Terms of three or more variables, by number or name, to be fitted in addition to all pairs.
 
     count_potential : bool, default=False
         Whether the model has the potential V(K) (K-pairwise model [2]_). The model then has the
@@ -60,7 +60,7 @@ class MaximumEntropy(Network):
         differs from that of the data by at most this many of its standard errors in the data.
 
     max_iter : int, default=None
-        Number of iterations at most. None means 100, and 300 by chains or a sampler. With missing
+        Maximum number of iterations. None means 100, and 300 by chains or a sampler. With missing
         cells, the number of rounds of EM, each of which is a fit; None means 500.
 
     warm_start : bool, default=False
@@ -70,11 +70,11 @@ class MaximumEntropy(Network):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
 
     sampler : callable, default=None
-        What estimates the moments in place of the chains, such as an annealer, with any number of
-        columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1 and 1 of
-        shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a NumPy
-        generator for its random numbers. In `fit`, d is the number of columns that vary, and n is
-        1,280 or more. See :ref:`annealer`.
+        A function that estimates the moments in place of the chains, such as an annealer, with any
+        number of columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1
+        and 1 of shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a
+        NumPy generator for its random numbers. In `fit`, d is the number of columns that vary, and
+        n is 1,280 or more. See :ref:`annealer`.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness with a sampler or more than 25 columns. All other fits are

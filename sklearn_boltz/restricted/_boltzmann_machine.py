@@ -708,10 +708,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
               too low on average. With a probability of at least 95 %, ln Z is greater than the
               estimate minus 3 nats, for any number of chains;
             - ``"raise"``: by chains that run in the opposite direction [2]_. It is meant to be used
-              beside AIS: it overestimates ln Z if the chains start at samples of the model. If
-              they do not, for example because the model has probability mass far from the data,
-              it may also be too low: it then bounds the likelihood of the distribution in which
-              the annealing ends, not that of the model;
+              alongside AIS: it overestimates ln Z if the chains start at samples of the model. If
+              they do not, for example because the model has probability mass far from the data, it
+              may also be too low: it then bounds the likelihood of the distribution in which the
+              annealing ends, not that of the model;
             - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
               deterministic given the starts, and neither a bound nor unbiased. `trusted` is
               always False: it is a training objective, and training may have increased its error;
@@ -782,7 +782,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         UserWarning
             If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
             the estimate of RAISE or of the ladder, if neighbours of the ladder do not exchange
-            states, or if some of its chains never leave the place where they began.
+            states, or if some of its chains never leave their starting points.
         ConvergenceWarning
             If TAP converges from no start.
 

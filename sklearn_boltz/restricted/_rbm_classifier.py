@@ -84,10 +84,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
     are exact, and so is the gradient of their logarithms: the machine is trained to predict the
-    label (discriminative training), and with a part `generative` to be a good density of rows and
-    labels (generative training) [1]_. With the density, rows without labels help,
-    missing cells are summed out, and `score_samples` is low for rows that are unlike the training
-    rows.
+    label (discriminative training), and, with the weight `generative`, to be a good density of rows
+    and labels (generative training) [1]_. With the density, rows without labels help, missing cells
+    are summed out, and `score_samples` is low for rows that are unlike the training rows.
 
     Parameters
     ----------
@@ -100,7 +99,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
     generative : float, default=0.01
@@ -387,7 +386,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             If the parameters diverge. If the labels are predicted no better than by the
             frequencies of the classes. If a number `max_iter` ended a fit with early stopping.
         UserWarning
-            If rows with the label -1 are taken for rows without a label, and it may be a class.
+            If rows with the label -1 are treated as unlabelled, and -1 may be a class.
 
         Notes
         -----
@@ -398,7 +397,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn from one mini-batch, of any length.
+        """Learn from one mini-batch of any size.
 
         Parameters
         ----------
@@ -407,7 +406,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         y : array-like of shape (n_samples,)
             The label of each row, as in `fit`.
         classes : array-like of shape (n_classes,), default=None
-            All classes that there will be: needed in the first call.
+            All classes that will ever occur; needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None for equal weights.
 
@@ -419,7 +418,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Warns
         -----
         ConvergenceWarning
-            If parameters grow beyond all bounds; the model is then the one before the call.
+            If the parameters diverge; the model is then the one before the call.
         """
         with unchanged_on_error(self):
             self._take_classes(classes)
@@ -655,7 +654,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
-            The numbers ln p(y | x), in the order of `classes_`.
+            Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._marginal()
@@ -680,7 +679,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_classes)
-            The numbers p(y | x), exact for complete rows, in the order of `classes_`.
+            Values of p(y | x), exact for complete rows, in the order of `classes_`.
         """
         log_p = self.predict_log_proba(X)
         return namespace_of(log_p).exp(log_p)
@@ -714,7 +713,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Returns
         -------
         decision : ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, the log-odds of the second; of more, ln p(y | x).
+            For two classes, the log-odds of the second; for more, ln p(y | x).
         """
         log_p = self.predict_log_proba(X)
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
@@ -743,8 +742,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
 
         Notes
         -----
-        Scorers of scikit-learn, such as ``scoring="accuracy"``, take -1 for a class. A search with
-        ``scoring=None`` takes this function.
+        Scorers of scikit-learn, such as ``scoring="accuracy"``, treat -1 as a class. A search with
+        ``scoring=None`` uses this function.
         """
         check_is_fitted(self)
         name = type(self).__name__
@@ -767,7 +766,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
     # Hidden units, and the density of rows.
 
     def free_energy(self, V, y=None):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of each row: −ln p(v) up to a constant.
 
         Parameters
         ----------
@@ -810,13 +809,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a
-            row with missing values, the log-probability of those that are observed.
+            Values of ln p(x), or ln p(x, y), in nats: normalised, and the same each time. For a row
+            with missing values, the log-probability of the observed ones.
 
         Notes
         -----
-        The generative term makes it a density of the data: with ``generative=0`` the machine knows
-        labels given rows and nothing of the rows.
+        The generative term makes it a density of the data: with ``generative=0`` the machine models
+        labels given rows, but not the rows.
         """
         return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
 

@@ -56,7 +56,7 @@ class SDCPRBM(MiniBatchRBM):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the
@@ -104,8 +104,8 @@ class SDCPRBM(MiniBatchRBM):
         (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at most 0.12 times that
         of the first stage, for as many epochs as 15,000 mini-batches need, or twice as many as an
         epoch has mini-batches if that is less, but at least 30 and at most 100. The model is then
-        the mean of the parameters over the last two thirds of these epochs, unless the validation
-        rows tell that the model before was better.
+        the mean of the parameters over the last two thirds of these epochs, unless the model before
+        was better on the validation rows.
 
     tempered : float, default=0.0
         Share of the states of the negative phase that comes from the top of a ladder of saved
@@ -159,8 +159,8 @@ class SDCPRBM(MiniBatchRBM):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number is
         the cost that is allowed for this, as a fraction of the work of training; True means 0.12,
-        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured; in
-        stages, of small tables only in some epochs, as the cost allows.
+        and 1 with `tempered`. With `early_stopping`, the log-likelihood is always measured; with
+        stages and a small table, only in some epochs, as the cost allows.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -285,7 +285,7 @@ class SDCPRBM(MiniBatchRBM):
     >>> bool(model.score(X) > -4)
     True
 
-    A table with a column of strings and one of real numbers:
+    A table with a column of strings and a column of real numbers:
 
     >>> import numpy as np
     >>> import pandas as pd

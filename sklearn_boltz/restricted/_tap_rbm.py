@@ -9,12 +9,12 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, with mean-field inference.
 
     The fixed points of the mean-field equations of Thouless, Anderson and Palmer (TAP) approximate
-    the distribution [1]_. Each step of training raises the probability of the data and lowers that
+    the distribution [1]_. Each step of training raises the probability of the data. It lowers that
     of the fixed points that iteration reaches from the data, or of states that a few Gibbs
-    transitions lead to from these. Inference is deterministic.
+    transitions reach from these. Inference is deterministic.
 
-    Beside features and samples, the model gives its fixed points (`tap_solutions`), an approximate
-    log-likelihood (`tap_log_likelihood`) and estimates of noisy rows (`denoise`).
+    Besides features and samples, the model provides its fixed points (`tap_solutions`), an
+    approximate log-likelihood (`tap_log_likelihood`) and estimates of noisy rows (`denoise`).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the
@@ -104,7 +104,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
         annealed importance sampling, and the larger estimate is used where they differ. A number is
         the cost that is allowed for this, as a fraction of the work of training; True means 0.12.
-        With `early_stopping`, the log-likelihood is always measured; in stages, of small tables
+        With `early_stopping`, the log-likelihood is always measured; with stages and a small table,
         only in some epochs, as the cost allows.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"

@@ -185,9 +185,9 @@ def compare_groups(
     If the groups have the same distribution, each p value is at most α with a probability of no
     more than α, however few rows there are. The p value is (1 + k) / (1 + n) with k of n random
     permutations as different as the groups; n permutations cannot give less than 1 / (1 + n), and
-    Holm's adjustment multiplies that by the number of pairs. The test asks for rows that are
-    independent. Groups of different sizes shrink differently under a penalty with the same `alpha`,
-    which the permutations account for.
+    Holm's adjustment multiplies that by the number of pairs. The test requires independent rows.
+    Groups of different sizes shrink differently under a penalty with the same `alpha`, which the
+    permutations account for.
 
     References
     ----------

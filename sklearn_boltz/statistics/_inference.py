@@ -94,8 +94,8 @@ class PairwiseInference(NetworkParameters):
     covariance : ndarray of shape (n_parameters, n_parameters)
         Their asymptotic covariance.
     separated : ndarray of bool of shape (n_parameters,)
-        The parameters that the data separate, for example as two values never occur together: the
-        maximum is at infinity. The covariance is NaN there.
+        The parameters that the data separate, for example because two values never occur together:
+        the maximum is at infinity. The covariance is NaN there.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)

@@ -12,7 +12,7 @@ class NetworkParameters:
     def columns(self):
         """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
 
-        Of an intercept, the number of its variable twice.
+        For an intercept, the number of its variable twice.
         """
         if self.n_values is not None:
             i, _, j, _ = parameter_index(self.n_values)

@@ -182,8 +182,8 @@ class FractionalModel:
 
             min(1, Π_i [(1 + e^{x'})^c (1 + e^{cx})] / [(1 + e^x)^c (1 + e^{cx'})])
 
-        with x and x' the field of unit i before and after. Of units that count more than
-        once, only the fractional part is treated so.
+        with x and x' the field of unit i before and after. For units that count more than once,
+        this concerns the fractional part only.
 
         Parameters
         ----------
