@@ -47,9 +47,9 @@ field = rng.normal(scale=0.5, size=(n_sites, n_letters))
 # %%
 # Its relatives
 # -------------
-# Eight hundred families have forgotten their common ancestor: Gibbs sampling of all sites, forty
-# times over. Some families are sequenced often, most of them rarely, as is the case in databases.
-# Within a family, a site in a dozen has mutated.
+# We draw 800 ancestral sequences with 40 sweeps of Gibbs sampling, long enough to forget their
+# common start. Some families are sequenced often, most of them rarely, as in databases. Within a
+# family, one site in a dozen has mutated.
 
 
 def mutate(sequences, share):

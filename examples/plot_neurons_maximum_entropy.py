@@ -58,8 +58,8 @@ plt.show()
 # ------------------
 # Means and covariances are close to those of rows that the fit has not seen; the training rows have
 # errors of their own, so that fewer than 95 % are within two standard errors. Third moments were
-# not fitted, and the model has too many patterns in which many fire. Independent neurons have by
-# far too few.
+# not fitted, and the model has too many patterns in which many fire. The independent model has far
+# too few.
 
 MomentsDisplay.from_estimator(model, test, n_samples=100_000, random_state=0)
 plt.show()
