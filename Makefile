@@ -43,7 +43,7 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# but for the ten frames, a fifth of the time.
+# except for the ten frames, a fifth of the time.
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
 		--ignore tests/contract/test_ten_frames.py tests/test_*kernels.py \
@@ -133,6 +133,9 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint sklearn_boltz
+	$(BIN)/codespell
+	$(BIN)/codespell --dictionary doc/phrases.txt \
+		--regex "(?i)\b($$(sed 's/->.*//' doc/phrases.txt | paste -sd '|'))\b"
 
 # `make doc DOC=site/0.3` builds beside other versions, which the pages then lead to.
 DOC ?= doc/_build/html

@@ -585,7 +585,7 @@ class BaseBoltzmann(
     # Codes.
 
     def _numbers_of_values(self, X):
-        """How many values each column of codes has; a warning tells of doubtful ones.
+        """How many values each column of codes has; with a warning of doubtful ones.
 
         Others than 0, 1, 2, ... and NaN are refused.
         """

@@ -233,7 +233,7 @@ def test_scores_of_categorical_columns():
 
 
 def test_scores_of_real_columns():
-    """Densities are on the scale of the table, also where a real column is summed out."""
+    """Densities are on the scale of the table, also where a continuous column is summed out."""
     rng = np.random.default_rng(0)
     z = rng.integers(2, size=300)
     X = np.column_stack([z, 100 * z + 10 * rng.normal(size=300), rng.integers(2, size=300)])

@@ -560,7 +560,7 @@ OF_TABLES = dict(columns=VISIBLE, batch_size=50, random_state=0)
 
 @pytest.fixture(scope="module")
 def table():
-    """Words, booleans and an amount that hang together by a hidden class."""
+    """Strings, booleans and an amount that depend on a hidden class."""
     rng = np.random.default_rng(0)
     kind = rng.integers(3, size=400)
     kept = rng.random((400, 4)) < 0.85

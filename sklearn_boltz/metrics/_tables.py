@@ -56,8 +56,8 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
     Notes
     -----
     Columns of numbers and dates count as numbers, all others as categories. A missing cell counts
-    as a value of its own, so that rows with gaps differ from rows without. Values that a real
-    column cannot have are recognised at once: round both tables in the same way.
+    as a value of its own, so that rows with gaps differ from rows without. Values that a column
+    cannot have are recognised at once: round both tables in the same way.
 
     With n rows in each table, the standard error is about 0.8 / √n, and the mean score of other
     real rows is about 1 - 0.3 / √n.
@@ -317,7 +317,7 @@ def _binned(rows, is_category):
 
 
 def _associations(codes):
-    """Cramér's V of each two columns of codes, without its bias."""
+    """Cramér's V of each pair of columns of codes, without its bias."""
     d = codes.shape[1]
     found = np.zeros((d, d))
     for j in range(d):

@@ -588,7 +588,7 @@ class Likelihoods(BaseBoltzmann):
             j = int(self._coding.n_values.argmax())
             raise ValueError(
                 f"{type(self).__name__}.interactions: {self._column(j)} has "
-                f"{self._coding.n_values[j]} values. `coupling_` has a block for each two "
+                f"{self._coding.n_values[j]} values. `coupling_` has a block for each pair of "
                 "variables, and `interaction_scores` a number."
             )
         pairs = np.argwhere(np.triu(self.coupling_))

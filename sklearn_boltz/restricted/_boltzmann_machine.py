@@ -98,7 +98,7 @@ TAP_START_STEPS = 100
 # Maximum number of chains of a ladder that gives samples.
 LADDER_CHAINS = 1000
 GAPS_ON_DEVICE = (
-    "{}: rows on a device must be complete, but for `impute`, and there are missing cells. Fill "
+    "{}: rows on a device must be complete, except for `impute`, and there are missing cells. Fill "
     "them by `impute`, or sum them out on the processor: move_to(numpy) returns an estimator that "
     "takes NumPy arrays."
 )
@@ -237,7 +237,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
         With `clip`, values out of range are set to the nearest bound, with a warning. With
-        `reset`, the weighted means and standard deviations of real columns are learned.
+        `reset`, the weighted means and standard deviations of continuous columns are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
@@ -617,8 +617,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
 
-        Real columns are standardised in the model. ln Z includes the volume of that scaling, so
-        the sum over missing cells must include it, too. A row whose cells are all missing has
+        Continuous columns are standardised in the model. ln Z includes the volume of that scaling,
+        so the sum over missing cells must include it, too. A row whose cells are all missing has
         probability 1, for any estimate of ln Z.
         """
         layout, missing = self._layout_now(), np.isnan(V)

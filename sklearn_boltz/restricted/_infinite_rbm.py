@@ -69,7 +69,7 @@ class InfiniteRBM(BaseRBM):
         cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
-        data, so that all real columns are learned equally fast. The parameters refer to the
+        data, so that all continuous columns are learned equally fast. The parameters refer to the
         standardised column; rows, samples and densities refer to the original one.
 
         An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the

@@ -483,7 +483,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         return LabelledRows(DeviceRows(V, weights) if is_foreign(V) else V, codes, weights)
 
     def _weights(self, codes, sample_weight):
-        """How often rows count, with the weights of their classes, but for rows without a label."""
+        """How often rows count, with the weights of their classes if they have a label."""
         weights, (labelled, classes) = None, (codes >= 0, self._known_classes)
         if sample_weight is not None:
             weights = checked_weights(sample_weight, np.empty((len(codes), 0)))
@@ -778,9 +778,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            −ln Σ_yh exp(−E(x, y, h)), in nats, where real columns are standardised. In a row with
-            missing values, these are summed out, too: exactly where they, with the label, or the
-            hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
+            −ln Σ_yh exp(−E(x, y, h)), in nats, where continuous columns are standardised. In a row
+            with missing values, these are summed out, too: exactly where they, with the label, or
+            the hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
             chains for the row, the same each time.
         """
         if y is None:

@@ -33,8 +33,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
-        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
-        training data (in the first batch, if data come in batches), so that all real columns are
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
+        data (in the first batch, if data come in batches), so that all continuous columns are
         learned equally fast. The parameters refer to the standardised column; rows, samples and
         densities refer to the original one.
 

@@ -212,7 +212,7 @@ def quantiles(ordered, levels):
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
     },
-    numbers=True,  # its fits tell of them
+    numbers=True,  # its fits report them
 )
 def bootstrap(
     network,

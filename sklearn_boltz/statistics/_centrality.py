@@ -20,7 +20,7 @@ from sklearn_boltz.tables._frames import is_missing
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95
-# Centralities that differ by less than this share are equal but for rounding.
+# Centralities that differ by less than this share are equal up to rounding.
 ROUNDING = 1e-9
 
 
@@ -409,5 +409,5 @@ def correlation_of_rows(refits, rows, statistic, communities, whole):
 
 
 def is_constant(values):
-    """Whether all values are equal but for rounding."""
+    """Whether all values are equal up to rounding."""
     return np.ptp(values) <= ROUNDING * np.abs(values).max(initial=0)

@@ -393,7 +393,7 @@ class Chains:
         self.begin(counts, n_chains)
 
     def begin(self, counts, n_chains):
-        """Independent columns but for some edges, of none in the first chain to all in the last."""
+        """Independent columns with some edges: none in the first chain, all in the last."""
         d = len(counts)
         logits = np.log((counts[:, 1:] + 0.5) / (counts[:, :1] + 0.5)) * self.exists
         self.thresholds = np.tile(logits, (n_chains, 1, 1))

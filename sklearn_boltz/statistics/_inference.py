@@ -184,7 +184,7 @@ class PairwiseInference(NetworkParameters):
     def _twins(self):
         """The number of the first parameter that tests the same hypothesis as each does.
 
-        In the zero-sum gauge, both values of a binary variable have the same parameters but for
+        In the zero-sum gauge, both values of a binary variable have the same parameters except for
         the sign.
         """
         own = np.arange(len(self.estimate))

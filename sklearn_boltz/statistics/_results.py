@@ -60,7 +60,7 @@ def parameter_frame(names, columns):
 
 
 def pair_frame(feature_names, matrices):
-    """A row for each two variables, with their names as the index.
+    """A row for each pair of variables, with their names as the index.
 
     Parameters
     ----------

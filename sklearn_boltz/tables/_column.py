@@ -322,7 +322,7 @@ def are_amounts(numbers, most):
 
 
 def _warn_of_codes(numbers, title):
-    """Warn of numbers that are codes but for a few cells."""
+    """Warn of numbers that are codes except for a few cells."""
     known = numbers[~np.isnan(numbers)]
     codes = known[is_whole(known) & (known <= MOST_LEVELS)]
     highest = codes.max(initial=0)
@@ -331,7 +331,7 @@ def _warn_of_codes(numbers, title):
     if 0 < len(rows) <= FEW * len(known):
         n_cells = "one cell" if len(rows) == 1 else f"{len(rows):,} cells"
         warnings.warn(
-            f"{title} holds whole numbers from 0 to {highest:g} but for {n_cells}, such as the "
+            f"{title} holds whole numbers from 0 to {highest:g} except for {n_cells}, such as the "
             f"{numbers[rows[0]]:g} in row {rows[0]}, and is taken for numbers. If this is wrong, "
             "correct the cells, or write them as NaN.",
             stacklevel=find_stack_level(),

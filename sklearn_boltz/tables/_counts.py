@@ -323,7 +323,7 @@ def of_batch(batch):
 
 
 def blamed(batches, validate, error):
-    """The error of a batch that is the same but for numbers, else the error itself.
+    """The error of a batch that is the same except for numbers, else the error itself.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def is_missing(value):
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
+    except TypeError:  # bool(pandas.NA) is an error
         return True
     except ValueError:  # an array in a cell
         return False

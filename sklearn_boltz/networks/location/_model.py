@@ -26,7 +26,7 @@ class Part(NamedTuple):
     ----------
     rows : ndarray of int
     network : PottsModel
-        Of the categories given these scores, but for the fields of each row.
+        Of the categories given these scores, except for the fields of each row.
     fields : ndarray of float64 of shape (n_rows, Q)
         What the scores add to the fields.
     constant : ndarray of float64 of shape (n_rows,)

@@ -48,7 +48,7 @@ class Task:
     constant : float
         What the other columns add to the mean log pseudo-likelihood of a row.
     objective : str
-        What is maximised in the end.
+        What is finally maximised.
     """
 
     objective = PseudoLikelihood.name

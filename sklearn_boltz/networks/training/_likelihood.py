@@ -281,7 +281,7 @@ class Likelihood(BinaryObjective):
         return products
 
     def move(self, direction):
-        """By how much a direction moves the field of any state at most, but for the potential."""
+        """By how much a direction moves the field of any state at most, without the potential."""
         coupling, intercept = self.unpack(direction)
         reach = np.abs(intercept)
         for term, weight in zip(self.further.terms, self._term_weights(direction), strict=True):

@@ -186,7 +186,7 @@ class Statistics:
 
 
 class Visit(NamedTuple):
-    """A model where the search was, and what chains tell of it.
+    """A model where the search was, and what chains say about it.
 
     Attributes
     ----------

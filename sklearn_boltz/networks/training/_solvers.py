@@ -101,7 +101,7 @@ class Monitor:
         self._time = time.perf_counter()
 
     def add(self, value, state, line, **figures):
-        """Record the end of an iteration, and print the line that tells of it."""
+        """Record the end of an iteration, and print its line."""
         self.seconds.append(time.perf_counter() - self._time)
         self.values.append(value)
         for name, figure in figures.items():

@@ -302,7 +302,7 @@ class Layout:
         return np.repeat(of_columns, self.widths, axis=-1)
 
     def unscaled(self, V):
-        """Numbers of the model with real columns on the scale of the table."""
+        """Numbers of the model with continuous columns on the scale of the table."""
         if self.scale is None:
             return V
         return V * self.spread(self.scale) + self.spread(self.center)
@@ -329,7 +329,7 @@ class Layout:
         for j, name in enumerate(names):
             categories, n_states = table.columns[j].categories, self.n_states[j]
             values = range(n_states) if categories is None else categories.tolist()
-            if not n_states:  # of two categories, the number tells of the second
+            if not n_states:  # of two categories, the number is that of the second
                 values = values[1:2]
             found += [f"{name}={_shown(value)}" for value in values] or [name]
         return found
@@ -536,10 +536,10 @@ def copied(name, units, n_units, dtype):
 
 
 def rescaled(weights, visible, hidden, layout, other):
-    """The parameters of an RBM where real columns are standardised in another way.
+    """The parameters of an RBM where continuous columns are standardised in another way.
 
     With z = a z' + t, the fields W z + c are W a z' + (c + W t), and b z − V z² / 2 is
-    a (b − V t) z' − a² V z'² / 2 but for a constant.
+    a (b − V t) z' − a² V z'² / 2 up to a constant.
 
     Parameters
     ----------

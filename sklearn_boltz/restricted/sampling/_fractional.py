@@ -219,5 +219,5 @@ class FractionalModel:
         return (V, n_accepted / max(1, len(V) * n_steps)) if return_acceptance else V
 
     def _log_ratio(self, V):
-        """ln p(v) − ln p̃(v), but for constants: whole copies of a unit cancel."""
+        """ln p(v) − ln p̃(v), up to constants: whole copies of a unit cancel."""
         return self._proposal.free_energy(V) - self.free_energy(V)

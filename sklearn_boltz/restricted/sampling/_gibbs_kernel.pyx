@@ -370,7 +370,7 @@ def anneal(
 
     With ``log_f(v, t) = v @ (base_bias + t * bias_shift) +
     np.logaddexp(0, t * (hidden_bias + v @ weights)).sum()``, each rung from s to t adds
-    ``log_f(v, t) - log_f(v, s)`` and, but for the last, makes a transition at t. All but
+    ``log_f(v, t) - log_f(v, s)`` and, except for the last, makes a transition at t. All but
     `log_weights` and `V` that is changed in place is scratch.
     """
     cdef Py_ssize_t k, j, n_rungs = betas.shape[0] - 1

@@ -47,7 +47,7 @@ def _of_parts(codes, log_probability, log_factors):
 
 
 def _ascent_in_mixture(codes, log_probability, log_factors):
-    """Change one cell after the other; -> the log-probability in the end, the codes."""
+    """Change one cell after the other; -> the final log-probability, the codes."""
     of_parts = _of_parts(codes, log_probability, log_factors)
     total = logsumexp(of_parts)
     for _ in range(MOST_SWEEPS):

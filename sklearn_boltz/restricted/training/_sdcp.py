@@ -195,7 +195,7 @@ class Learner:
         self.hidden.shift(hidden_bias)
         if centered:
             # BLAS may set the flag of an invalid operation for numbers that it reads and does
-            # not use; whether the parameters are finite is looked at in the end.
+            # not use; whether the parameters are finite is checked at the end.
             with np.errstate(invalid="ignore"):
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))

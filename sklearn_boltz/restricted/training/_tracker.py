@@ -304,7 +304,7 @@ class Tracker:
     def _anneal(self, model, workers):
         """The estimate of annealed chains, of a few temperatures at least.
 
-        Without these, nothing would tell of a mode that the chains of the ladder have missed.
+        Without these, nothing would reveal a mode that the chains of the ladder have missed.
         """
         n_temperatures = int(
             np.clip(self._affordable(model), LEAST_TEMPERATURES, MOST_TEMPERATURES)
