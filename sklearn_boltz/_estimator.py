@@ -540,8 +540,8 @@ class BaseBoltzmann(
         """
         names = listed(map(self._column, np.flatnonzero(empty)))
         self._warn(
-            f"no row that counts has a value in {names}. Nothing is learned of such a column: its "
-            "cells do not count in scores, and stay missing in imputed rows."
+            f"no row that counts has a value in {names}. Nothing is learned about such a column: "
+            "its cells do not count in scores, and stay missing in imputed rows."
         )
         self._table = self._table.without_values(empty)
 

@@ -500,7 +500,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
             elif is_classifier(part) or is_regressor(part):
                 problem = "needs labels. Take a density of the columns alone"
             elif is_outlier_detector(part):
-                problem = "has scores that are no log-probabilities. Take a density model"
+                problem = "has scores that are not log-probabilities. Take a density model"
             elif is_weighted and not has_fit_parameter(part, "sample_weight"):
                 problem = "takes no sample_weight. Leave out the weights or the part"
             if problem is not None:

@@ -676,7 +676,7 @@ class Likelihoods(BaseBoltzmann):
                 found[j] = list(values).index(value)
         if (found < 0).all():
             raise ValueError(
-                f"{type(self).__name__}.interaction_scores: ignore={value!r} is a value of no "
-                "column. Give one of `categories_`, or the number of a value."
+                f"{type(self).__name__}.interaction_scores: ignore={value!r} is not a value "
+                "of any column. Give one of `categories_`, or the number of a value."
             )
         return found

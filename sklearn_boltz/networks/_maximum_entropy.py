@@ -330,7 +330,7 @@ class MaximumEntropy(Network):
             )
         if len(columns) < 3:
             refuse(
-                f"terms must have three columns and more, and {term!r} has {len(columns)}",
+                f"terms must have three or more columns, and {term!r} has {len(columns)}",
                 "All pairs are in the model anyway.",
             )
         return columns
@@ -339,7 +339,7 @@ class MaximumEntropy(Network):
         """Refuse what is no tuple of names and numbers."""
         if isinstance(term, str):
             names = tuple(name.strip() for name in term.split("*"))
-            refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+            refuse(f"terms must be a list of tuples, and {term!r} is a string", f"Give {names!r}.")
         if isinstance(term, Integral):
             refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
         negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]

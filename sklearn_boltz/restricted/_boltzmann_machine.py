@@ -265,7 +265,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             it = "it" if len(empty) == 1 else "them"
             raise ValueError(
                 f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-                f"Leave {it} out: the data say nothing of {it}."
+                f"Leave {it} out: the data say nothing about {it}."
             )
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):

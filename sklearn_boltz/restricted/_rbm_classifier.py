@@ -467,8 +467,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
         if len(codes) < 2 and reset:
             found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
             raise ValueError(
-                f"{name}: the rows that count have only one class, {found}. There must be two at "
-                "least."
+                f"{name}: the rows that count have only one class, {found}. There must be at "
+                "least two."
             )
         return rows, None
 
@@ -511,7 +511,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator, BaseRBM):
             if classes is None:
                 raise ValueError(
                     f"{name}: classes must be passed on the first call to partial_fit: all labels "
-                    "that there will be."
+                    "that will ever occur."
                 )
             self._learn_classes(*split_labels(classes, name), classes)
         elif classes is not None:

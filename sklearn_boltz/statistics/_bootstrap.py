@@ -181,7 +181,7 @@ class NetworkBootstrap(NetworkParameters):
     def _check_number(self):
         if len(self.resamples) < 2:
             raise ValueError(
-                "NetworkBootstrap: standard errors and intervals need two resamples at least, and "
+                "NetworkBootstrap: standard errors and intervals need at least two resamples, and "
                 "there is one. Add more: bootstrap(network, X, 200, previous=result)."
             )
 

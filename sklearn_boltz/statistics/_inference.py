@@ -265,7 +265,7 @@ class PairwiseInference(NetworkParameters):
         """
         places = self._places_of(parameters)
         if not len(places):
-            raise ValueError("wald_test needs one parameter at least.")
+            raise ValueError("wald_test needs at least one parameter.")
         if self.separated[places].any():
             return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
         covariance = self.covariance[np.ix_(places, places)]
@@ -319,7 +319,7 @@ class PairwiseInference(NetworkParameters):
         if unknown:
             raise self._unknown(unknown[0], weights)
         if not weights:
-            raise ValueError("weights must name one parameter at least.")
+            raise ValueError("weights must name at least one parameter.")
         vector = np.zeros(len(names))
         for name, weight in weights.items():
             vector[names.index(name)] = weight

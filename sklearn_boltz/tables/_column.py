@@ -404,8 +404,8 @@ def categories_of(cells, title, kind, order, codes):
     if texts and n_numbers > MOST_LEVELS and not are_levels:
         raise UnfitColumn(
             "text",
-            f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
+            f"{title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in row "
+            f"{cells.index(texts[0])}. Replace the string by a number or NaN; if all are "
             "categories, convert the column by .astype(str).",
         )
     _check_texts(texts, title, len(cells))
@@ -455,7 +455,7 @@ def _check_texts(texts, title, n_rows):
                 "This looks like an ID column: it carries no information about other rows. Drop it."
             )
         raise UnfitColumn(
-            remedy, f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}"
+            remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
         )
     if doubtful:
         warnings.warn(

@@ -175,7 +175,7 @@ class ColumnCounts(NamedTuple):
         if len(self.texts) > MOST_TEXTS:
             raise UnfitColumn(
                 "text",
-                f"{self.title} has more than {MOST_TEXTS:,} different texts. This looks like an "
+                f"{self.title} has more than {MOST_TEXTS:,} different strings. This looks like an "
                 "ID column: it carries no information about other rows. Drop it.",
             )
         return self
