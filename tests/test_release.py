@@ -61,6 +61,20 @@ def test_what_is_new_begins_with_the_version(project):
     assert project["project"]["version"].startswith(newest + ".")
 
 
+def test_a_version_of_the_documentation_finds_the_others(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "doc" / "_extensions")
+    from versions import versions
+
+    for version in ("0.9", "0.10", "0.3"):
+        (tmp_path / f"v{version}").mkdir()
+        inventory = f"# Sphinx inventory version 2\n# Project: x\n# Version: {version}\n#"
+        (tmp_path / f"v{version}" / "objects.inv").write_text(inventory)
+    (tmp_path / "no build").mkdir()
+    found = [(entry["version"], entry["url"]) for entry in versions(tmp_path, "https://a.b/c/")]
+    assert found == [("0.10", "/c/v0.10/"), ("0.9", "/c/v0.9/"), ("0.3", "/c/v0.3/")]
+    assert versions(tmp_path, "")[0]["url"] == "/v0.10/"
+
+
 def test_addresses(project, recipe):
     urls = project["project"]["urls"]
     cited = re.findall(r'^(?:repository-code|url): "(.+)"$', read("CITATION.cff"), re.MULTILINE)
