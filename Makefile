@@ -11,7 +11,7 @@ BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -160,9 +160,18 @@ reproduce-quick: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/reproduce/[a-z]*.py; do \
 		$(BIN)/python $$script --quick --data $(DATA) || exit 1; done
 
-dist: $(VENV)/bin/python
+# The same bytes whenever and wherever a commit is built: files have its time, and no owner.
+sdist dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+sdist: $(VENV)/bin/python
 	$(BIN)/pip install $(QUIETLY) build
-	$(BIN)/python -m build
+	rm -rf dist build/sdist && mkdir -p build/sdist
+	$(BIN)/python -m build --sdist
+	tar xzf dist/*.tar.gz -C build/sdist
+	tar c -C build/sdist --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 \
+		--numeric-owner --mode=go=u-w $$(ls build/sdist) | gzip -n > $$(echo dist/*.tar.gz)
+
+dist: sdist
+	$(BIN)/python -m build --wheel --outdir dist build/sdist/*
 
 clean:
 	rm -rf .venv .venv-* build dist doc/_build doc/auto_examples doc/api/generated *.egg-info
