@@ -11,7 +11,7 @@ BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -43,7 +43,7 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# but for the ten frames, a fifth of the time.
+# except for the ten frames, a fifth of the time.
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
 		--ignore tests/contract/test_ten_frames.py tests/test_*kernels.py \
@@ -133,9 +133,14 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint sklearn_boltz
+	$(BIN)/codespell
+	$(BIN)/codespell --dictionary doc/phrases.txt \
+		--regex "(?i)\b($$(sed 's/->.*//' doc/phrases.txt | paste -sd '|'))\b"
 
+# `make doc DOC=site/0.3` builds beside other versions, which the pages then lead to.
+DOC ?= doc/_build/html
 doc: $(VENV)/.installed-doc $(VENV)/.built
-	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc doc/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc $(DOC)
 
 bench: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
@@ -155,9 +160,18 @@ reproduce-quick: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/reproduce/[a-z]*.py; do \
 		$(BIN)/python $$script --quick --data $(DATA) || exit 1; done
 
-dist: $(VENV)/bin/python
+# The same bytes whenever and wherever a commit is built: files have its time, and no owner.
+sdist dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+sdist: $(VENV)/bin/python
 	$(BIN)/pip install $(QUIETLY) build
-	$(BIN)/python -m build
+	rm -rf dist build/sdist && mkdir -p build/sdist
+	$(BIN)/python -m build --sdist
+	tar xzf dist/*.tar.gz -C build/sdist
+	tar c -C build/sdist --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 \
+		--numeric-owner --mode=go=u-w $$(ls build/sdist) | gzip -n > $$(echo dist/*.tar.gz)
+
+dist: sdist
+	$(BIN)/python -m build --wheel --outdir dist build/sdist/*
 
 clean:
 	rm -rf .venv .venv-* build dist doc/_build doc/auto_examples doc/api/generated *.egg-info

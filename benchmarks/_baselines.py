@@ -107,7 +107,7 @@ class BernoulliRBMPeer:
         return n_rows
 
     def train(self, seconds, clock=perf_counter):
-        """Go on for so many seconds; -> epochs, seconds."""
+        """Go on for this many seconds; -> epochs, seconds."""
         start, n_rows = clock(), 0
         while clock() - start < seconds:
             n_rows += self.epoch(start + seconds, clock)

@@ -100,7 +100,7 @@ def machine():
     )
 
 
-# A likelihood is exact where one of the two layers has at most so many units.
+# A likelihood is exact where one of the two layers has at most this many units.
 EXACT_UNITS = 20
 
 

@@ -8,8 +8,8 @@ follow the pattern of their pages (``_extensions/other_projects.py``); with the 
 import inspect
 import os
 import sys
+import tomllib
 from html import escape
-from importlib.metadata import version as version_of
 from pathlib import Path
 
 import matplotlib
@@ -33,7 +33,9 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 project = "sklearn_boltz"
 author = "The sklearn_boltz developers"
 copyright = author
-release = version_of("sklearn_boltz")
+with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
+    PROJECT = tomllib.load(file)["project"]
+release = PROJECT["version"]
 version = ".".join(release.split(".")[:2])
 
 extensions = [
@@ -48,6 +50,7 @@ extensions = [
     "other_projects",
     "parameter_groups",
     "thumbnails",
+    "versions",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
     extensions.append("sphinx.ext.intersphinx")
@@ -197,7 +200,14 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
+project_urls = PROJECT["urls"]
 html_theme_options = {
+    "external_links": [
+        {"name": name, "url": url} for name, url in project_urls.items() if name != "Documentation"
+    ],
+    "switcher": {"json_url": "../switcher.json", "version_match": version},
+    "check_switcher": False,  # it is written at the end of the build
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
     "logo": {"text": "sklearn_boltz"},
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],

@@ -4,7 +4,7 @@ A classifier that is also a density
 
 :class:`~sklearn_boltz.RBMClassifier` has a joint distribution of images and labels. It predicts
 labels as other classifiers do, and the same machine draws images of a given class, fills missing
-pixels, classifies images with missing pixels, and tells images that are unlike its training
+pixels, classifies images with missing pixels, and recognises images that are unlike its training
 data.
 """
 
@@ -91,12 +91,12 @@ SampleDisplay.from_rows(
 plt.show()
 
 # %%
-# Images that are no digits
-# -------------------------
-# The probabilities of the classes add up to one for any image, so that they cannot tell that none
-# of the classes fits. ln p(x) can. The strange images are the digits of the test set with all
-# pixels shuffled in one way, with ink and paper exchanged, and with the upper half of one digit
-# on the lower half of another.
+# Images that are not digits
+# --------------------------
+# The probabilities of the classes add up to one for any image, so they cannot show that no class
+# fits. ln p(x) can. The strange images are the digits of the test set with all pixels shuffled in
+# one way, with ink and paper exchanged, and with the upper half of one digit on the lower half of
+# another.
 
 rng = np.random.default_rng(0)
 upper = X_test[rng.permutation(len(X_test))]

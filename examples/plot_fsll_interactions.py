@@ -153,7 +153,7 @@ plt.show()
 #
 # With 100,000 samples there is something to learn about the greedy solver. It chooses
 # well, but it leaves each weight a little wrong, because the best value of a weight
-# depends on all others. With so many samples those small errors show in the data, and it
+# depends on all others. With this many samples those small errors show in the data, and it
 # pays to add terms of higher order that make up for them. Joint refits remove the cause.
 
 # %%

@@ -4,9 +4,9 @@ Correlation is not interaction
 
 Sixteen voters sit on four rows of four chairs. Before a vote each whispers with the
 neighbours at the left and at the right, in front and behind, and tends to vote like them.
-Nobody else talks; yet in the end everybody's vote is correlated with everybody's.
+Nobody else talks; yet everybody's vote is correlated with everybody's.
 
-A fully visible Boltzmann machine tells who talks to whom, and how sure we can be:
+A fully visible Boltzmann machine shows who talks to whom, and how sure we can be:
 :class:`~sklearn_boltz.FVBMPseudoLikelihood` estimates a coupling for each pair, with a
 standard error.
 """

@@ -34,7 +34,7 @@ print(f"{grown.n_components_} units chosen after {grown.n_iter_} insertions, {gr
 # %%
 # Searching
 # ---------
-# A grid of four sizes, each fitted to three parts of the data and in the end once to all: 13
+# A grid of four sizes, each fitted to three parts of the data, and the best one finally to all: 13
 # fits. We give each as many epochs as make the search take about as long.
 
 sizes = [5, 15, 45, 135]

@@ -5,7 +5,7 @@ Neurons by maximum entropy
 Twenty neurons of a retina look at a scene. In each time bin of 20 ms a neuron fires or is silent.
 What do we know of the 2\\ :sup:`20` patterns, if all we trust are the rates of the neurons and how
 often two of them fire together? The distribution that assumes nothing else has the greatest
-entropy of all with these moments: a network of pairs at the maximum of its likelihood.
+entropy of all with these moments: a pairwise network at the maximum of its likelihood.
 
 Does it know how often three fire together, and how many fire at once?
 """
@@ -15,7 +15,7 @@ Does it know how often three fire together, and how many fire at once?
 # -----------------
 # There are no real recordings here: a neuron fires where its input crosses a threshold, and neurons
 # share inputs with their neighbours and, less, with all others. Such a population is no
-# network of pairs, as a real one is not.
+# pairwise network, as a real one is not.
 
 import warnings
 
@@ -58,8 +58,8 @@ plt.show()
 # ------------------
 # Means and covariances are close to those of rows that the fit has not seen; the training rows have
 # errors of their own, so that fewer than 95 % are within two standard errors. Third moments were
-# not fitted, and the model has too many patterns in which many fire. Independent neurons have by
-# far too few.
+# not fitted, and the model has too many patterns in which many fire. The independent model has far
+# too few.
 
 MomentsDisplay.from_estimator(model, test, n_samples=100_000, random_state=0)
 plt.show()

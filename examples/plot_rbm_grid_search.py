@@ -2,9 +2,9 @@
 Tuning without labels
 =====================
 
-How many hidden units, and which learning rate? Often this is answered by a classifier behind
-the machine, which needs labels, or by looking at samples. But the log-likelihood of images
-that were held out is a score of the model itself, so
+How many hidden units, and which learning rate? Often this is answered by a classifier that follows
+the machine, which needs labels, or by looking at samples. But the log-likelihood of images that
+were held out is a score of the model itself, so
 :class:`~sklearn.model_selection.GridSearchCV` can choose.
 """
 
@@ -75,10 +75,9 @@ plt.show()
 # %%
 # Is a good model a good feature extractor?
 # -----------------------------------------
-# Now with labels: a logistic regression behind each machine, judged by cross-validation on
-# the same training images. The two maps differ: with the largest rate, the likelihood of 64 units
-# is among the worst, and their accuracy among the best. If labels matter in the end, search by
-# accuracy.
+# Now with labels: a logistic regression after each machine, judged by cross-validation on the same
+# training images. The two maps differ: with the largest rate, the likelihood of 64 units is among
+# the worst, and their accuracy among the best. If labels are the goal, search by accuracy.
 
 classifier = make_pipeline(*pipeline, LogisticRegression(max_iter=1000))
 by_accuracy = GridSearchCV(classifier, grid, cv=2).fit(X_train, digit_train)

@@ -69,11 +69,11 @@ ax.set(xlabel="epoch", ylabel="log-likelihood, nats", ylim=(-16, 0))
 plt.show()
 
 # %%
-# How much points up?
-# -------------------
+# How many point up?
+# ------------------
 # With 16 hidden units the distribution of a model is known by enumeration. A thousand chains from
-# independent spins are no guide to it: each ends in the mode that is near. The chains of
-# ``init="ladder"`` come from all modes by their shares.
+# independent spins are no guide to it: each ends in the mode that is near. Chains started with
+# ``init="ladder"`` visit every mode in the right proportion.
 
 print(f"{'points up':12s} exactly  chains  ladder    (of the data: {points_up(X).mean():.2f})")
 for name, model in models.items():
@@ -87,7 +87,7 @@ for name, model in models.items():
 # ----------------------------
 # Annealed importance sampling starts at independent spins with the means of the data, so that
 # most of its chains end in the larger mode: :math:`\ln Z` is too low, and its standard error
-# says nothing of that. The ladder finds both.
+# does not show it. The ladder finds both.
 
 model = models["tempered"]
 display = LadderDisplay.from_estimator(model, random_state=0)

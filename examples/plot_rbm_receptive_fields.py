@@ -2,9 +2,9 @@
 What hidden units see, and what the model dreams
 ================================================
 
-A restricted Boltzmann machine explains images by hidden units that are on or off. Two
-pictures tell much about a fitted one: the weights of its hidden units, and samples. They
-also tell when something is wrong, before any number does.
+A restricted Boltzmann machine explains images by hidden units that are on or off. Two pictures
+reveal much about a fitted one: the weights of its hidden units, and samples. They also show when
+something is wrong, before any number does.
 """
 
 # %%

@@ -3,8 +3,8 @@ Fill the missing cells of a table
 =================================
 
 Hide a fifth of a table of strings and numbers, fill it in one line with
-:class:`~sklearn_boltz.BoltzmannImputer`, and count what is right, beside other imputers. The rows
-are penguins of three species, on three islands of Antarctica.
+:class:`~sklearn_boltz.BoltzmannImputer`, and count what is right, compared with other imputers. The
+rows are penguins of three species, on three islands of Antarctica.
 """
 
 # %%
@@ -30,7 +30,7 @@ filled = BoltzmannImputer(random_state=0).fit_transform(gaps)
 pd.concat({"table": gaps.head(), "filled": filled.head().round(1)})
 
 # %%
-# Lines lead from what was filled to what was hidden. Means, on the left, are in no species.
+# Lines lead from what was filled to what was hidden. Means, on the left, lie outside all species.
 
 words = ["species", "island", "sex"]
 numbers = penguins.columns.drop(words)

@@ -80,6 +80,6 @@ print("area under the ROC curve of the rows:", means[:3].round(2).to_string(), s
 print("of the wrong rows, share of which the", means[3:].round(2).to_string(), sep="\n")
 
 # %%
-# All three find these rows about equally well: many errors, as a flipper that could be that of this
-# penguin, cannot be seen by anyone. The detector needs no code for strings, takes rows with missing
-# cells, and shows where to look. :doc:`More tables and detectors </user_guide/outliers>`.
+# All three find these rows about equally well: many errors, such as a flipper length that this
+# penguin could have, are undetectable. The detector needs no code for strings, takes rows with
+# missing cells, and shows where to look. :doc:`More tables and detectors </user_guide/outliers>`.

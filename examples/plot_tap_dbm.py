@@ -3,8 +3,8 @@ What the layers of a deep machine see
 =====================================
 
 A deep Boltzmann machine has several layers of hidden units, each joined to the next.
-:class:`~sklearn_boltz.TAPDBM` learns it without Markov chains: mean-field equations tell what the
-hidden layers make of a row, and what the machine would do by itself (Appendix E of Tramel et al.,
+:class:`~sklearn_boltz.TAPDBM` learns it without Markov chains: mean-field equations compute how the
+hidden layers respond to a row, and how the machine behaves on its own (Appendix E of Tramel et al.,
 2018). Here it learns scikit-learn's handwritten digits, 8 × 8 pixels, dark or not.
 """
 
@@ -65,13 +65,12 @@ for model, name in [(deep, "one by one before"), (at_once, "all at once")]:
 # classifier needs, and no deep machine that was measured has a better likelihood than
 # :class:`~sklearn_boltz.SDCPRBM` (:doc:`/user_guide/limits`). Use one if you want the layers.
 #
-# What units like
-# ---------------
+# What each unit responds to
+# --------------------------
 #
-# What does a unit like? Each image is the mean of the 30 digits that excite a unit most,
-# less the mean of all digits: red is where there is more ink than usual, blue where there is less.
-# Most units of the first layer answer to strokes in one place; those of the last layer, of which
-# there are few, to whole shapes.
+# Each image is the mean of the 30 digits that excite a unit most, less the mean of all digits: red
+# is where there is more ink than usual, blue where there is less. Most units of the first layer
+# answer to strokes in one place; those of the last layer, of which there are few, to whole shapes.
 
 
 def liked(H, n_units=12):

@@ -10,7 +10,7 @@ the United States House of Representatives in 1984, and the parties of its membe
 # %%
 # One fit
 # -------
-# Half of the members are for later. Cells are missing where a member was absent or abstained.
+# Half of the members are held out. Cells are missing where a member was absent or abstained.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -97,4 +97,4 @@ print(pd.DataFrame(lines).round(2).to_string(index=False))
 
 # %%
 # It is about as good as the regressions, each of which answers one question only. Naive Bayes
-# counts the same conviction again with every vote, and becomes too sure.
+# counts the same evidence again with every vote, and becomes overconfident.

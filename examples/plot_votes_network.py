@@ -10,7 +10,7 @@ States House of Representatives in 1984, and a missing cell where a member was a
 # %%
 # Correlation is everywhere
 # -------------------------
-# Tests of independence for each two columns, corrected for their number:
+# Tests of independence for each pair of columns, corrected for their number:
 
 from itertools import combinations
 
@@ -32,8 +32,8 @@ print(f"correlated: {(false_discovery_control(p) < 0.05).sum()} of {len(pairs)} 
 # The network
 # -----------
 # Strings and missing cells go in as they are. Edges are couplings that are significant after the
-# same correction: red where a yes to one goes with a yes to the other, blue and dashed where with a
-# no. Republicans count as yes.
+# same correction: red where a yes to one goes with a yes to the other, blue and dashed where it
+# goes with a no. Republicans count as yes.
 
 model = FVBMPseudoLikelihood().fit(votes)
 display = CouplingDisplay.from_estimator(
@@ -42,8 +42,8 @@ display = CouplingDisplay.from_estimator(
 plt.show()
 
 # %%
-# The party decides few votes directly. Members for aid to El Salvador are against aid to the
-# Contras, within the parties, too.
+# The party decides few votes directly. Members who support aid to El Salvador oppose aid to the
+# Contras, even within the parties.
 #
 # How sure is an edge?
 # --------------------
@@ -78,5 +78,5 @@ for rows, found in ((votes, table), (complete, few.filter(like="m[", axis=0))):
     print(f"{len(rows)} rows: edges {n_edges}, standard error {np.nanmedian(found['std_err']):.2f}")
 
 # %%
-# The warning says what else is lost: in the complete rows, parties are so much of one mind in some
-# votes that couplings have no finite estimate.
+# The warning says what else is lost: in the complete rows, parties are so united on some votes that
+# couplings have no finite estimate.

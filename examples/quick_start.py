@@ -121,14 +121,15 @@ def filling(votes):
         line(*shown(filled)[row], filled=np.flatnonzero(shown(table)[row] == "?"))
     names = "BoltzmannImputer", "IterativeImputer on zeros and ones", "most frequent"
     found = zip(names, np.mean(shares, axis=0), strict=True)
-    print("  Right: " + ", ".join(f"{name} {share:.1%}" for name, share in found))
+    print("  * filled in. Hidden cells filled correctly, in three tries:")
+    print("  " + ", ".join(f"{name} {share:.1%}" for name, share in found))
 
 
 def strange(votes, model):
     """The members whose votes are the least probable, and the cell that is the most surprising."""
     scores = BoltzmannOutlierDetector(random_state=0).fit(votes).score_samples(votes)
     rows = np.argsort(scores)[:3]
-    headline("Find what is strange: the least probable members, and their most surprising cell")
+    headline("Find anomalies: the least probable members, and their most surprising cell")
     for row, member in zip(rows, votes.iloc[rows].to_dict("records"), strict=True):
         probability = {}
         for name, value in member.items():
@@ -137,7 +138,7 @@ def strange(votes, model):
                 values = sorted(votes[name].dropna().unique())
                 probability[name] = given_the_rest[values.index(value)]
         name = min(probability, key=probability.get)
-        cell = f"{name}: {member[name]}, of probability {probability[name]:.3f} given the rest"
+        cell = f"{name}: {member[name]} (probability {probability[name]:.3f} given the rest)"
         print(f"  row {row}, a {member['party']}: {cell}")
 
 
@@ -147,7 +148,7 @@ def main():
     filling(votes)
     model = FVBMPseudoLikelihood().fit(votes)
     strange(votes, model)
-    headline("See which columns interact, given all others")
+    headline("See which columns interact, given all others (+: republican or yes goes with yes)")
     terms = model.interactions().query("order == 2").head(5)
     for term, weight in terms[["term", "weight"]].itertuples(index=False):
         print(f"  {weight:+.2f}  {term.replace('*', ' * ')}")
@@ -155,10 +156,10 @@ def main():
     line(*SHOWN.values())
     for row in shown(model.sample(3, given={"party": "democrat"}, random_state=0)):
         line(*row)
-    headline("What next")
-    print("  README.md             the same in a few lines of code, and what was measured")
+    headline("Read on")
+    print("  README.md             the same in a few lines of code, and benchmarks")
     print("  examples/             a story for each task, as scripts")
-    print("  make doc              the guide, in doc/_build/html/index.html")
+    print("  make doc              builds the guide, in doc/_build/html/index.html")
 
 
 if __name__ == "__main__":

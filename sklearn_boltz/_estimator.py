@@ -270,7 +270,7 @@ class BaseBoltzmann(
     _reads_codes = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
-        """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
+        """Check a table as scikit-learn does; -> an array of numbers, for strings of their codes.
 
         With `reset`, the values of the columns are learned, from rows that count as often as
         `sample_weight` says. An error names the cell and the remedy.
@@ -400,7 +400,7 @@ class BaseBoltzmann(
             return self._validate(X, reset=False, allow_nan=True)
 
     def _ignoring(self, X, j):
-        """A table in which the cells of column j are missing, so that its unseen words do no harm.
+        """A table in which column j is missing, so that its unseen strings do no harm.
 
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
@@ -417,7 +417,7 @@ class BaseBoltzmann(
         X : array-like or data frame
         missing : ndarray of bool of shape (n_samples, n_features)
         how : {"mean", "mode", "sample"}
-            Words and levels have no mean: the mode is taken for that.
+            Strings and levels have no mean: the mode is taken for that.
         impute : callable
             From `how`, the rows as numbers without missing cells.
         generator : Generator
@@ -476,9 +476,9 @@ class BaseBoltzmann(
     def categories_(self):
         """Values of each column in the order of their codes, or None for a column of numbers.
 
-        A column of words, truth values or levels is coded by its place in this order: that of
-        its type, if that has one, else the alphabet or the size. Of numbers in bins, the values
-        are names of the bins.
+        Strings, booleans and levels are coded by their position in this order: that of their type
+        if it has one, otherwise alphabetical or by size. For numbers in bins, the values are the
+        names of the bins.
         """
         check_is_fitted(self)
         return [column.values for column in self._table.columns]
@@ -540,8 +540,8 @@ class BaseBoltzmann(
         """
         names = listed(map(self._column, np.flatnonzero(empty)))
         self._warn(
-            f"no row that counts has a value in {names}. Nothing is learned of such a column: its "
-            "cells do not count in scores, and stay missing in imputed rows."
+            f"no row that counts has a value in {names}. Nothing is learned about such a column: "
+            "its cells do not count in scores, and stay missing in imputed rows."
         )
         self._table = self._table.without_values(empty)
 
@@ -585,7 +585,7 @@ class BaseBoltzmann(
     # Codes.
 
     def _numbers_of_values(self, X):
-        """How many values each column of codes has; a warning tells of doubtful ones.
+        """How many values each column of codes has; with a warning of doubtful ones.
 
         Others than 0, 1, 2, ... and NaN are refused.
         """

@@ -50,9 +50,9 @@ class Checkpoint:
 
     Notes
     -----
-    Callbacks need scikit-learn 1.9 or later. RBMs, :class:`~sklearn_boltz.InfiniteRBM` and
-    networks have `warm_start`. A number `max_iter` counts the epochs of each fit: see the example.
-    A fit with `tempered` keeps the best of the epochs since it was started last.
+    Callbacks need scikit-learn 1.9 or later. RBMs, :class:`~sklearn_boltz.InfiniteRBM` and networks
+    have `warm_start`. A number `max_iter` counts the epochs of each fit: see the example. A fit
+    with `tempered` keeps the best epoch since it was last started.
 
     Examples
     --------

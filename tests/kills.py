@@ -27,7 +27,7 @@ def has_both(cluster, seconds):
 
 
 class Killer(SchedulerPlugin):
-    """Count the results of tasks, and kill a worker when there are so many.
+    """Count the results of tasks, and kill a worker when there are this many.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def results(estimator, table):
 
 
 def _flatten(name, value, flat):
-    """Plain values by name, but for seconds."""
+    """Plain values by name, except for seconds."""
     if "seconds" in name:
         return
     if isinstance(value, dict):

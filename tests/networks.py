@@ -39,7 +39,7 @@ def spins(n_rows, d, seed=0, missing=0.0, same=0.7):
 
 
 def categories(n_rows, n_values=(2, 3, 4, 3), seed=0, same=0.5):
-    """Independent columns, but for the second, which is often as the first."""
+    """Independent columns, except for the second, which is often as the first."""
     rng = np.random.default_rng(seed)
     X = rng.integers(n_values, size=(n_rows, len(n_values)))
     X[:, 1] = np.where(rng.random(n_rows) < same, X[:, 0], X[:, 1])
@@ -47,7 +47,7 @@ def categories(n_rows, n_values=(2, 3, 4, 3), seed=0, same=0.5):
 
 
 def items(n_rows, d, seed=0, correlation=0.4):
-    """Items of five levels, each of which tells of the next one."""
+    """Items of five levels, each of which predicts the next one."""
     z = np.random.default_rng(seed).normal(size=(n_rows, d))
     for j in range(1, d):
         z[:, j] = correlation * z[:, j - 1] + np.sqrt(1 - correlation**2) * z[:, j]

@@ -170,7 +170,7 @@ class Law:
         return self.V[here], self.p[here] / self.p[here].sum()
 
     def draw(self, n):
-        """Samples, but for the grid: one exact transition later they are of the law.
+        """Samples, except for the grid: one exact transition later they are of the law.
 
         The field of the hidden units sees it by quadrature only.
         """

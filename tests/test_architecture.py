@@ -128,7 +128,7 @@ def test_meta_estimators_set_no_private_attribute_of_others(path):
         assert ast.unparse(target.value) == "self", ast.unparse(target)
 
 
-# Methods of a class: 25 at most, but for these, which may not grow.
+# Methods of a class: 25 at most, except for these, which may not grow.
 MOST_METHODS = {
     "BaseBoltzmann": 38,
     "FSLLDensity": 32,

@@ -180,7 +180,7 @@ def passages(text):
 
 
 def figures_of(log):
-    """The numbers of a log but for those of its header."""
+    """The numbers of a log except for those of its header."""
     lines = (RESULTS / log).read_text(encoding="utf-8").split("\n")
     header = ("date: ", "seconds: ")
     text = "\n".join(

@@ -123,7 +123,7 @@ def test_what_a_column_holds():
 
 
 def people(n_rows=600, seed=0):
-    """Strings, numbers, dates and truth values with gaps."""
+    """Strings, numbers, dates and booleans with gaps."""
     rng = np.random.default_rng(seed)
     city = rng.choice(["Rome", "Oslo", "Bern"], n_rows, p=[0.5, 0.3, 0.2]).astype(object)
     pay = np.where(rng.random(n_rows) < 0.2, 0, np.round(rng.lognormal(size=n_rows), 3))

@@ -86,7 +86,7 @@ def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, shar
     X[:2] = [[0] * len(n_values), [1] * len(n_values)]  # no column is constant
     model = FSLLDensity(columns=list(map(range, n_values)), solver=solver, alpha=alpha).fit(X)
     assert model.converged_
-    # EM never lets the cost rise, and it is that of the observed cells in the end.
+    # EM never lets the cost rise, and it is that of the observed cells at the end.
     assert (np.diff(model.cost_path_) <= 1e-10).all()
     assert model.cost_ == pytest.approx(observed_cost(model, X), abs=1e-9)
     assert len(model.history_["seconds"]) == model.n_iter_ == len(model.cost_path_) - 1

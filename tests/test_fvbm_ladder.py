@@ -1,8 +1,8 @@
-"""Networks of pairs beyond enumeration: the ladder of temperatures, against enumeration.
+"""Pairwise networks beyond enumeration: the ladder of temperatures, against enumeration.
 
 Where a figure is said to be within 4 standard errors, that fails by chance with a probability of
 1e-4, since the errors are those of the mean of 100 independent simulations. Random numbers have
-fixed seeds, but for those that hypothesis chooses.
+fixed seeds, except for those that hypothesis chooses.
 """
 
 import warnings
@@ -135,7 +135,7 @@ def test_moments_of_a_record_are_those_of_its_rounds():
     record.blocks, record.centre = list(range(4)), centre
     record._sums = [(block - centre[:, None]).mean(axis=1) for block in w]
     record._squares = [((block - centre[:, None]) ** 2).mean(axis=1) for block in w]
-    kept = w[1:].transpose(1, 0, 2, 3).reshape(2, -1, 5)  # but for a quarter
+    kept = w[1:].transpose(1, 0, 2, 3).reshape(2, -1, 5)  # except for a quarter
     mean, variance = record.moments()
     assert_allclose(mean, kept.mean(axis=1))
     expected = ((kept - kept.mean(axis=(1, 2), keepdims=True)) ** 2).mean(axis=1)

@@ -456,7 +456,7 @@ ROWS = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
 )
 
 
-# 64 samples and no penalty may lead astray; then there is a warning.
+# 64 samples and no penalty may mislead; then there is a warning.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=cases(20))
 @given(X=ROWS, wide=st.booleans(), mode=st.sampled_from(["safeguarded", "corrective"]),

@@ -25,8 +25,8 @@ from private import _network_fit
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# Interrupts of each estimator: so many at equal distances, and at the last calls, where attributes
-# are set. Every other one is in a first fit.
+# Interrupts of each estimator: numbers of those at equal distances, and of those at the last calls,
+# where attributes are set. Every other one is in a first fit.
 N_ANYWHERE, N_LAST = 38, 12
 N_INTERRUPTS = 500
 EPOCHS = [e for e in MODELS if {"warm_start", "learning_rate"} <= e.get_params().keys()]

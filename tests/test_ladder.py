@@ -162,7 +162,7 @@ def test_constants_and_shares_behind_a_barrier():
     density = np.exp(top - logsumexp(top))
     near = np.abs((np.arange(N_STATES) + N_STATES / 4) % N_STATES - N_STATES / 4) < N_STATES / 4
     share = np.isin(ladder.rungs[-1].states, np.flatnonzero(near)).mean()
-    # 50 chains in the end: 4 standard deviations.
+    # 50 chains at the end: 4 standard deviations.
     assert abs(share - density[near].sum()) < 4 * np.sqrt(0.25 / 50)
     assert not ladder.is_broken()
 

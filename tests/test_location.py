@@ -574,7 +574,7 @@ def test_fewer_rows_than_numbers():
 
 
 def test_whole_numbers_have_probabilities():
-    """All ages of a row sum to what it has without the age, but for the midpoint rule: 1e-3."""
+    """All ages of a row sum to what it has without the age, except for the midpoint rule: 1e-3."""
     X = wages(200)
     model = Location().fit(X)
     row = X.iloc[:1]

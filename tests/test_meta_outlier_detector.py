@@ -201,7 +201,7 @@ def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
 
 
 def test_contamination_is_the_share_of_outliers():
-    """But for rows with the score of the fence, which are equal to the last digits."""
+    """Except for rows with the score of the fence, which are equal to the last digits."""
     X = np.random.default_rng(0).normal(size=(200, 3))
     for share in (0.05, 0.1, 0.5):
         detector = BoltzmannOutlierDetector(contamination=share)

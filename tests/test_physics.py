@@ -337,7 +337,7 @@ def test_inverse_temperatures_without_end():
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
 @pytest.mark.parametrize("n_chains", [1, 8])
 def test_the_time_of_autoregressive_chains(phi, n_chains):
-    """(1 + φ) / (1 - φ), but for late terms: beyond four standard errors once in 15,000."""
+    """(1 + φ) / (1 - φ), except for late terms: beyond four standard errors once in 15,000."""
     rng, n = np.random.default_rng(1), 200_000
     first = rng.normal(size=(n_chains, 1)) / np.sqrt(1 - phi**2)
     x, _ = lfilter([1], [1, -phi], rng.normal(size=(n_chains, n // n_chains)), zi=phi * first)

@@ -33,7 +33,7 @@ from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# Means may differ by so many standard errors: a false alarm in 1.7 million figures.
+# Means may differ by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
 
 
@@ -76,7 +76,7 @@ def every_row():
 
 
 def log_joint(model, V):
-    """ln Σ_h p(x, y, h) for each class, but for ln Z, by enumeration of the hidden units."""
+    """ln Σ_h p(x, y, h) for each class, except for ln Z, by enumeration of the hidden units."""
     H = binary(len(model.hidden))
     columns = []
     for label in np.eye(model.n_classes):
@@ -563,7 +563,7 @@ def test_init_with_columns_on_another_scale():
     model = small(init=machine, columns="gaussian", max_iter=0).fit(X, y)
     H = np.random.default_rng(0).integers(2, size=(150, 6)).astype(float)
     model.components_classes_ = np.zeros_like(model.components_classes_)
-    # The same energies but for a constant.
+    # The same energies up to a constant.
     difference = model.energy(X, H) - machine.energy(X, H)
     assert np.ptp(difference) < 1e-6 * np.abs(machine.energy(X, H)).max()
 

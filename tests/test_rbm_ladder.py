@@ -277,7 +277,7 @@ def test_a_sum_over_some_states_is_less_than_that_over_all(kind):
 
 
 def one_hot(seed):
-    """Eight kinds of rows, and columns of words that nearly follow from the kind, as 0 and 1."""
+    """Eight kinds of rows, and columns of strings that nearly follow from the kind, as 0 and 1."""
     rng = np.random.default_rng(seed)
     kind, parts = rng.integers(8, size=300), []
     for n_values in rng.integers(2, 6, size=10):

@@ -31,7 +31,7 @@ from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# What is drawn may be off by so many standard errors: a false alarm in 1.7 million figures.
+# What is drawn may be off by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
 ESTIMATORS = [
     SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
@@ -233,7 +233,7 @@ def test_scores_of_categorical_columns():
 
 
 def test_scores_of_real_columns():
-    """Densities are on the scale of the table, also where a real column is summed out."""
+    """Densities are on the scale of the table, also where a continuous column is summed out."""
     rng = np.random.default_rng(0)
     z = rng.integers(2, size=300)
     X = np.column_stack([z, 100 * z + 10 * rng.normal(size=300), rng.integers(2, size=300)])
@@ -357,7 +357,7 @@ def test_estimates_are_consistent(monkeypatch):
         found = SmallRBM(model.components_, model.intercept_visible_, model.intercept_hidden_)
         return truth.p @ np.log(truth.p / found.p)
 
-    # Of 9 parameters and so many rows, some 0.002 are to be expected.
+    # Of 9 parameters and this many rows, some 0.002 are to be expected.
     assert divergence(X) < 0.01
     assert divergence(np.where(np.isnan(X), np.nanmean(X, axis=0), X)) > 0.025
 

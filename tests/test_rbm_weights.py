@@ -34,7 +34,7 @@ from sklearn_boltz.units import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# Means over seeds may differ by so many standard errors: a false alarm in 1.7 million figures.
+# Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
 ESTIMATORS = [
     SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
@@ -307,7 +307,7 @@ def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(est
     expected = scales(estimator, np.repeat(X, weights, axis=0))
     np.testing.assert_allclose([model._layout.center, model._layout.scale], expected, rtol=1e-12)
     if type(estimator) is not TAPDBM:
-        # Of batches, the first tells of the columns.
+        # The first batch determines the columns.
         found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=weights)
         repeated = np.repeat(X[:30], weights[:30], axis=0)
         np.testing.assert_allclose(found, scales(estimator, repeated), rtol=1e-12)

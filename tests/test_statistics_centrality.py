@@ -57,7 +57,7 @@ def test_centralities_are_those_of_all_paths(share):
         bridges = [sum(sizes[j, k] for k in range(5) if labels[k] != labels[j]) for j in range(5)]
         assert_allclose(table["bridge_strength"], bridges)
         if share == 1:
-            # As in qgraph, but for a factor.
+            # As in qgraph, except for a factor.
             assert_allclose(table["closeness"] / 4, 1 / length.sum(axis=1))
 
 

@@ -564,7 +564,7 @@ def test_large_weights(law):
             assert np.isfinite(values).all()
 
 
-# Tables of words, truth values and amounts.
+# Tables of words, booleans and amounts.
 
 VISIBLE = {"weight": "gaussian"}
 OF_TABLES = dict(columns=VISIBLE, batch_size=50, random_state=0)
@@ -572,7 +572,7 @@ OF_TABLES = dict(columns=VISIBLE, batch_size=50, random_state=0)
 
 @pytest.fixture(scope="module")
 def table():
-    """Words, truth values and an amount that hang together by a hidden class."""
+    """Strings, booleans and an amount that depend on a hidden class."""
     rng = np.random.default_rng(0)
     kind = rng.integers(3, size=400)
     kept = rng.random((400, 4)) < 0.85

@@ -63,7 +63,7 @@ def settings_with_points(description, full, quick):
 
 
 def image_settings(description, full, quick=None):
-    """The settings of a figure of images: `FULL` and `QUICK`, but for what it has differently."""
+    """The settings of a figure of images: `FULL` and `QUICK`, and what it has differently."""
     return settings_with_points(description, FULL | full, QUICK | (quick or {}))
 
 

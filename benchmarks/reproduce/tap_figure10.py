@@ -46,7 +46,7 @@ def load(args):
 
 def step(model, V, method, n_iter, rate, workers):
     """Change the parameters by one mini-batch, Algorithm 2."""
-    # All iterations are made, as in the figure, but for those that would not change a digit.
+    # All iterations are made, as in the figure, except for those that would not change a digit.
     iteration = TAP(max_iter=n_iter, adaptive=method != "TAP", tol=1e-16)
     if method == "adaTAP":
         found, points = _vamp.solve(model, V, iteration)

@@ -4,7 +4,7 @@ Accuracy, and the mean of -ln p of the right class, on held-out rows of stratifi
 `--seeds` partitions. As some methods call a class impossible, all probabilities are mixed with
 1/1000 of equal ones. scikit-learn's classifiers have the imputation that they need: random forests
 (500 trees), logistic regression and naive Bayes get the most frequent word or the median for
-missing cells, and one-hot columns of words; naive Bayes is Gaussian for numbers and Bernoulli for
+missing cells, and one-hot columns of strings; naive Bayes is Gaussian for numbers and Bernoulli for
 one-hot columns; gradient boosting knows missing cells and categories by itself. Seconds are those
 of a fit and its predictions on one core.
 """

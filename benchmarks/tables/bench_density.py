@@ -39,7 +39,7 @@ REGULARISATIONS = (1e-6, 1e-3, 1e-2)
 
 
 def words_of(train):
-    """The columns of words or few values."""
+    """The columns of strings or few values."""
     return [name for name, cells in train.items() if cells.dtype == object or cells.nunique() < FEW]
 
 

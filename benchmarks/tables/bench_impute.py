@@ -10,7 +10,7 @@ random forests in three rounds over the columns, 100 trees each, as in missFores
 Words and numbers: columns of at most 12 different values count as categories. The share of their
 hidden cells that is found, and the mean of -ln p of the right category, with p mixed with 1/1000 of
 equal ones; of numbers the root of the mean squared error, in standard deviations of the column.
-Neighbours and `IterativeImputer` have one-hot columns of words and standardised numbers; forests
+Neighbours and `IterativeImputer` have one-hot columns of strings and standardised numbers; forests
 have 60 trees, and p is their votes. `BoltzmannImputer` computes p twice: to fill, and for this
 table.
 

@@ -72,7 +72,7 @@ FSLL_COLUMNS = 20
 
 
 def rbm(rates=(), epochs=(), copies=1, *, persistent_from=None, **settings):
-    """Entries of a recipe: so many RBMs, each trained at one rate after the other.
+    """Entries of a recipe: this many RBMs, each trained at one rate after the other.
 
     With chains from the rows, then from one of the rates on with persistent ones. Without rates,
     RBMs stop by themselves, each on other validation rows.

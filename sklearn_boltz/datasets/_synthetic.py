@@ -68,7 +68,7 @@ def make_ising_grid(
     field : float, default=0.0
         The field `h`, including the inverse temperature.
     periodic : bool, default=False
-        Whether opposite borders are neighbours. A pair of sites counts once, also if a side has
+        Whether opposite borders are neighbours. A pair of sites counts once, even if a side has
         length 2.
     random_state : int, RandomState instance or None, default=None
         The source of randomness for the samples. Pass an int for reproducible output.
@@ -207,7 +207,7 @@ def make_bayesian_network(
 
     See Also
     --------
-    make_ising_grid : Samples of a network of pairs on a grid.
+    make_ising_grid : Samples of a pairwise network on a grid.
 
     References
     ----------

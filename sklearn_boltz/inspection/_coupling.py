@@ -21,8 +21,8 @@ from sklearn_boltz.inspection._pairs import block_norms, joint_of
 READABLE_EDGES = 40
 # Smallest font of names beside the heat map, in points. If they do not fit, they are left out.
 SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
-# The default size of a figure has room for names of so many letters beside the heat map. Beyond, a
-# letter needs so many inches.
+# By default, a figure has room for names of 12 letters beside the heat map, and for longer ones up
+# to 60 letters gets wider by this many inches a letter.
 USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
 # The colour of couplings without a test.
 SEPARATED = "0.8"

@@ -11,7 +11,7 @@ from sklearn_boltz.loglinear._factor import Factor
 from sklearn_boltz.loglinear._given import CHUNK, GivenRows, log_probabilities
 from sklearn_boltz.missing._completion import all_completions, patterns
 
-# Rows with so few completions are completed, so many at once.
+# Rows with this few completions are completed, this many at a time.
 FEW, ROWS = 64, 2**12
 
 

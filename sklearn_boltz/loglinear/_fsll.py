@@ -99,7 +99,7 @@ class FSLLDensity(BaseBoltzmann):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
-        error. In an array of numbers, others are always an error.
+        error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if greater
@@ -182,7 +182,7 @@ class FSLLDensity(BaseBoltzmann):
     completed by 20 random draws, new ones in each of 20 rounds. Their seed is fixed, so that each
     fit gives the same result. With ``solver="newton"``, and if no row is completed by draws, terms
     suggested by a score test on the observed cells are tried as well. A row without an observed
-    cell is ignored. Of a column without one, nothing is learned: `n_values_` is 1.
+    cell is ignored. Nothing is learned about a column without one: its `n_values_` is 1.
 
     The search is deterministic, so there is no `random_state`. It always starts without terms, so
     there is no `warm_start`; `partial_fit` adds rows and searches again. An interrupted fit leaves
@@ -263,7 +263,7 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or batches
-            Words, truth values, levels and integers 0, 1, 2, ...; other numbers and dates are put
+            Strings, booleans, levels and integers 0, 1, 2, ...; other numbers and dates are put
             into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
             once, or twice if they hold more than codes; only the distinct rows and their counts
@@ -293,8 +293,8 @@ class FSLLDensity(BaseBoltzmann):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit the model to all of them.
 
-        The result is the same as that of `fit` on all rows at once, if the first call has all words
-        and levels. Between calls, only the distinct rows and their counts are kept.
+        The result is the same as that of `fit` on all rows at once, if the first call has all
+        strings and levels. Between calls, only the distinct rows and their counts are kept.
 
         Parameters
         ----------
@@ -749,7 +749,7 @@ class FSLLDensity(BaseBoltzmann):
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
             A copy of `X` with the missing values filled. Observed values are unchanged. Columns
-            with an entry in `categories_`, such as words and truth values, have no mean: they get
+            with an entry in `categories_`, such as strings and booleans, have no mean: they get
             the mode.
         """
         check_is_fitted(self)

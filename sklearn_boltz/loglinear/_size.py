@@ -49,7 +49,7 @@ def check_size(n_values, names, *, max_states, itemsize):
         sentences.append(remedy)
     if max(n_values) > 2 and fits(2 ** len(names)):
         sentences.append(
-            "Use fewer values: merge rare words, or bin numbers by KBinsDiscretizer."
+            "Use fewer values: merge rare strings, or bin numbers by KBinsDiscretizer."
             f"{_most(n_values, names)}"
         )
     elif max(n_values) > 2 and len(names) > 1:
@@ -58,7 +58,7 @@ def check_size(n_values, names, *, max_states, itemsize):
         sentences.append(f"FSLLDensity is meant for up to about {USUAL_COLUMNS} binary columns.")
     if len(names) > 1 and (size > 2**USUAL_COLUMNS or remedy is None):
         sentences.append(
-            "For more, take FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density); "
+            "For more, take FVBMPseudoLikelihood (a pairwise network) or SDCPRBM (a density); "
             "both take columns of categories, too."
         )
     raise ValueError(" ".join(sentences))

@@ -40,7 +40,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
         p(y | x) = π(y) p(x | y) / p(x),  p(x) = Σ_y π(y) p(x | y).
 
-    Columns may contain words, levels (whole numbers with few values) and other numbers. Cells may
+    Columns may contain strings, levels (whole numbers with few values) and other numbers. Cells may
     be missing, both in `fit` and in prediction; they are summed out. Since p(x) is known, rows
     that belong to none of the classes can be detected, see `score_samples`.
 
@@ -49,20 +49,20 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     estimator : estimator, default=None
         A density model with `score_samples`. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, words are modelled as they are, and so are columns of numbers with at most
-        8 different values. Other columns of numbers are put into 8 bins between quantiles; the
+        that. By default, strings are modelled as they are, and so are columns of numbers with at
+        most 8 different values. Other columns of numbers are put into 8 bins between quantiles; the
         density is a histogram within a bin, with heavy tails.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
         ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
-        `columns`.
+        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
+        `columns` instead.
 
     joint : "auto" or bool, default="auto"
-        If True, a single density p(x, y) of the columns and the class is fitted. In a network of
-        pairs, the classes then share the couplings between columns and differ only in the effects
+        If True, a single density p(x, y) of the columns and the class is fitted. In a pairwise
+        network, the classes then share the couplings between columns and differ only in the effects
         of single columns, as in linear discriminant analysis. This helps classes with few rows. If
         False, each class has its own density p(x | y), as in quadratic discriminant analysis. This
         needs many rows in each class. ``"auto"`` is True if `estimator` is None, and otherwise
@@ -125,7 +125,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     Notes
     -----
-    The default model leaves out columns without an observed cell in `fit`. A word that did not
+    The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
     different values. Values that occur in some class are known to the densities of all classes.
 
@@ -355,7 +355,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         -------
         log_density : ndarray of float64 of shape (n_samples,)
             The log-density of the observed cells, ln p(x) = ln Σ_y π(y) p(x | y), in nats, without
-            calibration. It is low for rows that are unlike all classes. For words, and for
+            calibration. It is low for rows that are unlike all classes. For strings, and for
             columns of numbers with at most 8 different values, it is a log-probability.
         """
         X = self._read(X)

@@ -1,4 +1,4 @@
-"""Tables as codes 0, 1, ...: words by category, numbers by bin."""
+"""Tables as codes 0, 1, ...: strings by category, numbers by bin."""
 
 import warnings
 

@@ -35,9 +35,9 @@ TOL = 0.1
 MOST_WORK = 1e8
 # Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
 MANY_CELLS = 2**13
-# And above which the classifier and the detector do without EM. On 4,062 rows of 21 words with 30 %
-# missing, this takes .15 s instead of 29, and the log-loss of classes is the same. On soybean, with
-# 25,000 cells, it would be .29 instead of .21.
+# And above which the classifier and the detector do without EM. On 4,062 rows of 21 strings with
+# 30 % missing, this takes .15 s instead of 29, and the log-loss of classes is the same. On soybean,
+# with 25,000 cells, it would be .29 instead of .21.
 MOST_COMPLETED = 2**16
 # Number of hidden units of the RBM.
 N_HIDDEN = 64

@@ -55,7 +55,7 @@ BLOCK_ROWS = 500
 class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     """Fill missing cells using their distribution given the observed cells of the row.
 
-    A density model is fitted to all observed cells of the table, which may contain words and
+    A density model is fitted to all observed cells of the table, which may contain strings and
     numbers. Missing cells are then filled given the observed cells of their row. Cells are assumed
     to be missing at random [1]_: whether a cell is missing may depend only on observed cells.
 
@@ -74,13 +74,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
         ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
-        `columns`.
+        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
+        `columns` instead.
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
         and the mean of numbers in bins, rounded where the column has whole numbers only. ``"mean"``
-        fills means of all numbers as they are; words and declared levels get their mode.
+        fills means of all numbers as they are; strings and declared levels get their mode.
         ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
         and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
         cells.
@@ -113,17 +113,17 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     See Also
     --------
-    FVBMPseudoLikelihood : The network that is the default for words and levels.
+    FVBMPseudoLikelihood : The network that is the default for strings and levels.
     sklearn.impute.IterativeImputer : Repeated regressions, for numbers.
 
     Notes
     -----
     `transform` leaves out columns without an observed cell in `fit`, like scikit-learn's imputers.
-    In the default model, a word or level that did not occur in `fit` is left unchanged and is not
+    In the default model, a string or level that did not occur in `fit` is left unchanged and is not
     used to fill other cells. A given `estimator` gets the table unchanged. Rows without missing
     cells are returned unchanged.
 
-    In a pipeline, encode the words after the imputer and leave numbers as they are, with a
+    In a pipeline, encode the strings after the imputer and leave numbers as they are, with a
     :class:`~sklearn.compose.ColumnTransformer`. If a search does not change the imputer,
     ``memory`` of the pipeline avoids fitting it again.
 
@@ -254,7 +254,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     @validate_arguments({"n_imputations": [Interval(Integral, 1, None, closed="left")]})
     def multiple_imputations(self, X, n_imputations=5):
-        """Draw several complete tables, whatever `how` is: multiple imputation.
+        """Draw several complete tables for multiple imputation, whatever `how` is.
 
         Parameters
         ----------
@@ -266,8 +266,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Returns
         -------
         tables : list of ndarray or data frame
-            Tables as those of `transform` with ``how="sample"``, independent draws of each other.
-            They are the same in each call if `random_state` is an integer.
+            Tables like those of `transform` with ``how="sample"``, drawn independently of each
+            other. They are the same in each call if `random_state` is an integer.
 
         Notes
         -----
@@ -314,7 +314,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 The values in their order, or the names of the bins of a number. None for numbers
                 that stand for themselves, such as 0 and 1.
             ends : ndarray of shape (n_values, 2) or None
-                Of a number in bins, the least and the greatest number of each bin in `fit`.
+                For a number in bins, the smallest and largest number of each bin in `fit`.
 
         Raises
         ------

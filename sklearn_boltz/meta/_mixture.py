@@ -37,7 +37,7 @@ TOL = 1e-5
 
 
 class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
-    """Mix several densities of the same rows by the weights that suit held-out rows best.
+    """Mix several densities of the same rows, weighted to fit held-out rows best.
 
     With densities p_k(x) and weights w_k ≥ 0, whose sum is 1,
 
@@ -50,22 +50,22 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
     ----------
     estimators : list of (str, estimator)
         The parts, each with a name: density models with `fit` and a normalised `score_samples`,
-        such as :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`
-        or :class:`~sklearn_boltz.SDCPRBM`. All get the same table and must take its columns for
-        the same kind of values.
+        such as :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood` or
+        :class:`~sklearn_boltz.SDCPRBM`. All of them get the same table and must treat each column
+        as the same kind.
 
     columns : str, list or dict, default="auto"
         The kind of each column, as `columns` of the parts, which all get it; see :ref:`kinds`. A
         part may have its own `columns` only where this is ``"auto"``.
 
     weights : {"auto", "uniform"} or array-like of shape (n_estimators,), default="auto"
-        ``"auto"`` sets rows aside, and chooses the weights with which their mean log-probability
-        is greatest. ``"uniform"`` gives all parts the same weight. Numbers are proportional to the
-        weights. If weights are not chosen, the parts are fitted to all rows.
+        ``"auto"`` sets rows aside, and chooses the weights with which their mean log-probability is
+        greatest. ``"uniform"`` gives all parts the same weight. Numbers are scaled to sum to 1.
+        Unless the weights are chosen, the parts are fitted to all rows.
 
     validation_fraction : float, default=0.1
         The share of the rows that ``weights="auto"`` sets aside, and at least as many rows as there
-        are parts. A row that alone has some value of a column is not set aside.
+        are parts. A row that is the only one with some value is not set aside.
 
     n_jobs : int, default=None
         How many parts are fitted at the same time, in processes of joblib. None means 1, unless in
@@ -172,7 +172,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         Parameters
         ----------
         deep : bool, default=True
-            Whether those of the parts are among them, as in ``rbm__n_components``.
+            Whether to include those of the parts, as in ``rbm__n_components``.
 
         Returns
         -------
@@ -219,9 +219,9 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         Raises
         ------
         ValueError
-            If `estimators` is empty, has a name twice, or has an estimator that is no density
-            model; if `weights` are no shares of the parts; if there are too few rows to
-            set some aside; or if parts take a column for values of different kinds.
+            If `estimators` is empty, has a name twice, or has an estimator that is not a density
+            model; if `weights` are not shares of the parts; if there are too few rows to set some
+            aside; or if parts treat a column as different kinds.
         """
         with unchanged_on_error(self):
             return self._fit(X, sample_weight)
@@ -393,7 +393,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         how : {"mean", "mode", "sample"}, default="mean"
             The mean of each missing cell; the most probable among the joint modes of
             the parts; or a draw from a part that is drawn by its probability given the observed
-            cells, w_k p_k(x_o) / p(x_o). Words, levels and truth values have no mean: they
+            cells, w_k p_k(x_o) / p(x_o). Strings, levels and booleans have no mean: they
             get the mode.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
@@ -500,7 +500,7 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
             elif is_classifier(part) or is_regressor(part):
                 problem = "needs labels. Take a density of the columns alone"
             elif is_outlier_detector(part):
-                problem = "has scores that are no log-probabilities. Take a density model"
+                problem = "has scores that are not log-probabilities. Take a density model"
             elif is_weighted and not has_fit_parameter(part, "sample_weight"):
                 problem = "takes no sample_weight. Leave out the weights or the part"
             if problem is not None:

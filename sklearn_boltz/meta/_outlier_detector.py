@@ -50,7 +50,7 @@ N_FOLDS, MAX_FOLDS, N_FOLDED = 3, 10, 3000
 class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     """Detect outliers: rows that are improbable under a density model of the data.
 
-    Columns may contain words, levels and numbers, and cells may be missing. An outlier is a row
+    Columns may contain strings, levels and numbers, and cells may be missing. An outlier is a row
     with a low log-probability. It may have a rare value, or values that rarely occur together.
     Fitted to rows without outliers, the detector finds novelties among new rows;
     :meth:`fit_predict` finds outliers among the rows of the fit.
@@ -62,7 +62,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         method `impute`; without that method, the score is the log-probability of the observed
         cells. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, words are modelled as they are, and so are columns of numbers with at
+        that. By default, strings are modelled as they are, and so are columns of numbers with at
         most 8 different values. Other columns of numbers, and dates, are put into 8 bins between
         quantiles, with a histogram inside of each and heavy tails.
 
@@ -70,28 +70,28 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
         ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
-        entry for each. ``"auto"`` looks at the table. Of a given `estimator`, set its own
-        `columns`.
+        entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
+        `columns` instead.
 
     contamination : "auto" or float, default="auto"
-        It determines `offset_`, from held-out scores: the rows of `fit` are in several parts, and
-        the rows of each part are scored by a density of the other rows. A number, above 0 and at
-        most 0.5, is the share of the rows of `fit` whose held-out scores are below the offset, and
-        so about that of outliers among new rows of the same kind. There are ten parts up to 300
-        rows, and three from 1,000 rows on. With ``"auto"``, a row is an outlier if its score is
-        more than 1.5 interquartile ranges below the first quartile of the held-out scores of three
-        parts (Tukey's fence [1]_). For Gaussian scores, 0.35 % of the rows are outliers.
+        It determines `offset_`, from held-out scores: the rows of `fit` are split into folds, and
+        those of each fold are scored by a density of the other rows. A number, above 0 and at most
+        0.5, is the share of the rows of `fit` whose held-out scores are below the offset, and
+        therefore about the share of new rows of the same kind that are flagged. There are ten folds
+        up to 300 rows, and three from 1,000 rows on. With ``"auto"``, a row is an outlier if its
+        score is more than 1.5 interquartile ranges below the first quartile of the held-out scores
+        of three folds (Tukey's fence [1]_). For Gaussian scores, 0.35 % of the rows are outliers.
 
     n_jobs : int, default=None
-        How many densities, that of all rows and those of all but a part, are fitted at the same
-        time, in processes of joblib. None means 1, unless in a context of
+        How many densities, that of all rows and those without a fold, are fitted at the same time,
+        in processes of joblib. None means 1, unless in a context of
         :class:`joblib.parallel_config`; -1 means all processors. The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness, for the parts of the rows, for the fit of `estimator` if it is
-        random, and for its completions of rows with missing cells: `score_samples` draws the same
-        ones of a row in each call, whatever the other rows are. In the default network, nothing is
-        drawn but the parts.
+        The source of randomness, for the folds, for the fit of `estimator` if it is random, and for
+        its completions of rows with missing cells: each call of `score_samples` draws the same
+        completions of a row, whatever the other rows are. With the default network, only the folds
+        are random.
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
@@ -128,14 +128,14 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
     p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
     if cells are missing at random. In the default network, the mean is exact up to 2**20 joint
-    states of the missing cells of a row, and else that of 20 chains with fixed seeds. In other
-    models it is over 10 draws, with the content of the row and `random_state` as their seed. So
-    equal rows have equal scores.
+    states of the missing cells of a row, and otherwise that of 20 chains with fixed seeds. Other
+    models average 10 draws, whose seed is the content of the row and `random_state`, so that equal
+    rows have equal scores.
 
-    The default network of more than 65,536 cells is fitted to the observed cells alone, and
-    completes no rows for that.
+    With more than 65,536 cells, the default network is fitted to the observed cells alone, without
+    completing rows.
 
-    The default model leaves out columns without an observed cell in `fit`. A word that did not
+    The default model leaves out columns without an observed cell in `fit`. A string that did not
     occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
     different values. Each lowers the score by the logarithm of n + 1 for n rows of the fit. A given
     `estimator` gets the table unchanged.
@@ -267,8 +267,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         -------
         inlier : ndarray of int of shape (n_samples,)
             -1 for rows whose held-out score is below the offset, 1 for all other rows. ``predict``
-            after ``fit`` finds fewer of these rows, whose scores are too high as they are those of
-            a density that was fitted to them.
+            after ``fit`` finds fewer of these rows, whose scores are too high because the density
+            was fitted to them.
         """
         self.fit(X, sample_weight=sample_weight)
         return np.where(self.held_out_scores_ < self.offset_, -1, 1)
@@ -333,11 +333,11 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         -------
         surprise : ndarray or data frame of float64 of shape (n_samples, n_features)
             -ln p(cell | the other observed cells), in nats, at least 0; a data frame if `X` is one.
-            NaN for missing cells. Of a number in bins, p is the probability of its bin. Where its
-            density in the bin is below the (geometric) mean of the bin, as far outside of the
-            numbers of `fit`, p is smaller in the same ratio. So the unit of a column does not
-            matter. A value that did not occur in `fit` has p = 1/(n + 1), for n rows of the fit,
-            and counts as missing for the other cells of its row.
+            NaN for missing cells. For a number in bins, p is the probability of its bin. Where its
+            density is below the (geometric) mean of the bin, as it is far outside the numbers of
+            `fit`, p is smaller in the same ratio. The unit of a column therefore does not matter. A
+            value that did not occur in `fit` has p = 1/(n + 1), for n rows of the fit, and counts
+            as missing for the other cells of its row.
 
         Raises
         ------

@@ -21,16 +21,16 @@ N_BINS, CHUNK = 8, 2**20
 
 
 def c2st_score(real, synthetic, *, cv=5, random_state=None):
-    """Two-sample score of synthetic rows: 1 if they cannot be told from real ones, 0 if always.
+    """Two-sample score of synthetic rows: 1 if they pass for real ones, 0 if all are recognised.
 
-    Gradient boosting learns to tell the rows of two tables apart, and is judged on rows that it has
-    not seen [1]_. With the area A under its ROC curve, the score is 2 - 2 max(A, ½).
+    Gradient boosting learns to distinguish the rows of two tables, and is evaluated on held-out
+    rows [1]_. With the area A under its ROC curve, the score is 2 - 2 max(A, ½).
 
     Parameters
     ----------
     real : array-like or data frame of shape (n_real, n_features)
-        Real rows that the model was not fitted to: beside its training rows, a model that repeats
-        them would look best.
+        Real rows that the model was not fitted to: compared with its training rows, a model that
+        repeats them would look best.
     synthetic : array-like or data frame of shape (n_synthetic, n_features)
         Rows with the same columns, as many as the real ones if possible.
     cv : int, default=5
@@ -55,9 +55,9 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
 
     Notes
     -----
-    Columns of numbers and dates are numbers, and all others categories. A missing cell counts as
-    such, so that rows with gaps are not like rows without. Values that a column cannot have are
-    found at once: round the rows of both tables in the same way.
+    Columns of numbers and dates count as numbers, all others as categories. A missing cell counts
+    as a value of its own, so that rows with gaps differ from rows without. Values that a column
+    cannot have are recognised at once: round both tables in the same way.
 
     With n rows in each table, the standard error is about 0.8 / √n, and the mean score of other
     real rows is about 1 - 0.3 / √n.
@@ -107,7 +107,7 @@ def c2st_score(real, synthetic, *, cv=5, random_state=None):
 
 
 def compare_tables(real, synthetic):
-    """Compare the columns of two tables, and the associations of each two columns.
+    """Compare the columns of two tables, and the association of each pair of columns.
 
     Parameters
     ----------
@@ -119,13 +119,14 @@ def compare_tables(real, synthetic):
     Returns
     -------
     figures : Bunch
-        `columns`, the names of the columns; `distance`, ndarray of shape (n_features,): of numbers
-        the Kolmogorov distance of the two distributions of observed cells, of categories half the
-        sum of the differences of all shares (total variation), both from 0 to 1; `missing`, ndarray
-        of the same shape, by how much the share of missing cells is greater in the synthetic rows;
-        `association` and `synthetic_association`, ndarrays of shape (n_features, n_features),
-        Cramér's V of each two columns, from 0 to 1, with numbers in eight bins; and `worst`, the
-        pair of columns whose associations differ most, None if there is a single column.
+        `columns`, the names of the columns; `distance`, ndarray of shape (n_features,): for numbers
+        the Kolmogorov distance between the distributions of the observed cells, for categories half
+        the sum of the absolute differences of all shares (total variation), both from 0 to 1;
+        `missing`, ndarray of the same shape, by how much the share of missing cells is greater in
+        the synthetic rows; `association` and `synthetic_association`, ndarrays of shape
+        (n_features, n_features), Cramér's V of each pair of columns, from 0 to 1, with numbers in
+        eight bins; and `worst`, the pair of columns whose associations differ most, None if there
+        is a single column.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def compare_tables(real, synthetic):
 
     See Also
     --------
-    c2st_score : A score for whole rows, which also sees what no two columns show.
+    c2st_score : A score for whole rows, which also reveals what no pair of columns shows.
 
     Notes
     -----
@@ -182,7 +183,7 @@ def nearest_record_share(training, held_out, synthetic, *, random_state=None):
     """Share of the synthetic rows that are nearer to a training row than to a held-out row.
 
     About ½ if the model has learned what all rows have in common, near 1 if it repeats its training
-    rows. A row as near to both counts ½.
+    rows. A row equally near to both counts ½.
 
     Parameters
     ----------
@@ -193,8 +194,8 @@ def nearest_record_share(training, held_out, synthetic, *, random_state=None):
     synthetic : array-like or data frame of shape (n_synthetic, n_features)
         Rows drawn from the model.
     random_state : int, RandomState instance or None, default=None
-        The source of randomness of the choice of rows of the larger one of the first two tables: as
-        many are compared as the smaller one has.
+        The source of randomness for drawing rows of the larger of the first two tables, of which as
+        many are used as the smaller one has.
 
     Returns
     -------
@@ -212,14 +213,14 @@ def nearest_record_share(training, held_out, synthetic, *, random_state=None):
 
     Notes
     -----
-    A column adds to the distance of two rows the difference of their ranks among the rows of all
-    tables, as a share, if it has numbers, and else 1 if the values differ. A missing cell differs
-    by 1 from any value.
+    A column of numbers adds to the distance of two rows the difference of their ranks among the
+    rows of all tables, as a share. Any other column adds 1 if the values differ. A missing cell
+    differs by 1 from any value.
 
-    A share of ½ does not prove that the rows are safe to publish. It is an average: single persons,
-    above all unusual ones, may still be recognised, and whoever knows some columns of a person may
-    learn others. Only a guarantee of the method, such as differential privacy, excludes that, and
-    this package gives none.
+    A share of ½ does not prove that the rows are safe to publish. It is an average: individuals,
+    above all unusual ones, may still be recognised, and someone who knows some columns of a person
+    may learn others. Only a guarantee of the method, such as differential privacy, excludes that,
+    and this package gives none.
 
     Examples
     --------
@@ -316,7 +317,7 @@ def _binned(rows, is_category):
 
 
 def _associations(codes):
-    """Cramér's V of each two columns of codes, without its bias."""
+    """Cramér's V of each pair of columns of codes, without its bias."""
     d = codes.shape[1]
     found = np.zeros((d, d))
     for j in range(d):

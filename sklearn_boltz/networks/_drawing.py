@@ -86,13 +86,14 @@ class Drawing:
         n_temperatures : "auto" or int, default="auto"
             Number of temperatures. It is used if connected variables that are not given have more
             than 2**26 joint states. Chains at neighbouring temperatures exchange their states; at
-            the highest one the columns are independent. So samples find all modes, in the right
-            shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
-            takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
+            the highest one the columns are independent. Samples therefore come from all modes, in
+            the right proportions. ``"auto"`` chooses temperatures between which exchanges are
+            accepted, an int takes equal steps. 1 is Gibbs sampling of the model alone, with a chain
+            for each sample.
         sampler : callable, default=None
-            What draws from a network of pairs of binary columns, such as an annealer: the
-            `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and fields of
-            the columns that are not given, divided by `temperature`.
+            A function that draws from a pairwise network of binary columns, such as an annealer:
+            the `sampler` of :class:`~sklearn_boltz.MaximumEntropy`. It gets the couplings and
+            fields of the columns that are not given, divided by `temperature`.
 
         Returns
         -------
@@ -104,13 +105,12 @@ class Drawing:
         Warns
         -----
         UserWarning
-            If temperatures hardly exchange states, so that the shares of modes are not to be
-            trusted.
-            If the rate of a column differs from that in the training data by more than 0.05 and
-            by more than chance explains: the model then has mass far from the data, see Notes of
-            the class. This is checked without `given` and at temperature 1, and needs about ten
-            samples or more. If no rate under the model differs by more than 0.05, at most one call
-            in 10,000 warns.
+            If temperatures hardly exchange states, so that the proportions of modes cannot be
+            trusted. If the rate of a column differs from that in the training data by more than
+            0.05 and by more than chance explains: the model then has mass far from the data, see
+            Notes of the class. This is checked without `given` and at temperature 1, and needs
+            about ten samples or more. If no rate under the model differs by more than 0.05, at most
+            one call in 10,000 warns.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)
@@ -142,7 +142,7 @@ class Drawing:
         if sampler is not None:
             if not (isinstance(model, SpinModel) and model.is_pairwise):
                 raise ValueError(
-                    f"{type(self).__name__}.sample: a sampler draws from networks of pairs of "
+                    f"{type(self).__name__}.sample: a sampler draws from pairwise networks of "
                     "binary columns. Use sampler=None."
                 )
             codes[:, free] = spins_of_sampler(sampler, model, n_samples, generator) > 0
@@ -195,8 +195,8 @@ class Drawing:
             The conditional mean of each missing value, the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Columns with an entry in `categories_`, such as words and truth
-            values, have no mean: they get the mode. Where numbers have normal scores, rows with
+            20 binary ones have. Columns with an entry in `categories_`, such as strings and
+            booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
             more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
@@ -294,7 +294,7 @@ class Drawing:
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            The probabilities of the values of the column in their order, for words that of
+            The probabilities of the values of the column in their order, for strings that of
             `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
             probabilities in any table, and in each call.
         """

@@ -1,4 +1,4 @@
-"""FVBMPseudoLikelihood: the network of pairs of binary or categorical variables."""
+"""FVBMPseudoLikelihood: the pairwise network of binary or categorical variables."""
 
 import warnings
 from copy import copy
@@ -87,7 +87,7 @@ class FVBMPseudoLikelihood(Network):
         than a third of its standard error.
 
     max_iter : int, default=None
-        Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, and
+        Maximum number of iterations. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, and
         10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
         number of rounds, each of which is a fit; None means 500.
 
@@ -98,7 +98,7 @@ class FVBMPseudoLikelihood(Network):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
-        error. In an array of numbers, others are always an error.
+        error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
         If positive, print the kinds of the columns and a line at the end of a fit; if greater
@@ -214,7 +214,7 @@ class FVBMPseudoLikelihood(Network):
     the held-out `score`; fewer columns; or `MaximumEntropy`, which takes all states into account.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
-    `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
+    `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond that,
     samples, the normalising constant and `entropy` come from Gibbs chains at several temperatures
     that exchange states. `log_partition_` and `entropy` then have a fixed seed and a standard error
     of 0.05 nats or less, if 5,000 rounds are enough. `log_partition` reports how far to trust an

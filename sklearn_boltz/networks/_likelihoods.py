@@ -263,7 +263,7 @@ class Likelihoods(BaseBoltzmann):
 
     @property
     def log_partition_(self):
-        """Logarithm of the normalising constant, in nats; computed when first asked for."""
+        """Logarithm of the normalising constant, in nats; computed at first access."""
         check_is_fitted(self)
 
         def compute():
@@ -576,7 +576,7 @@ class Likelihoods(BaseBoltzmann):
             j = int(self._coding.n_values.argmax())
             raise ValueError(
                 f"{type(self).__name__}.interactions: {self._column(j)} has "
-                f"{self._coding.n_values[j]} values. `coupling_` has a block for each two "
+                f"{self._coding.n_values[j]} values. `coupling_` has a block for each pair of "
                 "variables, and `interaction_scores` a number."
             )
         pairs = np.argwhere(np.triu(self.coupling_))
@@ -627,7 +627,7 @@ class Likelihoods(BaseBoltzmann):
         -------
         scores : ndarray of float64 of shape (n_features, n_features)
             The Frobenius norms of the blocks of the coupling in the zero-sum gauge, corrected;
-            symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
+            symmetric, with a diagonal of 0. For two binary variables, the norm is 2 abs(m_jk).
 
             Where numbers have normal scores, the blocks are those of
             :func:`~sklearn_boltz.statistics.joint_network`: each pair given all other columns,
@@ -661,7 +661,7 @@ class Likelihoods(BaseBoltzmann):
                 found[j] = list(values).index(value)
         if (found < 0).all():
             raise ValueError(
-                f"{type(self).__name__}.interaction_scores: ignore={value!r} is a value of no "
-                "column. Give one of `categories_`, or the number of a value."
+                f"{type(self).__name__}.interaction_scores: ignore={value!r} is not a value "
+                "of any column. Give one of `categories_`, or the number of a value."
             )
         return found

@@ -27,17 +27,17 @@ class MaximumEntropy(Network):
 
         P(x) = exp(½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K)) / Z,
 
-    where terms t of three variables and more, and a potential V of the number K of variables at
-    their higher value, are there if asked for. It is also the maximum of the likelihood.
+    where the terms t of three or more variables, and the potential V of the number K of variables
+    at their higher value, are optional. It is also the maximum of the likelihood.
 
-    Up to 25 columns it is exact, from a table of all states; beyond, the moments are estimated by
-    Gibbs chains at several temperatures. It does not put mass far from the data, as the
+    Up to 25 columns it is exact, from a table of all states; beyond that, the moments are estimated
+    by Gibbs chains at several temperatures. It does not put mass far from the data, as the
     pseudo-likelihood may, and takes longer.
 
     Parameters
     ----------
     terms : list of tuples of int or str, default=None
-        Terms of three or more variables, by number or name, to be fitted besides all pairs.
+        Terms of three or more variables, by number or name, to be fitted in addition to all pairs.
 
     count_potential : bool, default=False
         Whether the model has the potential V(K) (K-pairwise model [2]_). The model then has the
@@ -62,7 +62,7 @@ class MaximumEntropy(Network):
         differs from that of the data by at most this many of its standard errors in the data.
 
     max_iter : int, default=None
-        Number of iterations at most. None means 100, and 300 by chains or a sampler. With missing
+        Maximum number of iterations. None means 100, and 300 by chains or a sampler. With missing
         cells, the number of rounds of EM, each of which is a fit; None means 500.
 
     warm_start : bool, default=False
@@ -72,11 +72,11 @@ class MaximumEntropy(Network):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
 
     sampler : callable, default=None
-        What estimates the moments in place of the chains, such as an annealer, with any number of
-        columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1 and 1 of
-        shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a NumPy
-        generator for its random numbers. In `fit`, d is the number of columns that vary, and n is
-        1,280 or more. See :ref:`annealer`.
+        A function that estimates the moments in place of the chains, such as an annealer, with any
+        number of columns. ``sampler(J, h, n, rng)`` returns n independent states, an array of -1
+        and 1 of shape (n, d), with probabilities proportional to exp(½ s·Js + h·s); `rng` is a
+        NumPy generator for its random numbers. In `fit`, d is the number of columns that vary, and
+        n is 1,280 or more. See :ref:`annealer`.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness with a sampler or more than 25 columns. All other fits are
@@ -294,7 +294,7 @@ class MaximumEntropy(Network):
         """The terms, where the rows and the sampler allow them and a potential."""
         if self.sampler is not None:
             raise ValueError(
-                "MaximumEntropy: a sampler draws from networks of pairs. With `terms` or "
+                "MaximumEntropy: a sampler draws from pairwise networks. With `terms` or "
                 "`count_potential` use sampler=None."
             )
         if rows.codes is None:
@@ -331,7 +331,7 @@ class MaximumEntropy(Network):
             )
         if len(columns) < 3:
             refuse(
-                f"terms must have three columns and more, and {term!r} has {len(columns)}",
+                f"terms must have three or more columns, and {term!r} has {len(columns)}",
                 "All pairs are in the model anyway.",
             )
         return columns
@@ -340,7 +340,7 @@ class MaximumEntropy(Network):
         """Refuse what is no tuple of names and numbers."""
         if isinstance(term, str):
             names = tuple(name.strip() for name in term.split("*"))
-            refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+            refuse(f"terms must be a list of tuples, and {term!r} is a string", f"Give {names!r}.")
         if isinstance(term, Integral):
             refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
         negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]

@@ -413,7 +413,7 @@ class Network(Drawing, Likelihoods):
         return chosen if free is None else chosen & free
 
     def _pair_norms(self):
-        """The greatest absolute coupling of each two columns, (d, d)."""
+        """The greatest absolute coupling of each pair of columns, (d, d)."""
         first = np.cumsum(self._coding.n_values) - self._coding.n_values
         first = np.arange(self.n_features_in_) if self._coding.is_binary else first
         by_rows = np.maximum.reduceat(np.abs(self.coupling_), first, axis=0)

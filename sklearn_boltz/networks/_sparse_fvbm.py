@@ -67,9 +67,9 @@ class SparseFVBM(Network):
         they are sorted, use ``KFold(5, shuffle=True)``.
 
     edges : array-like of pairs, or of bool of shape (n_features, n_features), default=None
-        The variables that may be connected: pairs of their names or numbers, as in
-        ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as of
-        `numpy.argwhere`; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
+        The variables that may be connected: pairs of their names or numbers, as in ``[("age",
+        "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as `numpy.argwhere`
+        returns them; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
         None means all pairs.
 
     nodewise : {False, "and", "or"}, default=False
@@ -83,8 +83,8 @@ class SparseFVBM(Network):
     relax : bool, default=False
         Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
         shrunk: the estimate with these pairs as `edges` and ``alpha=0``, which is joint with
-        `nodewise`, too. If some values of a pair never occur together, it may have no maximum, of
-        which a warning tells. With ``max_order > 2`` the pairs are fitted again in any case.
+        `nodewise`, too. If some values of a pair never occur together, there may be no maximum,
+        which gives a warning. With ``max_order > 2`` the pairs are fitted again in any case.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, those terms of three variables are
@@ -119,7 +119,7 @@ class SparseFVBM(Network):
         `FVBMPseudoLikelihood`.
 
     max_iter : int, default=None
-        Number of iterations at most; None means 1,000. With missing cells and ``missing="em"``, the
+        Maximum number of iterations; None means 1,000. With missing cells and ``missing="em"``, the
         number of rounds, each of which is a fit; None means 500. With terms of three, the number of
         rounds, each of which appends terms, fits all parameters and removes terms; None means 100.
 
@@ -479,7 +479,7 @@ class SparseFVBM(Network):
         if self.max_order > 2 and is_completed:
             missing = self._have(rows.incomplete_columns)
             raise ValueError(
-                f"SparseFVBM: missing='em' is for networks of pairs, and {missing} missing cells "
+                f"SparseFVBM: missing='em' is for pairwise networks, and {missing} missing cells "
                 "(NaN). With terms of three columns use missing='observed'."
             )
 

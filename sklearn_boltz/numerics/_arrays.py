@@ -106,7 +106,7 @@ def host_view(array):
 
 
 def for_kernels(array):
-    """An array, copied if kernels could work on it but for the order of its numbers in memory."""
+    """An array, copied if only the order of its numbers in memory is not that of kernels."""
     return array.contiguous() if _on_processor(array) else array
 
 

@@ -64,7 +64,7 @@ static inline uint32_t random_lower(uint64_t key, uint32_t begin)
 }
 
 /* Uniform on (0, 1): n / 2^24 for n of 24 bits, and n / 2^53 for n of 53 bits, whose upper 24
- * are the same; but for n = 0, half a unit, since 0 has no logarithm. So u < p has just the
+ * are the same; except for n = 0, half a unit, since 0 has no logarithm. So u < p has just the
  * probability p where p is a multiple of the unit, as all floats from 1/2 are, and what has
  * probability 1 happens. Midpoints would do the same for small p, but those from 1/2 have one
  * bit too many, and would all be rounded to even. */

@@ -254,7 +254,7 @@ class Ladder:
         return forward, low.log_weights(high) - high.log_weights(high)
 
     def pair(self, i, j):
-        """What the states as they are tell of two rungs."""
+        """What the states as they are say about two rungs."""
         pair = Pair()
         pair.add(*self.differences(i, j))
         return pair

@@ -97,7 +97,7 @@ TAP_START_STEPS = 100
 # Maximum number of chains of a ladder that gives samples.
 LADDER_CHAINS = 1000
 GAPS_ON_DEVICE = (
-    "{}: rows on a device must be complete, but for `impute`, and there are missing cells. Fill "
+    "{}: rows on a device must be complete, except for `impute`, and there are missing cells. Fill "
     "them by `impute`, or sum them out on the processor: move_to(numpy) returns an estimator that "
     "takes NumPy arrays."
 )
@@ -255,7 +255,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
         With `clip`, values out of range are set to the nearest bound, with a warning. With
-        `reset`, the weighted means and standard deviations of real columns are learned.
+        `reset`, the weighted means and standard deviations of continuous columns are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
@@ -284,7 +284,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             it = "it" if len(empty) == 1 else "them"
             raise ValueError(
                 f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-                f"Leave {it} out: the data say nothing of {it}."
+                f"Leave {it} out: the data say nothing about {it}."
             )
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
@@ -616,8 +616,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
 
-        Real columns are standardised in the model. ln Z includes the volume of that scaling, so
-        the sum over missing cells must include it, too. A row whose cells are all missing has
+        Continuous columns are standardised in the model. ln Z includes the volume of that scaling,
+        so the sum over missing cells must include it, too. A row whose cells are all missing has
         probability 1, for any estimate of ln Z.
         """
         layout, missing = self._layout, np.isnan(V)
@@ -707,10 +707,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
               too low on average. With a probability of at least 95 %, ln Z is greater than the
               estimate minus 3 nats, for any number of chains;
             - ``"raise"``: by chains that run in the opposite direction [2]_. It is meant to be used
-              beside AIS: it overestimates ln Z if the chains start at samples of the model. If
-              they do not, for example because the model has probability mass far from the data,
-              it may also be too low: it then bounds the likelihood of the distribution in which
-              the annealing ends, not that of the model;
+              alongside AIS: it overestimates ln Z if the chains start at samples of the model. If
+              they do not, for example because the model has probability mass far from the data, it
+              may also be too low: it then bounds the likelihood of the distribution in which the
+              annealing ends, not that of the model;
             - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
               deterministic given the starts, and neither a bound nor unbiased. `trusted` is
               always False: it is a training objective, and training may have increased its error;
@@ -781,7 +781,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         UserWarning
             If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
             the estimate of RAISE or of the ladder, if neighbours of the ladder do not exchange
-            states, or if some of its chains never leave the place where they began.
+            states, or if some of its chains never leave their starting points.
         ConvergenceWarning
             If TAP converges from no start.
 

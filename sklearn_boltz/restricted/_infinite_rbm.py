@@ -67,11 +67,11 @@ class InfiniteRBM(BaseRBM):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
-        data, so that all real columns are learned equally fast. The parameters refer to the
+        data, so that all continuous columns are learned equally fast. The parameters refer to the
         standardised column; rows, samples and densities refer to the original one.
 
         An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
@@ -312,7 +312,7 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value: the model is fitted to the observed values.
         y : Ignored

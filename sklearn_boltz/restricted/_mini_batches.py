@@ -108,7 +108,7 @@ class MiniBatchEstimator(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value: the model is fitted to the observed values. For
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only a few

@@ -255,10 +255,10 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ_h exp(−E(v, h)), in nats, with real columns standardised. Missing values
-            are summed out, too: exactly if the missing values or the hidden units have at most 20
-            bits, and otherwise by annealed importance sampling with 50 chains for each row. The
-            random numbers are the same in each call.
+            F(v) = −ln Σ_h exp(−E(v, h)), in nats, with continuous columns standardised. Missing
+            values are summed out, too: exactly if the missing values or the hidden units have at
+            most 20 bits, and otherwise by annealed importance sampling with 50 chains for each row.
+            The random numbers are the same in each call.
         """
         V = self._checked(V, allow_nan=True)
         return by_rows(self._marginal().free_energy, self._free_energy_of_gaps, V)

@@ -59,7 +59,7 @@ from sklearn_boltz.units import Bernoulli, Categorical
 
 # With batch_size="auto", a fiftieth of the rows, within limits.
 ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
-# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about so many
+# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about this many
 # mini-batches, and epochs within limits.
 MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
@@ -77,10 +77,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
     are exact, and so is the gradient of their logarithms: the machine is trained to predict the
-    label (discriminative training), and with a part `generative` to be a good density of rows and
-    labels (generative training) [1]_. With the density, rows without labels help,
-    missing cells are summed out, and `score_samples` is low for rows that are unlike the training
-    rows.
+    label (discriminative training), and, with the weight `generative`, to be a good density of rows
+    and labels (generative training) [1]_. With the density, rows without labels help, missing cells
+    are summed out, and `score_samples` is low for rows that are unlike the training rows.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
     generative : float, default=0.01
@@ -354,7 +353,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
+            Strings, levels, bits, numbers and dates, see :ref:`tables`; units that `columns` gives
             may limit the values. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
@@ -382,7 +381,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             If the parameters diverge. If the labels are predicted no better than by the
             frequencies of the classes. If a number `max_iter` ended a fit with early stopping.
         UserWarning
-            If rows with the label -1 are taken for rows without a label, and it may be a class.
+            If rows with the label -1 are treated as unlabelled, and -1 may be a class.
 
         Notes
         -----
@@ -393,7 +392,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Learn from one mini-batch, of any length.
+        """Learn from one mini-batch of any size.
 
         Parameters
         ----------
@@ -402,7 +401,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         y : array-like of shape (n_samples,)
             The label of each row, as in `fit`.
         classes : array-like of shape (n_classes,), default=None
-            All classes that there will be: needed in the first call.
+            All classes that will ever occur; needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None for equal weights.
 
@@ -414,7 +413,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Warns
         -----
         ConvergenceWarning
-            If parameters grow beyond all bounds; the model is then the one before the call.
+            If the parameters diverge; the model is then the one before the call.
         """
         with unchanged_on_error(self):
             self._take_classes(classes)
@@ -460,8 +459,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if len(codes) < 2 and reset:
             found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
             raise ValueError(
-                f"{name}: the rows that count have only one class, {found}. There must be two at "
-                "least."
+                f"{name}: the rows that count have only one class, {found}. There must be at "
+                "least two."
             )
         return rows, None
 
@@ -477,7 +476,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return LabelledRows(V, codes, weights, bool(self.generative))
 
     def _weights(self, codes, sample_weight):
-        """How often rows count, with the weights of their classes, but for rows without a label."""
+        """How often rows count, with the weights of their classes if they have a label."""
         weights, (labelled, classes) = None, (codes >= 0, self._known_classes)
         if sample_weight is not None:
             weights = checked_weights(sample_weight, np.empty((len(codes), 0)))
@@ -505,7 +504,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             if classes is None:
                 raise ValueError(
                     f"{name}: classes must be passed on the first call to partial_fit: all labels "
-                    "that there will be."
+                    "that will ever occur."
                 )
             self._learn_classes(*split_labels(classes, name), classes)
         elif classes is not None:
@@ -617,7 +616,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
-            The numbers ln p(y | x), in the order of `classes_`.
+            Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._marginal()
@@ -642,7 +641,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_classes)
-            The numbers p(y | x), exact for complete rows, in the order of `classes_`.
+            Values of p(y | x), exact for complete rows, in the order of `classes_`.
         """
         log_p = self.predict_log_proba(X)
         return namespace_of(log_p).exp(log_p)
@@ -676,7 +675,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         decision : ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes, the log-odds of the second; of more, ln p(y | x).
+            For two classes, the log-odds of the second; for more, ln p(y | x).
         """
         log_p = self.predict_log_proba(X)
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
@@ -705,8 +704,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Notes
         -----
-        Scorers of scikit-learn, such as ``scoring="accuracy"``, take -1 for a class. A search with
-        ``scoring=None`` takes this function.
+        Scorers of scikit-learn, such as ``scoring="accuracy"``, treat -1 as a class. A search with
+        ``scoring=None`` uses this function.
         """
         check_is_fitted(self)
         name = type(self).__name__
@@ -726,7 +725,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # Hidden units, and the density of rows.
 
     def free_energy(self, V, y=None):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of each row: −ln p(v) up to a constant.
 
         Parameters
         ----------
@@ -738,9 +737,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            −ln Σ_yh exp(−E(x, y, h)), in nats, where real columns are standardised. In a row with
-            missing values, these are summed out, too: exactly where they, with the label, or the
-            hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
+            −ln Σ_yh exp(−E(x, y, h)), in nats, where continuous columns are standardised. In a row
+            with missing values, these are summed out, too: exactly where they, with the label, or
+            the hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
             chains for the row, the same each time.
         """
         if y is None:
@@ -769,13 +768,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a
-            row with missing values, the log-probability of those that are observed.
+            Values of ln p(x), or ln p(x, y), in nats: normalised, and the same each time. For a row
+            with missing values, the log-probability of the observed ones.
 
         Notes
         -----
-        The generative term makes it a density of the data: with ``generative=0`` the machine knows
-        labels given rows and nothing of the rows.
+        The generative term makes it a density of the data: with ``generative=0`` the machine models
+        labels given rows, but not the rows.
         """
         return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
 

@@ -55,11 +55,11 @@ class SDCPRBM(MiniBatchEstimator):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
-        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
-        training data (in the first batch, if data come in batches), so that all real columns are
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
+        data (in the first batch, if data come in batches), so that all continuous columns are
         learned equally fast. The parameters refer to the standardised column; rows, samples and
         densities refer to the original one.
 
@@ -103,8 +103,8 @@ class SDCPRBM(MiniBatchEstimator):
         (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at most 0.12 times that
         of the first stage, for as many epochs as 15,000 mini-batches need, or twice as many as an
         epoch has mini-batches if that is less, but at least 30 and at most 100. The model is then
-        the mean of the parameters over the last two thirds of these epochs, unless the validation
-        rows tell that the model before was better.
+        the mean of the parameters over the last two thirds of these epochs, unless the model before
+        was better on the validation rows.
 
     tempered : float, default=0.0
         Share of the states of the negative phase that comes from the top of a ladder of saved
@@ -285,7 +285,7 @@ class SDCPRBM(MiniBatchEstimator):
     >>> bool(model.score(X) > -4)
     True
 
-    A table with a column of words and one of real numbers:
+    A table with a column of strings and a column of real numbers:
 
     >>> import numpy as np
     >>> import pandas as pd

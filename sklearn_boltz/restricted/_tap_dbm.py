@@ -60,11 +60,11 @@ class TAPDBM(BaseTAP):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
-        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
-        training data (in the first batch, if data come in batches), so that all real columns are
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
+        data (in the first batch, if data come in batches), so that all continuous columns are
         learned equally fast. The parameters refer to the standardised column; rows, samples and
         densities refer to the original one.
 
@@ -251,10 +251,10 @@ class TAPDBM(BaseTAP):
     Notes
     -----
     The log-likelihood of a row has two terms, the free energy of the row and the normalising
-    constant. `score_samples` computes the first by TAP, if there are two or more hidden layers,
-    and the second without it. So the score is an approximation: the error of TAP is of third order
-    in the weights, and TAP is neither a bound nor unbiased. `tap_log_likelihood` uses TAP for both
-    terms, `sample` for nothing. For Gaussian units, see the notes of :class:`TAPRBM`.
+    constant. `score_samples` computes the first by TAP, if there are two or more hidden layers, and
+    the second without it. So the score is an approximation: the error of TAP is of third order in
+    the weights, and TAP is neither a bound nor unbiased. `tap_log_likelihood` uses TAP for both
+    terms; `sample` does not use it. For Gaussian units, see the notes of :class:`TAPRBM`.
 
     With one hidden layer and without pre-training, the model equals a :class:`TAPRBM`, bit for
     bit. `partial_fit` does not pre-train.

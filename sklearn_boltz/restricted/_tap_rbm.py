@@ -9,12 +9,12 @@ class TAPRBM(BaseTAP):
     """Restricted Boltzmann machine of binary or real-valued units, with mean-field inference.
 
     The fixed points of the mean-field equations of Thouless, Anderson and Palmer (TAP) approximate
-    the distribution [1]_. Each step of training raises the probability of the data and lowers that
+    the distribution [1]_. Each step of training raises the probability of the data. It lowers that
     of the fixed points that iteration reaches from the data, or of states that a few Gibbs
-    transitions lead to from these. Inference is deterministic.
+    transitions reach from these. Inference is deterministic.
 
-    Beside features and samples, the model gives its fixed points (`tap_solutions`), an approximate
-    log-likelihood (`tap_log_likelihood`) and estimates of noisy rows (`denoise`).
+    Besides features and samples, the model provides its fixed points (`tap_solutions`), an
+    approximate log-likelihood (`tap_log_likelihood`) and estimates of noisy rows (`denoise`).
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class TAPRBM(BaseTAP):
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
         some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
-        ``"auto"`` looks at the table: numbers are put into bins, but for those of an array whose
+        ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
-        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
-        training data (in the first batch, if data come in batches), so that all real columns are
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
+        data (in the first batch, if data come in batches), so that all continuous columns are
         learned equally fast. The parameters refer to the standardised column; rows, samples and
         densities refer to the original one.
 

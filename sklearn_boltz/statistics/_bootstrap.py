@@ -181,7 +181,7 @@ class NetworkBootstrap(NetworkParameters):
     def _check_number(self):
         if len(self.resamples) < 2:
             raise ValueError(
-                "NetworkBootstrap: standard errors and intervals need two resamples at least, and "
+                "NetworkBootstrap: standard errors and intervals need at least two resamples, and "
                 "there is one. Add more: bootstrap(network, X, 200, previous=result)."
             )
 
@@ -212,7 +212,7 @@ def quantiles(ordered, levels):
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
     },
-    numbers=True,  # its fits tell of them
+    numbers=True,  # its fits report them
 )
 def bootstrap(
     network,

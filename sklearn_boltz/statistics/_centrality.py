@@ -20,7 +20,7 @@ from sklearn_boltz.tables._frames import is_missing
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95
-# Centralities that differ by less than this share are equal but for rounding.
+# Centralities that differ by less than this share are equal up to rounding.
 ROUNDING = 1e-9
 
 
@@ -108,9 +108,9 @@ def centrality(network, *, communities=None):
 
     Notes
     -----
-    A central variable is not for that reason one that an intervention should aim at: couplings
-    have no direction, and depend on which variables the table has. Terms of three variables and
-    more do not count.
+    A central variable is not necessarily one that an intervention should target: couplings have no
+    direction, and depend on which variables the table has. Terms of three variables and more do not
+    count.
 
     References
     ----------
@@ -193,7 +193,7 @@ class CentralityStability:
     correlations : ndarray of shape (n_shares, n_samples)
         The correlation of the centralities of each sample with those of all rows.
     threshold : float
-        The correlation that is asked for.
+        The required correlation.
 
     See Also
     --------
@@ -282,7 +282,7 @@ def centrality_stability(
     n_jobs=None,
     random_state=None,
 ):
-    """Tell how many rows could be left out without changing which variables are central.
+    """Measure how many rows can be left out without changing which variables are central.
 
     Random samples of the rows, without replacement, are fitted, and their centralities are compared
     with those of all rows (the case-dropping bootstrap [1]_).
@@ -335,7 +335,7 @@ def centrality_stability(
     -----
     The coefficient should not be below 0.25, and preferably be above 0.5, for differences of
     centralities to be interpreted [1]_. It cannot exceed the largest of `shares`. Correlations are
-    Pearson's, and 0 for a sample in which all variables are equally central, for example as no
+    Pearson's, and 0 for a sample in which all variables are equally central, for example because no
     coupling was selected.
 
     References
@@ -346,8 +346,8 @@ def centrality_stability(
 
     Examples
     --------
-    All columns depend on the first, so their strengths differ, and fewer rows would do. Of
-    independent columns the order of the strengths is chance.
+    All columns depend on the first, so their strengths differ, and fewer rows would do. For
+    independent columns, the order of the strengths is due to chance.
 
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
@@ -409,5 +409,5 @@ def correlation_of_rows(refits, rows, statistic, communities, whole):
 
 
 def is_constant(values):
-    """Whether all values are equal but for rounding."""
+    """Whether all values are equal up to rounding."""
     return np.ptp(values) <= ROUNDING * np.abs(values).max(initial=0)

@@ -195,7 +195,7 @@ def n_effective(network, codes, weights):
 
 
 def log_likelihood(network, codes, weights):
-    """The sum over rows of what the fit is about, the likelihood or the pseudo-likelihood."""
+    """The sum over rows of what the fit maximises, the likelihood or the pseudo-likelihood."""
     if network._objective == "likelihood":
         rows = network._model().log_weight(codes) - network.log_partition_
     else:
@@ -236,15 +236,14 @@ def likelihood_ratio(network, X, other, sample_weight=None):
 
     Notes
     -----
-    The statistic is twice the difference of the log pseudo-likelihoods, summed over the rows,
-    less the penalties. If the smaller network is true, it is asymptotically a weighted sum of
-    independent chi-squared variables of one degree of freedom. The weights are the eigenvalues
-    of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller network [1]_,
-    and H and J those of the jackknife, see `inference`. With ``alpha="auto"`` the estimates are
-    those without the penalty. If the data separate one of the couplings f, for example as two
-    values never occur together, the weights are not known, and they and `p_value` are NaN: in
-    simulations with the weights at the smaller network a test at 5 % rejected up to 23 % of
-    true hypotheses.
+    The statistic is twice the difference of the log pseudo-likelihoods, summed over the rows, less
+    the penalties. If the smaller network is true, it is asymptotically a weighted sum of
+    independent chi-squared variables of one degree of freedom. The weights are the eigenvalues of
+    ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller network [1]_, and H
+    and J those of the jackknife, see `inference`. With ``alpha="auto"`` the estimates are those
+    without the penalty. If the data separate one of the couplings f, for example because two values
+    never occur together, the weights are not known, and they and `p_value` are NaN: in simulations
+    with the weights at the smaller network a test at 5 % rejected up to 23 % of true hypotheses.
 
     References
     ----------
@@ -253,8 +252,8 @@ def likelihood_ratio(network, X, other, sample_weight=None):
 
     Examples
     --------
-    The first column acts on the second, and the second on the third. Whether the first acts on the
-    third as well is a hypothesis on one coupling:
+    The first column interacts with the second, and the second with the third. Whether the first
+    also interacts with the third is a hypothesis about one coupling:
 
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics

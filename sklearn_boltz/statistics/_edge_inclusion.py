@@ -24,7 +24,7 @@ MAX_R_HAT = 1.1
 N_BATCHES = 10
 # Of a random walk in one dimension, in standard deviations of a normal target.
 STEP = 2.4
-# New edges are proposed by earlier ones if these are so many, as a normal distribution with their
+# New edges are proposed by earlier ones if there are this many, as a normal distribution with their
 # standard deviation times this.
 LEAST_FOUND, WIDER = 50, 1.3
 # How often a sweep moves all thresholds.
@@ -84,9 +84,9 @@ class EdgeInclusion:
 
     @property
     def bayes_factor(self):
-        """The odds of each edge over the prior ones; infinite where no sweep is without it.
+        """The posterior odds of each edge over the prior odds; infinite if it is in all sweeps.
 
-        Below 1, rows are evidence against an edge.
+        Below 1, the rows are evidence against the edge.
         """
         prior_odds = self.edge_prior / (1 - self.edge_prior)
         with np.errstate(divide="ignore"):
@@ -159,7 +159,7 @@ def edge_inclusion(
 ):
     """Return the posterior probability of each edge of a binary or ordinal network.
 
-    Unlike a penalty or a test, it tells evidence that there is no edge from a lack of evidence.
+    Unlike a penalty or a test, it distinguishes evidence against an edge from a lack of evidence.
 
     Parameters
     ----------
@@ -217,15 +217,15 @@ def edge_inclusion(
     the logit of a Beta(½, ½). From version 0.2 on, bgms has halves of these interactions, and a
     scale of 1 there is 2 here.
 
-    The pseudo-likelihood takes the place of the likelihood. It has each pair of columns twice, once
-    as the regression of either column on the other: of independent columns, its logarithm has
+    The pseudo-likelihood takes the place of the likelihood. It counts each pair of columns twice,
+    once in the regression of either column on the other: for independent columns, its logarithm has
     twice the curvature in σ that the log-likelihood has. So its Bayes factors are too extreme, and
     its intervals too narrow by √2. Its square root, the default, has the right curvature there. It
     has too little for thresholds, which matters little to edges.
 
-    Of 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
-    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and
-    47 % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
+    In 150 tables of 300 rows and 6 binary columns, drawn from the prior with a scale of 0.5, 98 %
+    of the pairs with a probability of .95 to .99 had an edge, 82 % of those with .8 to .95, and 47
+    % of those with .4 to .6. With a power of 1 these were 77, 63 and 45 %.
 
     A sweep proposes for each pair to add or to remove its edge, then new interactions of all edges
     together by Hamiltonian dynamics, and new thresholds of each column. The time grows with the
@@ -393,7 +393,7 @@ class Chains:
         self.begin(counts, n_chains)
 
     def begin(self, counts, n_chains):
-        """Independent columns but for some edges, of none in the first chain to all in the last."""
+        """Independent columns with some edges: none in the first chain, all in the last."""
         d = len(counts)
         logits = np.log((counts[:, 1:] + 0.5) / (counts[:, :1] + 0.5)) * self.exists
         self.thresholds = np.tile(logits, (n_chains, 1, 1))

@@ -72,7 +72,7 @@ def joint_network(network):
 
     Examples
     --------
-    The second number depends on the first, and the first on the word.
+    The second number depends on the first, and the first on the string.
 
     >>> import numpy as np
     >>> import pandas as pd

@@ -185,9 +185,9 @@ def compare_groups(
     If the groups have the same distribution, each p value is at most α with a probability of no
     more than α, however few rows there are. The p value is (1 + k) / (1 + n) with k of n random
     permutations as different as the groups; n permutations cannot give less than 1 / (1 + n), and
-    Holm's adjustment multiplies that by the number of pairs. The test asks for rows that are
-    independent. Groups of different sizes shrink differently under a penalty with the same `alpha`,
-    which the permutations account for.
+    Holm's adjustment multiplies that by the number of pairs. The test requires independent rows.
+    Groups of different sizes shrink differently under a penalty with the same `alpha`, which the
+    permutations account for.
 
     References
     ----------
@@ -270,7 +270,7 @@ def two_groups(X, groups):
         labels, which = np.unique(groups, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            "compare_groups: the labels in groups are of several types. Make all of them words, "
+            "compare_groups: the labels in groups are of several types. Make all of them strings, "
             "for example with str."
         ) from error
     if len(labels) == 1:

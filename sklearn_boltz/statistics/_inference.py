@@ -94,8 +94,8 @@ class PairwiseInference(NetworkParameters):
     covariance : ndarray of shape (n_parameters, n_parameters)
         Their asymptotic covariance.
     separated : ndarray of bool of shape (n_parameters,)
-        The parameters that the data separate, for example as two values never occur together: the
-        maximum is at infinity. The covariance is NaN there.
+        The parameters that the data separate, for example because two values never occur together:
+        the maximum is at infinity. The covariance is NaN there.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)
@@ -184,7 +184,7 @@ class PairwiseInference(NetworkParameters):
     def _twins(self):
         """The number of the first parameter that tests the same hypothesis as each does.
 
-        In the zero-sum gauge, both values of a binary variable have the same parameters but for
+        In the zero-sum gauge, both values of a binary variable have the same parameters except for
         the sign.
         """
         own = np.arange(len(self.estimate))
@@ -265,7 +265,7 @@ class PairwiseInference(NetworkParameters):
         """
         places = self._places_of(parameters)
         if not len(places):
-            raise ValueError("wald_test needs one parameter at least.")
+            raise ValueError("wald_test needs at least one parameter.")
         if self.separated[places].any():
             return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
         covariance = self.covariance[np.ix_(places, places)]
@@ -319,7 +319,7 @@ class PairwiseInference(NetworkParameters):
         if unknown:
             raise self._unknown(unknown[0], weights)
         if not weights:
-            raise ValueError("weights must name one parameter at least.")
+            raise ValueError("weights must name at least one parameter.")
         vector = np.zeros(len(names))
         for name, weight in weights.items():
             vector[names.index(name)] = weight

@@ -191,9 +191,9 @@ def local_minima(network, X=None, *, n_starts=1000, random_state=None):
     Returns
     -------
     minima : Bunch
-        `states`, the distinct minima, the lowest energy first, as a table like the training
-        data; `energy` of each, as of `energy`; `count`, how many rows arrived at each; and
-        `basin`, of shape (n_samples,), the number of the minimum of each row.
+        `states`, the distinct minima, the lowest energy first, as a table like the training data;
+        `energy` of each, as returned by the method `energy`; `count`, how many rows arrived at
+        each; and `basin`, of shape (n_samples,), the number of the minimum of each row.
 
     References
     ----------
@@ -324,7 +324,7 @@ def _check_spins(network):
         reason = "this one has `terms` or a `count_potential`. Fit pairs only"
     else:
         return
-    raise ValueError(f"to_ising needs a network of pairs of binary columns, and {reason}.")
+    raise ValueError(f"to_ising needs a pairwise network of binary columns, and {reason}.")
 
 
 def to_bqm(model):
@@ -346,7 +346,7 @@ def to_bqm(model):
     ImportError
         If dimod is not installed.
     ValueError
-        As of `to_ising`.
+        As in `to_ising`.
 
     Examples
     --------
@@ -372,7 +372,7 @@ def to_bqm(model):
 def swendsen_wang(J, h, n_samples, rng, *, n_sweeps=100):
     """Draw spins by cluster moves, which stay fast where a ferromagnet becomes critical.
 
-    This is a `sampler` as of :class:`~sklearn_boltz.MaximumEntropy` and of the method `sample` of
+    It can be the `sampler` of :class:`~sklearn_boltz.MaximumEntropy` and of the method `sample` of
     networks.
 
     Parameters
@@ -522,8 +522,8 @@ def autocorrelation_time(x):
     -------
     tau : float
         The time τ = 1 + 2 Σ_t ρ(t), in steps: the mean over N steps is as precise as that of N / τ
-        independent states. Others call ½ τ by this name. The sum ends at the first t of at least
-        5 and 5 τ [1]_. NaN if x is constant.
+        independent states. Some authors call ½ τ by this name. The sum ends at the first t of at
+        least 5 and 5 τ [1]_. NaN if x is constant.
 
     Raises
     ------

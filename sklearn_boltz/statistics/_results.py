@@ -12,7 +12,7 @@ class NetworkParameters:
     def columns(self):
         """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
 
-        Of an intercept, the number of its variable twice.
+        For an intercept, the number of its variable twice.
         """
         if self.n_values is not None:
             i, _, j, _ = parameter_index(self.n_values)
@@ -60,7 +60,7 @@ def parameter_frame(names, columns):
 
 
 def pair_frame(feature_names, matrices):
-    """A row for each two variables, with their names as the index.
+    """A row for each pair of variables, with their names as the index.
 
     Parameters
     ----------

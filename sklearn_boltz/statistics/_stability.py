@@ -121,8 +121,8 @@ def stability_selection(
     """Select the couplings that occur in most networks of random halves of the rows.
 
     The rows are divided at random into two halves [2]_, again and again. For each half, the penalty
-    falls along a path until a given number of pairs is selected. A pair is selected in the end if
-    at least a share `threshold` of all halves has selected it [1]_.
+    falls along a path until a given number of pairs is selected. A pair is then selected if at
+    least a share `threshold` of all halves selected it [1]_.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def stability_selection(
     Returns
     -------
     selection : StabilitySelection
-        How often each pair was selected, and which pairs are selected in the end.
+        How often each pair was selected, and which pairs reach the threshold.
 
     Raises
     ------

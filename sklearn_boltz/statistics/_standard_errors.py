@@ -93,14 +93,13 @@ def inference(
     Returns
     -------
     inference : PairwiseInference
-        It has ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``, and prints
-        as a table. Entries are NaN where a column was constant in the fit, a value never
-        occurred, or a coupling is not in the model. Where the data separate a parameter, for
-        example as two values never occur together, its maximum is at infinity: all but the
-        estimate, at which the fit ended, is NaN. For variables with more than two values,
-        the parameters are those of the zero-sum gauge: how a value differs from the mean over
-        all values, ``b[x0=2]``, and a pair of values from the means over both,
-        ``m[x0=2,x1=0]``.
+        It has ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``, and prints as
+        a table. Entries are NaN where a column was constant in the fit, a value never occurred, or
+        a coupling is not in the model. Where the data separate a parameter, for example because two
+        values never occur together, its maximum is at infinity: all but the estimate, at which the
+        fit ended, is NaN. For variables with more than two values, the parameters are those of the
+        zero-sum gauge: how a value differs from the mean over all values, ``b[x0=2]``, and a pair
+        of values from the means over both, ``m[x0=2,x1=0]``.
 
         Where numbers have normal scores, the parameters are those of
         :func:`~sklearn_boltz.statistics.joint_network`: each coupling is one given all other
@@ -148,9 +147,9 @@ def inference(
 
     Couplings that the same rows have selected look significant because they were selected. With
     `split`, rows that have not selected give the estimates, and p values and intervals hold given
-    the selection [3]_. They are about the network of the selected pairs alone: a true
-    coupling that was not selected changes what the others estimate. Another split may select other
-    pairs. To split again until the result pleases would make it wrong once more.
+    the selection [3]_. They are about the network of the selected pairs alone: a true coupling that
+    was not selected changes what the others estimate. Another split may select other pairs.
+    Splitting again until the result is welcome would invalidate it.
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
@@ -208,7 +207,7 @@ def inference(
     m[x0,x2]      0.6977    0.0569    12.27   1.4e-34       [0.5862, 0.8092]
     m[x1,x2]     -0.0003    0.0565    -0.01         1      [-0.1111, 0.1105]
 
-    After a selection by the half of the rows, errors are of an estimate from the other half:
+    If one half of the rows selects, the errors are those of an estimate from the other half:
 
     >>> result = statistics.inference(SparseFVBM(), X, split=0.5, random_state=0)
     >>> result.names[result.p_value < 0.01]
@@ -340,7 +339,7 @@ def selected(network, X, sample_weight, split, random_state):
         selects = column_or_1d(split)
         if selects.dtype != bool or len(selects) != _num_samples(X):
             raise ValueError(
-                "split must be a share of the rows, or a truth value for each of the "
+                "split must be a share of the rows, or a boolean for each of the "
                 f"{_num_samples(X)} rows; got {len(selects)} values of type {selects.dtype}."
             )
     parts = [np.flatnonzero(part) for part in (selects, ~selects)]

@@ -69,7 +69,7 @@ class Bins(NamedTuple):
         weights : ndarray of float64 of shape (n_samples,) or None
             How often each counts.
         most : int
-            Bins at most, 2 or more, but for atoms and what lies between two of them.
+            Bins at most, 2 or more, except for atoms and what lies between two of them.
         n_atoms : int
             If there are no more different numbers than this, all are atoms.
 

@@ -31,7 +31,7 @@ NO_TIMES = (
 ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
 GREY_LEVELS = 255
-# Whole numbers of so many different values are taken for levels.
+# Whole numbers of this many different values are taken for levels.
 MOST_LEVELS = 20
 
 
@@ -254,7 +254,7 @@ def as_numbers(cells):
     Parameters
     ----------
     cells : ndarray of object
-        Real numbers, truth values, and what stands for a missing cell.
+        Real numbers, booleans, and what stands for a missing cell.
 
     Returns
     -------

@@ -322,7 +322,7 @@ def are_amounts(numbers, most):
 
 
 def _warn_of_codes(numbers, title):
-    """Warn of numbers that are codes but for a few cells."""
+    """Warn of numbers that are codes except for a few cells."""
     known = numbers[~np.isnan(numbers)]
     codes = known[is_whole(known) & (known <= MOST_LEVELS)]
     highest = codes.max(initial=0)
@@ -331,7 +331,7 @@ def _warn_of_codes(numbers, title):
     if 0 < len(rows) <= FEW * len(known):
         n_cells = "one cell" if len(rows) == 1 else f"{len(rows):,} cells"
         warnings.warn(
-            f"{title} holds whole numbers from 0 to {highest:g} but for {n_cells}, such as the "
+            f"{title} holds whole numbers from 0 to {highest:g} except for {n_cells}, such as the "
             f"{numbers[rows[0]]:g} in row {rows[0]}, and is taken for numbers. If this is wrong, "
             "correct the cells, or write them as NaN.",
             stacklevel=find_stack_level(),
@@ -404,8 +404,8 @@ def categories_of(cells, title, kind, order, codes):
     if texts and n_numbers > MOST_LEVELS and not are_levels:
         raise UnfitColumn(
             "text",
-            f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
+            f"{title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in row "
+            f"{cells.index(texts[0])}. Replace the string by a number or NaN; if all are "
             "categories, convert the column by .astype(str).",
         )
     _check_texts(texts, title, len(cells))
@@ -455,7 +455,7 @@ def _check_texts(texts, title, n_rows):
                 "This looks like an ID column: it carries no information about other rows. Drop it."
             )
         raise UnfitColumn(
-            remedy, f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}"
+            remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
         )
     if doubtful:
         warnings.warn(

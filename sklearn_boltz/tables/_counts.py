@@ -127,7 +127,7 @@ class ColumnCounts(NamedTuple):
     numbers : Counts
         Dates are microseconds since 1970.
     texts : dict
-        From the other values, as words and truth values, to their counts.
+        From the other values, as strings and booleans, to their counts.
     has_dates : bool
     """
 
@@ -175,7 +175,7 @@ class ColumnCounts(NamedTuple):
         if len(self.texts) > MOST_TEXTS:
             raise UnfitColumn(
                 "text",
-                f"{self.title} has more than {MOST_TEXTS:,} different texts. This looks like an "
+                f"{self.title} has more than {MOST_TEXTS:,} different strings. This looks like an "
                 "ID column: it carries no information about other rows. Drop it.",
             )
         return self
@@ -323,7 +323,7 @@ def of_batch(batch):
 
 
 def blamed(batches, validate, error):
-    """The error of a batch that is the same but for numbers, else the error itself.
+    """The error of a batch that is the same except for numbers, else the error itself.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def is_missing(value):
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
+    except TypeError:  # bool(pandas.NA) is an error
         return True
     except ValueError:  # an array in a cell
         return False
@@ -57,7 +57,7 @@ def declared_order(column):
 
 
 def are_numbers(frame):
-    """Whether all columns are of numbers or truth values by their types."""
+    """Whether all columns are of numbers or booleans by their types."""
     if dependencies.is_pandas_like_dataframe(frame):
         return all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes)
     dtypes = nw.from_native(frame).schema.values()
@@ -119,7 +119,7 @@ def of_numbers(frame, numbers):
 
 
 def with_flags(frame, names, flags):
-    """A copy of a frame with more columns, of truth values."""
+    """A copy of a frame with more columns, of booleans."""
     like = frame[names_of(frame)[0]]
     return _with(frame, {name: _new(like, flag) for name, flag in zip(names, flags.T, strict=True)})
 
@@ -169,7 +169,7 @@ def _column(like, values, order):
     if values.dtype.kind == "M":
         return _new(like, values.astype("datetime64[us]")).cast(_type(like))
     dtype = nw.from_native(like, series_only=True).dtype
-    # Of a constant column of truth values, the value is a number here.
+    # Of a constant column of booleans, the value is a number here.
     as_type = bool if dtype == nw.Boolean else int if dtype.is_integer() and whole else lambda x: x
     values = zip(values.tolist(), missing, strict=True)
     values = [None if is_none else as_type(value) for value, is_none in values]

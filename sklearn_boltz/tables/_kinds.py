@@ -34,8 +34,8 @@ class Need(NamedTuple):
     most_bins : int
         Bins of a column at most.
     n_bits : float
-        The joint states of all columns are about as many as those of so many bits at most: columns
-        in bins have fewer of these then.
+        All columns have at most about as many joint states as this many bits; columns of numbers
+        get fewer bins where necessary.
     kinds : tuple of str
         What the parameter `columns` may name.
     """

@@ -124,7 +124,7 @@ def learn_classes(y, present, name="y"):
         classes = labels[labels != UNLABELLED]
     if not len(classes):
         raise ValueError(
-            f"{name}: no row has a label, but there must be two classes at least: -1, None and NaN "
+            f"{name}: no row has a label, but there must be at least two classes: -1, None and NaN "
             "stand for rows without a label. SDCPRBM learns from rows alone."
         )
     if len(classes) == 1:

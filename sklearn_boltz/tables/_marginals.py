@@ -12,11 +12,11 @@ LEAST_SD, LEAST_STEPS = 0.03, 0.5
 MOST_CELLS = 2048
 # Iterations of EM, and the gain per cell that ends it.
 MAX_ITER, TOL = 200, 1e-5
-# A value of so many rows that it is an atom of bins is a heap if it has less than this times the
+# A value of this many rows that it is an atom of bins is a heap if it has less than this times the
 # cells of the two values on either side, on average.
 SPIKE = 10
-# It has no more than this share of all, which have so many different values at least: the scores of
-# heaps are those of their middles.
+# It has no more than this share of all rows, which have at least this many different values: the
+# scores of heaps are those of their middles.
 MOST_OF_HEAP, LEAST_VALUES = 0.25, 16
 
 

@@ -427,7 +427,7 @@ def without_column(X, j):
 
 
 def opened(X):
-    """-> a table without a mask, and whether it holds numbers or truth values only.
+    """-> a table without a mask, and whether it holds numbers or booleans only.
 
     These have a type of numbers then, if they were in a list or among objects.
     """
@@ -447,7 +447,7 @@ def opened(X):
 
 
 def holds_numbers(cells):
-    """Whether a column holds numbers or truth values only, beside missing cells."""
+    """Whether a column holds numbers or booleans only, beside missing cells."""
     if cells.dtype.kind in "biuf":
         return True
     return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
@@ -470,7 +470,7 @@ def _learned(X, frame, numbers, codes, kinds):
 
 
 def _warn_of_alphabet(columns):
-    """Warn of words in an order that nobody has declared, if they are more than two."""
+    """Warn of strings in an order that nobody has declared, if they are more than two."""
 
     def has_words(column):
         return any(len(str(value)) > 2 and str(value).isalpha() for value in column.categories)

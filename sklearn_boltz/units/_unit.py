@@ -264,7 +264,7 @@ class UnitType:
 
     def contains(self, X):
         """
-        Tell which values are legal.
+        Return which values are legal.
 
         Parameters
         ----------

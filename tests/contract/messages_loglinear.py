@@ -31,7 +31,7 @@ def fitted(columns=None):
 
 
 def too_large(X, memory=2**34, **options):
-    """Fit with so many bytes of memory, and have it said before anything is allocated."""
+    """Fit with this many bytes of memory; the error comes before anything is allocated."""
     with (
         mock.patch.object(_size, "available_memory", lambda: memory),
         mock.patch.object(_size, "SMALL", 0),

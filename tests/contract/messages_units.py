@@ -193,7 +193,9 @@ OF_COLUMNS = {
     "values beyond the range": lambda: of_interval().transform(BITS + 5),
     "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
     "adaptive TAP of words": fit(TAPRBM(3, inference="adaptive"), WEATHER[["city"]]),
-    "adaptive TAP of real columns": fit(TAPRBM(3, columns=REAL, inference="adaptive"), WEATHER),
+    "adaptive TAP of continuous columns": fit(
+        TAPRBM(3, columns=REAL, inference="adaptive"), WEATHER
+    ),
     "units without samples": fit(TAPRBM(3, columns=Spin(np.zeros(BITS.shape[1]))), BITS),
     "powers of other units": lambda: FractionalModel.from_estimator(of_words(), 2.0),
     "a start at other units": lambda: InfiniteRBM(4, init=of_words()).fit(BITS),
@@ -240,7 +242,7 @@ OF_FITTED = {
     "probabilities of an interval": lambda: of_interval().predict_column_proba(BITS, 1),
     "entropy of an interval": lambda: of_interval().entropy(),
     "pseudo-likelihood of an interval": lambda: of_interval().log_pseudo_likelihood(BITS),
-    "flips in a table with real columns": lambda: of_weather("TAPRBM").denoise(
+    "flips in a table with continuous columns": lambda: of_weather("TAPRBM").denoise(
         WEATHER, flip_probability=0.1
     ),
     "flips of an interval": lambda: of_interval().denoise(BITS, 0.1),
@@ -253,9 +255,9 @@ OF_FITTED = {
 }
 ON_A_TABLE = {
     "a given category that is not there": lambda m: m.sample(2, given={"city": "Bonn"}),
-    "probabilities of a real column": lambda m: m.predict_column_proba(WEATHER, "degrees"),
-    "entropy of real columns": lambda m: m.entropy(),
-    "pseudo-likelihood of real columns": lambda m: m.log_pseudo_likelihood(WEATHER),
+    "probabilities of a continuous column": lambda m: m.predict_column_proba(WEATHER, "degrees"),
+    "entropy of continuous columns": lambda m: m.entropy(),
+    "pseudo-likelihood of continuous columns": lambda m: m.log_pseudo_likelihood(WEATHER),
     "a category that is not there": lambda m: m.score_samples(WEATHER[:3].assign(city="Bonn")),
 }
 for name in ESTIMATORS:

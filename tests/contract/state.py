@@ -75,7 +75,7 @@ def state(estimator):
 
 
 def fitted_values(estimator):
-    """The fitted numbers and arrays, but for the times."""
+    """The fitted numbers and arrays, except for the times."""
     values = {}
 
     def add(name, value):

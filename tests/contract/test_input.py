@@ -322,11 +322,11 @@ def test_the_pipeline_of_scikit_learn_runs_as_with_bernoulli_rbm():
     assert ours.mean() > 0.7
 
 
-# What is refused, and what is told of.
+# What is refused, and what gives a warning.
 
 
 def legal(estimator, table, **parameters):
-    """What `fit` says, but for the name of the estimator."""
+    """What `fit` says, except for the name of the estimator."""
 
     def fit():
         with warnings.catch_warnings():

@@ -89,7 +89,7 @@ def assert_possible(rows):
 
 
 def every_kind(n_rows=60, seed=0):
-    """Words, truth values, whole numbers and real ones."""
+    """Words, booleans, whole numbers and real ones."""
     rng = np.random.default_rng(seed)
     city = rng.choice(["Bern", "Oslo", "Rome"], n_rows)
     return pd.DataFrame({
@@ -103,7 +103,7 @@ def every_kind(n_rows=60, seed=0):
 def nodes_of(column):
     """Cells over which a sum with these weights is that over all values of a column.
 
-    Of words and truth values, all and another one. Of whole numbers all to the borders of the
+    Of words and booleans, all and another one. Of whole numbers all to the borders of the
     tails, of which the probabilities are known in closed form. Of real numbers, the nodes of
     Gauss and Legendre in each piece, and in the tails after a transform of these to (0, 1).
     """
@@ -138,7 +138,7 @@ def table_of(model):
 
 @each([e for e in ALL if hasattr(e, "score_samples") and name_of(e) != "BoltzmannOutlierDetector"])
 def test_probabilities_of_all_rows_sum_to_one(estimator):
-    """Over words, truth values and whole numbers, with an integral over real ones."""
+    """Over words, booleans and whole numbers, with an integral over real ones."""
     X = every_kind()
     if isinstance(estimator, MaximumEntropy):  # of two values a column
         X = X[["member"]].assign(home=X["city"] == "Bern", old=X["age"] > 40)

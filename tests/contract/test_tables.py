@@ -1,4 +1,4 @@
-"""Tables of words, levels and truth values: to codes and back, and in every estimator."""
+"""Tables of words, levels and booleans: to codes and back, and in every estimator."""
 
 import pickle
 from fractions import Fraction

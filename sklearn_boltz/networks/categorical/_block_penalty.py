@@ -34,7 +34,7 @@ class BlockPenalty:
     ----------
     n_values : ndarray of int of shape (n_columns,)
     starts : ndarray of int of shape (n_columns, n_columns)
-        Where the block of each two columns begins among the couplings.
+        Where the block of each pair of columns begins among the couplings.
     ordered : ndarray of bool of shape (n_columns,) or None
         Columns of two values have no order; None means that none has.
     weights : ndarray of shape (n_columns, n_columns)

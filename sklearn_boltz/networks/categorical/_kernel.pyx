@@ -102,7 +102,7 @@ def evaluate_group(patterns, const int16_t[:, ::1] codes, const double[::1] weig
         -1e30 for states that a site has not.
     table : ndarray of shape (n_states, n_lines, LANES)
     fields : ndarray of shape (n_states, n_block_rows, LANES)
-        Overwritten: room for so many rows at a time.
+        Overwritten: room for this many rows at a time.
     sums : ndarray of shape (PANEL * n_patterns, LANES)
         Overwritten: room for the patterns of any block.
     work : ndarray of shape (n_states, LANES)

@@ -233,7 +233,7 @@ class CategoricalPseudoLikelihood:
 
 
 def block_starts(n_values):
-    """Where the block of each two columns starts in θ, symmetric; and the number of parameters."""
+    """Where the block of each pair of columns starts in θ, symmetric; the number of parameters."""
     i, j = np.triu_indices(len(n_values), 1)
     sizes = n_values[i] * n_values[j]
     ends = n_values.sum() + np.cumsum(sizes)

@@ -1,6 +1,6 @@
 """The network of categories and scores: what each has to do with another given all else.
 
-With Ω = Σ⁻¹, ln p(x) N(z; a + B x, Σ) is, but for constants,
+With Ω = Σ⁻¹, ln p(x) N(z; a + B x, Σ) is, up to constants,
 
     ½ xᵀ (J - Bᵀ Ω B) x + (h - Bᵀ Ω a)ᵀ x + xᵀ Bᵀ Ω z + (Ω a)ᵀ z - ½ zᵀ Ω z.
 
@@ -109,7 +109,7 @@ def joint_network(network, intercept, slopes, covariance, layout):
 
 
 def joint_scores(coupling, layout):
-    """The Frobenius norms of the blocks of each two columns, (d, d)."""
+    """The Frobenius norms of the blocks of each pair of columns, (d, d)."""
     length = np.where(layout.of_scores, SCORE, 1.0)
     squares = np.square(coupling * length[:, None] * length)
     starts = state_offsets(layout.sizes)[:-1]

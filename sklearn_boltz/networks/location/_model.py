@@ -1,10 +1,10 @@
-"""The location model: p(x, z) = p(x) Σ_c π_c N(z; a_c + B x, Σ_c), with p(x) a network of pairs.
+"""The location model: p(x, z) = p(x) Σ_c π_c N(z; a_c + B x, Σ_c), with p(x) a pairwise network.
 
 With the known scores z_o of a row and r = z_o - a_o, each class adds to the log-weight of x
 
     -½ (r - B_o x)ᵀ P (r - B_o x),  P = Σ_oo⁻¹,
 
-which is quadratic in x. So the categories given numbers are a network of pairs, too: its fields
+which is quadratic in x. So the categories given numbers are a pairwise network, too: its fields
 are greater by B_oᵀ P r, its couplings less by B_oᵀ P B_o.
 
 Rows with missing categories are sums over completions, with the classes of their scores. Where
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     ----------
     rows : ndarray of int
     network : PottsModel
-        Of the categories given these scores, but for the fields of each row.
+        Of the categories given these scores, except for the fields of each row.
     fields : ndarray of float64 of shape (n_rows, Q)
         What the scores add to the fields.
     constant : ndarray of float64 of shape (n_rows,)

@@ -1,1 +1,1 @@
-"""What a network of pairs is as a distribution, exactly where its states can be enumerated."""
+"""What a pairwise network is as a distribution, exactly where its states can be enumerated."""

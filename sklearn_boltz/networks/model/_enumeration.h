@@ -1,4 +1,4 @@
-/* Sums over all joint states of some columns of a network of pairs, given fields of their values.
+/* Sums over all joint states of some columns of a pairwise network, given fields of their values.
  *
  * The columns are cut into two blocks of up to ENUMERATION_BLOCK joint states, and the rest.
  * For each joint state of the rest, the weights of the states (y, z) of the blocks are
@@ -45,7 +45,7 @@ typedef struct {
     double *exps, *sums, *totals; /* (2 size,): at a state of the rest, and over all */
 } enumeration;
 
-/* Room for plans of so many columns, values of all, and values of one, at most; NULL if none. */
+/* Room for plans, given the greatest numbers of columns, values of all and of one; NULL if none. */
 static enumeration *enumeration_new(ptrdiff_t n_columns, ptrdiff_t width, ptrdiff_t most_values)
 {
     const ptrdiff_t most = most_values > ENUMERATION_BLOCK ? most_values : ENUMERATION_BLOCK;

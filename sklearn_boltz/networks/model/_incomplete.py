@@ -1,6 +1,6 @@
-"""Rows with missing cells: what a network of pairs says of these, given the observed cells.
+"""Rows with missing cells: what a pairwise network says of these, given the observed cells.
 
-Given the observed cells of a row, the missing ones are a network of pairs, too, and fall into
+Given the observed cells of a row, the missing ones are a pairwise network, too, and fall into
 groups that nothing connects. A group with few joint states is enumerated; else draws or chains
 serve, with random numbers that are the same for every row.
 """
@@ -37,7 +37,7 @@ SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
 # errors of the probabilities, and of their logarithms before they are normalised, are this small.
 MAX_CORE, N_DRAWS, MAX_ERRORS = 2**9, (32, 128, 512), (0.01, 0.1)
 # Where they are not, annealing: chains for each value, and temperatures, which are doubled until
-# the errors are this small, or there are so many.
+# the errors are this small, or there are this many.
 N_CHAINS_OF_VALUE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 100, 25, 1600
 MAX_ERRORS_OF_CHAINS = 0.03, 0.5
 # The chains that find the rates of the independent columns where it begins, their sweeps before
@@ -453,7 +453,7 @@ def weighed(potts, row, column, strengths):
     row : ndarray of int of shape (d,)
     column : int
     strengths : ndarray of float64 of shape (d, d)
-        How strongly each two columns are coupled.
+        How strongly each pair of columns are coupled.
     """
     missing = np.setdiff1d(np.flatnonzero(row < 0), [column])
     order, n_drawn = _drawn_first(strengths[np.ix_(missing, missing)], potts.n_values[missing])

@@ -1,4 +1,4 @@
-"""The network of pairs of categorical columns: the Potts model."""
+"""The pairwise network of categorical columns: the Potts model."""
 
 from functools import cached_property
 

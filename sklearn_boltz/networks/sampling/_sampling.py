@@ -1,4 +1,4 @@
-"""Where a network of pairs is too large to enumerate: Gibbs sampling and AIS.
+"""Where a pairwise network is too large to enumerate: Gibbs sampling and AIS.
 
 And whether a fitted model has mass far from the data. The pseudo-likelihood compares the rows with
 states that differ from them in one variable, and says nothing of states that are far from all rows.
@@ -42,7 +42,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
 
 
 def spins_of_sampler(sampler, model, n_samples, generator):
-    """Rows of ±1 that a user's sampler draws from a network of pairs of binary columns.
+    """Rows of ±1 that a user's sampler draws from a pairwise network of binary columns.
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ def spurious_message(where, rates, expected, columns, label):
     # Of a column with several values, each has a rate.
     others = f" ({more} more rate{'s differ' if more > 1 else ' differs'}, too)" if more else ""
     return (
-        f"{where} {label(j)} with a rate of {rates[j]:.2g}, in the training data of "
-        f"{expected[j]:.2g}{others}. The model has mass far from the data, which the "
+        f"{where} {label(j)} with a rate of {rates[j]:.2g}, against {expected[j]:.2g} "
+        f"in the training data{others}. The model has mass far from the data, which the "
         "pseudo-likelihood does not see: samples do not resemble the data, and the likelihood "
         "is low. More rows do not help. What does: MaximumEntropy, for binary columns; a much "
         "larger alpha, from 0.05 to 0.5, chosen by held-out `score`; or fewer columns."

@@ -1,4 +1,4 @@
-"""Where a network of pairs is too large to enumerate: a ladder of temperatures.
+"""Where a pairwise network is too large to enumerate: a ladder of temperatures.
 
 From independent columns to the network, with a population of Gibbs chains at each temperature
 that exchange states with their neighbours. Chains at the top then come right where they could not
@@ -36,7 +36,7 @@ MAX_CHAINS, WARM_UP = 1000, 0.5
 
 
 class Path:
-    """From independent columns to a network of pairs: w_β(x) = (1 − β) g(x) + β w(x).
+    """From independent columns to a pairwise network: w_β(x) = (1 − β) g(x) + β w(x).
 
     Here w is the log-weight of the model and g that of independent columns.
 

@@ -32,7 +32,7 @@ class Layout:
     Attributes
     ----------
     pairs : ndarray of int of shape (d, d)
-        The group of parameters of each two columns, and on the diagonal that of the intercepts.
+        The group of parameters of each pair of columns, and on the diagonal that of the intercepts.
     places : ndarray of int of shape (D, D)
         The parameter with which s enters the equation r, and on the diagonal the intercept;
         `n_parameters` where there is none.
@@ -216,7 +216,7 @@ class ContrastNetwork:
     Parameters
     ----------
     problem : CategoricalPseudoLikelihood
-        Its penalty is not looked at, but for which columns are ordered.
+        Its penalty is not looked at, except for which columns are ordered.
     nodewise : bool
 
     Attributes

@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from sklearn_boltz.networks.sparse._penalty import group_norms
 
-# A path ends when its criterion has not fallen below its minimum for so many penalties. Of 1,200
+# A path ends when its criterion has not fallen below its minimum for this many penalties. Of 1,200
 # columns of simulated networks, one had another minimum of the EBIC on its whole path; with 10
 # penalties, 16 had.
 PATIENCE = 15
@@ -167,7 +167,7 @@ def drop(information, estimate, groups, saved):
 
 
 def price(n_couplings, single):
-    """What -2 ℓ has to fall by for a block of so many couplings, if `single` is it for one.
+    """What -2 ℓ has to fall by for a block of this many couplings, if `single` is it for one.
 
     A block without effect exceeds it as often as a single coupling does: the quantiles of χ² are
     of the same level.

@@ -1,4 +1,4 @@
-"""Fit a network of pairs to incomplete rows by EM on the pseudo-likelihood.
+"""Fit a pairwise network to incomplete rows by EM on the pseudo-likelihood.
 
 An incomplete row is a cloud of complete ones with weights p(missing | observed) by the model. A
 round weighs the clouds, and maximises the pseudo-likelihood of the weighted rows. Where it ends,

@@ -77,8 +77,8 @@ def without_maximum(reason, name="log pseudo-likelihood", advice=""):
     """The message where the objective of that name has no maximum."""
     return (
         f"The {name} has no maximum: {reason}. Some parameters would grow without bound; they "
-        "stand where the fit ended, and `inference` has NaN in place of their standard errors. "
-        f"{advice}With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 and "
+        "stay where the fit stopped, and `inference` has NaN in place of their standard errors. "
+        f"{advice}With alpha > 0, for example alpha=0.01, the couplings shrink towards 0 and "
         "the maximum exists."
     )
 
@@ -88,7 +88,7 @@ def distance(problem, remaining):
     if math.isnan(remaining):
         exists = "" if problem.penalty else " or whether there is one,"
         why = "after L-BFGS" if problem.information is None else "with so many parameters"
-        return f"how far the maximum is,{exists} is not looked at {why}"
+        return f"how far the maximum is,{exists} is not checked {why}"
     # With a penalty there always is one.
     known = problem.penalty or remaining <= NEGLIGIBLE
     where = "is about" if known else "exists, but it is far, some"

@@ -51,7 +51,7 @@ class Task:
     constant : float
         What the other columns add to the mean log pseudo-likelihood of a row.
     objective : str
-        What is maximised in the end.
+        What is finally maximised.
     label : callable
         What messages call a column, or with a second argument one of its values.
     """

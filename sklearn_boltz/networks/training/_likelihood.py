@@ -82,7 +82,7 @@ class Further:
         return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
 
     def model(self, coupling, intercept, theta):
-        """The distribution of a network of pairs with these terms and a potential."""
+        """The distribution of a pairwise network with these terms and a potential."""
         weights, potential = self.split(theta)
         return SpinModel(coupling, intercept, self.terms, weights, potential)
 
@@ -138,7 +138,7 @@ class Likelihood(BinaryObjective):
         self._ones = d - ones_of_states(d) if len(self.further.counts) else None
 
     def pack(self, coupling, intercept):
-        """θ of a network of pairs."""
+        """θ of a pairwise network."""
         zeros = np.zeros(self.n_parameters - self.n_pairs)
         return np.append(super().pack(coupling, intercept), zeros)
 
@@ -238,7 +238,7 @@ class Likelihood(BinaryObjective):
         return products
 
     def move(self, direction):
-        """By how much a direction moves the field of any state at most, but for the potential."""
+        """By how much a direction moves the field of any state at most, without the potential."""
         coupling, intercept = self.unpack(direction)
         reach = np.abs(intercept)
         weights = direction[self.n_pairs : len(self.terms)]

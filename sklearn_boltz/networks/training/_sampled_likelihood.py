@@ -30,12 +30,12 @@ N_CHAINS, N_GROUPS = 200, 20
 FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**11, 0.25
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
-# The rounds are doubled where the squared differences are no more than so many times their noise.
+# The rounds are doubled where the squared differences are no more than this many times their noise.
 NOISY = 2.0
 # The penalty of the pseudo-likelihood whose maximum is the initial model; it is raised so often
 # by the factor while the rates of the columns are not those of the data.
 FIRST_ALPHA, ALPHA_FACTOR, N_ALPHAS = 0.2, 5.0, 4
-# Its fit ends when an iteration gains less than so many nats a row, or after so many.
+# Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
 # Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
 # models could be exchanged with this probability; above the second one, damping is halved.
@@ -48,7 +48,7 @@ MAX_CG, CG_TOL = 50, 0.05
 
 
 class Statistics:
-    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
+    """The terms of a pairwise network, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), and further ones.
 
     With the means μ of the data taken off, terms of one and of two columns hardly go together,
     which makes moments less noisy and steps longer. θ are the parameters of these terms.
@@ -90,7 +90,7 @@ class Statistics:
         return np.concatenate([single, pair[self.upper]])
 
     def theta(self, coupling, intercept):
-        """θ of a network of pairs."""
+        """θ of a pairwise network."""
         pairs = self.pack(intercept + coupling @ self.mean, coupling)
         return np.append(pairs, np.zeros(len(self.further)))
 
@@ -167,7 +167,7 @@ class Statistics:
 
 
 class Visit(NamedTuple):
-    """A model where the search was, and what chains tell of it.
+    """A model where the search was, and what chains say about it.
 
     Attributes
     ----------

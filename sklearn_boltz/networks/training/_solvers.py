@@ -74,7 +74,7 @@ class Monitor:
     tol : float
         Stop when an iteration raises the objective by less.
     max_iter : int
-        Stop after so many iterations.
+        Stop after this many iterations.
     end_iteration : callable, default=never
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0
@@ -111,7 +111,7 @@ class Monitor:
         self._time = time.perf_counter()
 
     def add(self, value, state, line, **figures):
-        """Record the end of an iteration, and print the line that tells of it."""
+        """Record the end of an iteration, and print its line."""
         self.seconds.append(time.perf_counter() - self._time)
         self.values.append(value)
         for name, figure in figures.items():

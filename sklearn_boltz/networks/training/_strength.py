@@ -26,7 +26,7 @@ MIN_COLUMNS = 3
 MAX_ALPHA = 20.0
 # Estimates of s, each of another fit; and then, of those of each pair.
 N_ESTIMATES, N_WEIGHINGS = 2, 3
-# Nats, by which an iteration of these fits raises the objective in the end.
+# Nats, by which an iteration of these fits raises the objective at its end.
 TOL = 1e-3
 
 

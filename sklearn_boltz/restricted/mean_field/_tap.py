@@ -49,14 +49,13 @@ class TAP(NamedTuple):
     damping : float, default=0.5
         Share of the previous means that is kept in an iteration.
     n_gibbs : int, default=3
-        Number of Gibbs transitions that lead from each solution to the state that training
-        lowers the probability of. They correct what the expansion misses. With 0, as in the paper,
-        training takes the means and covariances of the solutions instead; so do mini-batches with
-        missing cells.
+        Number of Gibbs transitions from each solution to a state, whose probability training then
+        lowers. They correct what the expansion misses. With 0, as in the paper, training takes the
+        means and covariances of the solutions instead; so do mini-batches with missing cells.
     adaptive : bool, default=False
         Whether adaptive TAP finds the solutions, in training without missing cells and in
-        `tap_solutions`. An iteration inverts a matrix of all units for each row, so that it is for
-        small models, without columns of three or more categories.
+        `tap_solutions`. Each iteration inverts a matrix of all units for each row, so this is for
+        small models without columns of three or more categories.
     tol : float, default=1e-8
         The iteration from a row has converged when the mean squared change of the means is below
         this.
@@ -302,7 +301,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, model, n_rows, order, features=None):
-        """For so many rows of a model, of whose sides the features may be known."""
+        """For this many rows of a model, of whose sides the features may be known."""
         n_columns, dtype = model.weights.shape[::-1], model.weights.dtype
         features, squares, n_features = None, None, n_columns
         if order == 2:

@@ -147,7 +147,7 @@ def _start(model, J, v):
 
     The fields are those of TAP, from a row and the hidden means given it. With precisions
     A₁ of 0, and the weights of a trained model, there seldom is a Gaussian. With lower ones there
-    is, but for unbounded units. They are four times those of TAP at first: then the Gaussian is
+    is, except for unbounded units. They are four times those of TAP at first: then the Gaussian is
     seldom almost singular, and the first iterations do not overshoot.
     """
     n_visible = len(v)

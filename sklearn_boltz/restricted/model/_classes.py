@@ -118,7 +118,7 @@ class ClassModel(NamedTuple):
         return fields if is_foreign(fields) else np.ascontiguousarray(fields)
 
     def class_log_weights(self, fields):
-        """ln Σ_h p(x, y, h) for each class, but for w(x) and a constant.
+        """ln Σ_h p(x, y, h) for each class, without w(x) and a constant.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class ClassModel(NamedTuple):
         return log_weights - logsumexp(log_weights)[:, None]
 
     def log_sum(self, fields):
-        """ln Σ_yh p(x, y, h), but for w(x) and a constant, from the fields of the hidden units."""
+        """ln Σ_yh p(x, y, h) without w(x) and a constant, from the fields of the hidden units."""
         return logsumexp(self.class_log_weights(fields))
 
     def mean_hidden(self, V):

@@ -44,7 +44,7 @@ UNITS_OF_COLUMNS = {
 NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "count", Bernoulli)
 # Kinds of which something is learned from the rows.
 LEARNED = ("gaussian", "nominal", "ordinal", *OF_NUMBERS)
-# A column of so many categories and more has units of one-hot numbers.
+# A column of this many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
 # Fraction of the bounds by which a value may be out of range, because of rounding in float32.
 ROUNDING = 1e-6
@@ -115,7 +115,7 @@ def _kind(spec, entry, cells):
     if spec is Categorical:
         return Kind("nominal") if isinstance(entry, type) else kind_of(entry)
     if spec is Bernoulli or isinstance(spec, UnitType) and spec.widths[0] > 1:
-        # Numbers are the codes or probabilities themselves; words have to be coded.
+        # Numbers are the codes or probabilities themselves; strings have to be coded.
         return Kind("plain" if cells is None or holds_numbers(cells) else "auto")
     return kind_of(entry) if isinstance(spec, str) else Kind("plain")
 
@@ -280,7 +280,7 @@ class Layout:
         return np.repeat(of_columns, self.widths, axis=-1)
 
     def unscaled(self, V):
-        """Numbers of the model with real columns on the scale of the table."""
+        """Numbers of the model with continuous columns on the scale of the table."""
         if self.scale is None:
             return V
         return V * self.spread(self.scale) + self.spread(self.center)
@@ -307,7 +307,7 @@ class Layout:
         for j, name in enumerate(names):
             categories, n_states = table.columns[j].categories, self.n_states[j]
             values = range(n_states) if categories is None else categories.tolist()
-            if not n_states:  # of two categories, the number tells of the second
+            if not n_states:  # of two categories, the number is that of the second
                 values = values[1:2]
             found += [f"{name}={_shown(value)}" for value in values] or [name]
         return found
@@ -520,10 +520,10 @@ def copied(name, units, n_units, dtype):
 
 
 def rescaled(weights, visible, hidden, layout, other):
-    """The parameters of an RBM where real columns are standardised in another way.
+    """The parameters of an RBM where continuous columns are standardised in another way.
 
     With z = a z' + t, the fields W z + c are W a z' + (c + W t), and b z − V z² / 2 is
-    a (b − V t) z' − a² V z'² / 2 but for a constant.
+    a (b − V t) z' − a² V z'² / 2 up to a constant.
 
     Parameters
     ----------

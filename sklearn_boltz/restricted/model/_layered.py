@@ -133,7 +133,7 @@ class Layered(NamedTuple):
 
 
 class BlockWeights(NDArrayOperatorsMixin):
-    """A matrix of weights between two sides of layers, zero but for some blocks.
+    """A matrix of weights between two sides of layers, zero except for some blocks.
 
     To NumPy it looks like an array: it can be multiplied from the left, transposed and squared,
     block by block; elsewhere it becomes an ordinary array. The work is that of the blocks.

@@ -120,7 +120,7 @@ def annealed_within(tol, model, base, betas, n_chains, stream, workers):
 
 
 def doubled(betas):
-    """Inverse temperatures with one more between each two."""
+    """Inverse temperatures with one more between neighbours."""
     return np.sort(np.concatenate([betas, (betas[1:] + betas[:-1]) / 2]))
 
 
@@ -230,7 +230,7 @@ def _anneal_binary(model, base, betas, V, log_weights, stream, first_row):
 
 
 def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
-    """Each rung adds the change of ln f(v), and, but for the last, makes a transition."""
+    """Each rung adds the change of ln f(v), and, except for the last, makes a transition."""
     if isinstance(model.weights, np.ndarray):
         model, order = visible_by_type(model)
         if order is not None:

@@ -31,7 +31,7 @@ from sklearn_boltz.restricted.sampling._samples import chain_samples
 MOST_RUNGS = 200
 # Rounds before acceptances are looked at, how often this is done, and what acceptance is wanted.
 TRIAL, MOST_TRIALS, WANTED = 6, 40, 0.25
-# Rounds for each rung before those that count, as for so many rungs at least; and how often rungs
+# Rounds for each rung before those that count, as for this many rungs at least; and how often rungs
 # are looked for and left to settle.
 SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
 # Unless told otherwise, a ladder ends at the standard error TOL in nats, or after MOST_ROUNDS. For
@@ -208,7 +208,7 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
 
 
 def ladder_samples(ladder, n_samples, n_steps, workers):
-    """States of the top after so many rounds, and if there are more samples than chains, so often.
+    """States of the top after `n_steps` rounds, repeated if there are more samples than chains.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from sklearn_boltz.restricted.sampling._observed import (
 
 # Rows of which fields are kept at once.
 CHUNK_ROWS = 1000
-# Of the states of a chain, one in so many counts for a probability: others are much like it, and
+# Of the states of a chain, one in this many counts for a probability: others are much like it, and
 # each costs as much as a transition.
 THINNING = 5
 # States of a chain that are compared, where a comparison costs much more than a transition.

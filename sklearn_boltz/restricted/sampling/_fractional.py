@@ -182,8 +182,8 @@ class FractionalModel:
 
             min(1, Π_i [(1 + e^{x'})^c (1 + e^{cx})] / [(1 + e^x)^c (1 + e^{cx'})])
 
-        with x and x' the field of unit i before and after. Of units that count more than
-        once, only the fractional part is treated so.
+        with x and x' the field of unit i before and after. For units that count more than once,
+        this concerns the fractional part only.
 
         Parameters
         ----------
@@ -219,5 +219,5 @@ class FractionalModel:
         return (V, n_accepted / max(1, len(V) * n_steps)) if return_acceptance else V
 
     def _log_ratio(self, V):
-        """ln p(v) − ln p̃(v), but for constants: whole copies of a unit cancel."""
+        """ln p(v) − ln p̃(v), up to constants: whole copies of a unit cancel."""
         return self._proposal.free_energy(V) - self.free_energy(V)

@@ -31,7 +31,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
     V : ndarray of shape (n_rows, n_visible)
         Where the chains are, and then the states after the last transition.
     H : ndarray of shape (n_rows, n_hidden)
-        With `from_hidden`, where the chains start; in the end E[h | V].
+        With `from_hidden`, where the chains start; finally E[h | V].
     n_steps : int
     stream : Stream
     workers : Workers

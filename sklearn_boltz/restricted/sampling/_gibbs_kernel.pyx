@@ -180,7 +180,7 @@ cdef void _move(
     const floating[::1] hidden_bias, floating[:, ::1] V, floating[:, ::1] H, Py_ssize_t n_steps,
     bint from_hidden, uint64_t seed, uint64_t step, uint64_t first_row,
 ) noexcept nogil:
-    """`by_hidden` are the weights by hidden unit, where chains are so many that it pays."""
+    """`by_hidden` are the weights by hidden unit, if there are many chains."""
     cdef uint64_t k
     for k in range(<uint64_t>n_steps):
         if k > 0 or not from_hidden:
@@ -370,7 +370,7 @@ def anneal(
 
     With ``log_f(v, t) = v @ (base_bias + t * bias_shift) +
     np.logaddexp(0, t * (hidden_bias + v @ weights)).sum()``, each rung from s to t adds
-    ``log_f(v, t) - log_f(v, s)`` and, but for the last, makes a transition at t. All but
+    ``log_f(v, t) - log_f(v, s)`` and, except for the last, makes a transition at t. All but
     `log_weights` and `V` that is changed in place is scratch.
     """
     cdef Py_ssize_t k, j, n_rungs = betas.shape[0] - 1

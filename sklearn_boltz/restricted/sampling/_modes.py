@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 # Modes of parts of a mixture that are compared, those of them where ascents start, and sweeps over
 # the coordinates at most.
 N_CANDIDATES, N_STARTS, MOST_SWEEPS = 256, 4, 50
-# Parts of a mixture are left out that weigh less than the greatest by so many nats.
+# Parts of a mixture are left out that weigh less than the greatest by this many nats.
 NEGLIGIBLE = 40.0
 # A move must gain as many nats, so that rounding does not make it go round in circles.
 LEAST_GAIN = 1e-5
@@ -47,7 +47,7 @@ def _of_parts(codes, log_probability, log_factors):
 
 
 def _ascent_in_mixture(codes, log_probability, log_factors):
-    """Change one cell after the other; -> the log-probability in the end, the codes."""
+    """Change one cell after the other; -> the final log-probability, the codes."""
     of_parts = _of_parts(codes, log_probability, log_factors)
     total = logsumexp(of_parts)
     for _ in range(MOST_SWEEPS):

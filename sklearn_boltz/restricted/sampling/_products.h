@@ -17,7 +17,7 @@ enum {
     SPARSE_PANEL = 6,
     /* Rows that are multiplied at once with two of the other matrix. */
     FEW_PANEL = 4,
-    /* Few rows are so many bytes of a column: 20 in float32, 10 in float64. */
+    /* Few rows are this many bytes of a column: 20 in float32, 10 in float64. */
     FEW_BYTES = 80,
     /* Bytes of the other matrix that stay next to the processor. */
     SPARSE_NEAR = 1 << 15

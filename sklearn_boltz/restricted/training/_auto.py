@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from sklearn_boltz.units._unit import UnitType
 
-# Hidden units: so many for each column, within limits.
+# Hidden units: this many for each column, within limits.
 UNITS_PER_COLUMN, LEAST_UNITS, MOST_UNITS = 2, 8, 500
 # Mini-batches in an epoch, at least, as far as the limits of their size allow.
 MINI_BATCHES, LEAST_BATCH, MOST_BATCH = 20, 10, 100
@@ -22,7 +22,7 @@ PRIOR_VARIANCE = 40
 # about the curvature of the log-likelihood: at four times this rate, steps would diverge. Limits of
 # the rate, and the rate for columns of real numbers, whose unit is arbitrary, and without stages.
 RATE_OF_VARIANCE, LEAST_RATE, MOST_RATE, STEADY_RATE = 2.0, 0.03, 0.4, 0.05
-# Columns are tested for independence at this level, if there are so many rows for each joint state.
+# Columns are tested for independence at this level, if each joint state has this many rows.
 LEVEL, ROWS_PER_STATE = 0.05, 5
 # `partial_fit` does not know how many rows there will be.
 STREAMED_ROWS = 10_000

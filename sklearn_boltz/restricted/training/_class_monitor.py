@@ -72,7 +72,7 @@ class ClassMonitor:
 
 
 def _labelled(rows, n_most):
-    """Rows with a label, so many at most."""
+    """Rows with a label, this many at most."""
     return rows[np.flatnonzero(rows.codes >= 0)[:n_most]]
 
 

@@ -165,7 +165,7 @@ class Enumeration(Sample):
         self.probability = softmax(-learner.model().free_energy(self.rows))
 
     def noise(self, mean):
-        """Mean squared error of `visible_mean`, but for rounding."""
+        """Mean squared error of `visible_mean`, up to rounding."""
         return 1e-12
 
 

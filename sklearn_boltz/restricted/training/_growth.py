@@ -20,7 +20,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     match_means,
 )
 
-# Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
+# Rows that a unit is fitted to; of more, this many are drawn for each unit. A unit has one
 # weight a feature, and the samples of the model are fewer: more rows would not add to it.
 FITTED_ROWS = 10_000
 # How many times `n_bias_steps` there may be at the start.

@@ -1,7 +1,7 @@
 """Where a training begins: at the parameters of another model of the same columns.
 
 A coupling of two bits v and w has the effect of one hidden unit. With spins s = 2v − 1 and t, and
-K = 4J the coupling of the bits, ln 2 cosh(a (s + t)) is J s t but for a constant if
+K = 4J the coupling of the bits, ln 2 cosh(a (s + t)) is J s t up to a constant if
 cosh(2a) = exp(2J); and ln(1 + exp(x)) = x / 2 + ln 2 cosh(x / 2) makes that a hidden unit with the
 field x = 2a (s + t). If J is negative, t changes its sign.
 """
@@ -17,7 +17,7 @@ from sklearn_boltz.restricted.model._columns import published, rescaled, with_pu
 from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.units import Bernoulli
 
-# What the parameter `init` may be, but for a model: the standard deviation of the weights, or
+# What the parameter `init` may be, except for a model: the standard deviation of the weights, or
 # "scaled", with which the inputs of a unit do not grow with the size of the other layer.
 INITIAL_SCALE = [Interval(Real, 0, None, closed="left"), StrOptions({"scaled"})]
 
@@ -46,7 +46,7 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     Returns
     -------
     model : estimator
-        Fitted; a network of pairs or an RBM.
+        Fitted; a pairwise network or an RBM.
     """
     model = getattr(init, "estimator", init)  # of a FrozenEstimator
     if not (_is_rbm(model) or _is_network(model)):

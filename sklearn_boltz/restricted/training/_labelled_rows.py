@@ -176,7 +176,7 @@ def stratified(codes, fraction, seed, name="y"):
     ])  # fmt: skip
     if not len(valid):
         raise ValueError(
-            f"{name}: early_stopping needs a class with two labelled rows at least. Set "
+            f"{name}: early_stopping needs a class with at least two labelled rows. Set "
             "early_stopping=False."
         )
     return order[~np.isin(order, valid)], valid

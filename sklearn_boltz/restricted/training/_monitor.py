@@ -37,7 +37,7 @@ BETTER, STARTED = 0.005, 0.01
 # A model whose log pseudo-likelihood has risen by this part is better without a doubt. Of others
 # the likelihood is looked at: near independent columns, so few chains and temperatures will do.
 SURELY_BETTER, FEW_TEMPERATURES, FEW_CHAINS = 0.1, 20, 50
-# After so many epochs without success, the columns are probably independent.
+# After this many epochs without success, the columns are probably independent.
 MANY_EPOCHS = 200
 
 
@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
 
 
 def no_better(comparison, n_features, remedies, n_epochs=0):
-    """What to tell of a model that is no better than independent columns, after so many epochs."""
+    """The warning of a model that is no better than independent columns after `n_epochs`."""
     rows, model, independent = comparison
     found = (
         f"The model is no better than independent columns: its {rows} have a mean log-likelihood "

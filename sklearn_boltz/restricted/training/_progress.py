@@ -13,7 +13,7 @@ from sklearn_boltz.numerics._arrays import copied
 AVERAGED, LEAST_AVERAGED = 5, 3
 # The figure that epochs have in which the likelihood was measured.
 FOLLOWED = "log_likelihood_std_err"
-# By so many nats the log-likelihood of a model must be less than that of another one to be called
+# By this many nats the log-likelihood of a model must be less than that of another one to be called
 # less, where both are measured by slow annealing.
 MISSED = 0.1
 
@@ -44,7 +44,7 @@ class LastStage(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """A training in stages, each of which ends after so many epochs without progress.
+    """A training in stages, each of which ends after this many epochs without progress.
 
     Attributes
     ----------

@@ -141,7 +141,7 @@ def visits(weights, rng):
 
 
 def evenly_spaced(X, n_most):
-    """Numbers of so many rows at most, of those that count."""
+    """Numbers of this many rows at most, of those that count."""
     numbers = X.usable() if isinstance(X, StreamedRows) and len(X.useless) else None
     n_rows = X.shape[0] if numbers is None else len(numbers)
     places = np.linspace(0, n_rows - 1, min(n_rows, n_most)).round().astype(int)

@@ -107,7 +107,7 @@ class Learner:
         return Model(self.weights, self.visible, self.hidden)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes, or what takes as long."""
+        """Multiplications that a mini-batch of this many rows takes, or what takes as long."""
         scheme = self.scheme
         n_own = n_rows if scheme.tempered < 1 else 0
         n_tempered = len(self.tempered) if scheme.tempered else 0
@@ -193,7 +193,7 @@ class Learner:
         self.hidden.shift(hidden_bias)
         if centered:
             # BLAS may set the flag of an invalid operation for numbers that it reads and does
-            # not use; whether the parameters are finite is looked at in the end.
+            # not use; whether the parameters are finite is checked at the end.
             with np.errstate(invalid="ignore"):
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))

@@ -18,8 +18,8 @@ from sklearn_boltz.restricted.training._rows import relative
 
 # Iterations after which a start is given up.
 MOST_ITERATIONS = 500
-# Starts: one for so many rows of the data, within these limits. Of few rows an epoch is short, and
-# to follow a start to its solution takes as long as to learn from ten rows or more.
+# Starts: one for this many rows, within these limits. With few rows an epoch is short, and
+# following a start to its solution takes as long as learning from ten rows or more.
 ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 50, 25, 100
 
 

@@ -84,7 +84,7 @@ class Learner:
         return Layered(self.weights, self.layers)
 
     def work(self, n_rows):
-        """Multiplications that a mini-batch of so many rows takes at most, or as long as it."""
+        """Multiplications that a mini-batch of this many rows takes at most, or as long as it."""
         tap = self.scheme.tap
         each = 2 * (tap.order * (tap.max_iter + 1) + tap.n_gibbs)
         products = sum(math.prod(W.shape) + CELL * sum(W.shape) for W in self.weights)

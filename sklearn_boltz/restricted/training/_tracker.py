@@ -46,7 +46,7 @@ AT_FIRST, FIGURES = 10, 60
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
-# Every so many chains of the top go to where annealed chains have ended.
+# One in this many chains of the top go to where annealed chains have ended.
 SENT = 10
 # Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
 # many times those of the watch, within limits.
@@ -55,10 +55,10 @@ VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 VERIFYING_SHARE = 0.25
 # Each of two models that are compared at the end may cost this part of it.
 JUDGED = 12
-# Estimates of ladder and annealing agree within so many standard errors.
+# Estimates of ladder and annealing agree within this many standard errors.
 AGREEING = 2.0
-# The ladder is given up when it is not connected, or annealing has found so many nats more, so many
-# times in a row.
+# The ladder is given up when it is not connected, or when annealing finds more by this many nats,
+# this many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
 
@@ -305,7 +305,7 @@ class Tracker:
     def _anneal(self, model, workers):
         """The estimate of annealed chains, of a few temperatures at least.
 
-        Without these, nothing would tell of a mode that the chains of the ladder have missed.
+        Without these, nothing would reveal a mode that the chains of the ladder have missed.
         """
         n_temperatures = int(
             np.clip(self._affordable(model), LEAST_TEMPERATURES, MOST_TEMPERATURES)

@@ -240,7 +240,7 @@ class Regressions(NamedTuple):
 
 
 def row_slices(n_rows, n_entries):
-    """Slices of rows of which each has so many entries."""
+    """Slices of rows of which each has this many entries."""
     step = max(1, CHUNK // max(1, n_entries))
     return [slice(start, start + step) for start in range(0, n_rows, step)]
 

@@ -43,7 +43,7 @@ def check_pairwise(network):
     if further is not None:
         raise ValueError(
             f"{type(network).__name__}: standard errors, tests and information criteria are those "
-            f"of networks of pairs, and this one has {further}. {remedy}, or "
+            f"of pairwise networks, and this one has {further}. {remedy}, or "
             "compare models by `score` of other rows."
         )
 

@@ -103,7 +103,7 @@ def cone_span(directions, gains, places, theta):
     table = np.column_stack([gains(direction) for direction in whole])
     table = np.unique(table.round(9), axis=0)
     table = table[table.any(axis=1)]
-    if not len(table):  # no row tells of them: the information is singular
+    if not len(table):  # no row informs them: the information is singular
         return directions[:, :0]
     way = table @ (theta[places] @ directions)
     if (way > ROUNDING * way.max()).all() or table.size > MOST_ENTRIES:
