@@ -246,7 +246,7 @@ def test_what_pandas_writes_to_parquet(tmp_path):
     X = people()[["city"]].assign(size=pd.Categorical(["m", "s"] * 300, ["xs", "s", "m"], True))
     X.index = pd.Index([f"row {k}" for k in range(600)], name="key")
     model = FSLLDensity().fit(parquet(X, tmp_path))
-    assert model.columns_ == {"city": "nominal", "size": "nominal"}
+    assert model.columns_ == {"city": "nominal", "size": "ordinal"}
     assert model.categories_[1].tolist() == ["xs", "s", "m"]
     sample = model.sample(2, random_state=0)
     assert sample.column_names == ["city", "size"] and sample.schema.field("size").type.ordered

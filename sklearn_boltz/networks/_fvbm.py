@@ -48,7 +48,8 @@ class FVBMPseudoLikelihood(Network):
         In ``"ordinal"`` columns and for bins of numbers, the penalty prefers similar parameters for
         neighbouring values. For two such columns, a block that is a trend, linear in the positions
         of both values, is penalised 5 times less than `alpha` says, and one that jumps up and down
-        in both 24 times more. The solver is then ``"lbfgs"``, and there are no standard errors.
+        in both 24 times more. The solver is then ``"lbfgs"``. With a number as `alpha`,
+        and for bins, there are no standard errors.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -379,11 +380,17 @@ class FVBMPseudoLikelihood(Network):
             )
 
     def _no_errors(self):
-        return no_errors_of_ordered(self) if self.ordered_.any() else None
+        # Of levels, they are those of the estimate without the penalty. Bins are too many for it.
+        return no_errors_of_ordered(
+            self, self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
+        )
+
+    def _is_chosen(self):
+        """Whether the estimate is that of `fit`, with a strength of its choice."""
+        return self.alpha == "auto" and fingerprint(self._parameters()) == self._estimate
 
     def _unpenalised(self, codes, weights):
-        is_chosen = self.alpha == "auto" and self.alpha_ > 0
-        if not is_chosen or fingerprint(self._parameters()) != self._estimate:
+        if not self._is_chosen() or self.alpha_ == 0:
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
 

@@ -530,7 +530,7 @@ class SparseFVBM(Network):
                 "there are no standard errors with nodewise, whose couplings are the means of two "
                 "estimates. Fit with nodewise=False, or use statistics.bootstrap."
             )
-        return no_errors_of_ordered(self) if self.ordered_.any() else None
+        return no_errors_of_ordered(self, self.ordered_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -111,7 +111,7 @@ def inference(
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
-        values (`ordered_`), if a sparse penalty has selected the couplings and there is no
+        bins, or with a number `alpha` that of levels (`ordered_`), if a sparse penalty has selected the couplings and there is no
         `split`, if the rows do not determine all parameters, also those of numbers, if the
         covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with
@@ -171,9 +171,10 @@ def inference(
     known. What a row contributes to the network of the categories is not correlated with this, so
     that the covariances add up.
 
-    There are no intervals with a penalty that takes the order of values into account
-    (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far
-    more than it lets them vary, and intervals would be too narrow.
+    There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
+    account: it shrinks the estimates towards trends, far more than it lets them vary, and intervals
+    would be too narrow. ``"ordinal"`` columns have them with ``alpha="auto"``, as they are about the
+    estimate without the penalty. Bins of numbers have none: their couplings are too many for that.
 
     References
     ----------

@@ -287,12 +287,14 @@ def order_of_levels(estimator, coding):
     return ordered if is_penalised else np.zeros_like(ordered)
 
 
-def no_errors_of_ordered(estimator):
-    """Why there are no standard errors with such a penalty on squares, and what to do."""
+def no_errors_of_ordered(estimator, ordered):
+    """Why there are no standard errors with such a penalty, and what to do; None if no column."""
+    if not ordered.any():
+        return None
     return (
         "there are no standard errors with the penalty by the order of values, which "
-        f"{estimator._have(np.flatnonzero(estimator.ordered_))}: they would not account for its "
-        "bias. Declare columns of categories as 'nominal', and of numbers as 'number'."
+        f"{estimator._have(np.flatnonzero(ordered))}: they would not account for its bias. "
+        "Declare columns of categories as 'nominal', and of numbers as 'number'."
     )
 
 
