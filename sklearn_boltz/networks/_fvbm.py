@@ -1,7 +1,6 @@
 """FVBMPseudoLikelihood: the network of pairs of binary or categorical variables."""
 
 import warnings
-from copy import copy
 from functools import partial
 from numbers import Integral, Real
 
@@ -13,7 +12,7 @@ from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task
-from sklearn_boltz.networks.fitting._rows import Rows, no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.fitting._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -48,8 +47,8 @@ class FVBMPseudoLikelihood(Network):
         In ``"ordinal"`` columns and for bins of numbers, the penalty prefers similar parameters for
         neighbouring values. For two such columns, a block that is a trend, linear in the positions
         of both values, is penalised 5 times less than `alpha` says, and one that jumps up and down
-        in both 24 times more. The solver is then ``"lbfgs"``. With a number as `alpha`,
-        and for bins, there are no standard errors.
+        in both 24 times more. The solver is then ``"lbfgs"``. With a number as `alpha`, and for
+        bins, there are no standard errors.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -393,16 +392,7 @@ class FVBMPseudoLikelihood(Network):
         if not self._is_chosen() or self.alpha_ == 0:
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
-
-        def refitted():
-            other = copy(self)
-            for name in ("_derived", "_skl_callbacks"):
-                vars(other).pop(name, None)
-            vars(other).update(alpha=0.0, verbose=0)
-            of_codes = Rows(self._coding, self._sample_dtype, *rows)
-            other._fit(of_codes, None, None, None, (None, None))
-            return other
-
+        refitted = partial(self._refitted, *rows, alpha=0.0)
         return self._cached("without_penalty", refitted, *rows)
 
     def __sklearn_tags__(self):

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from copy import copy
 from functools import cache
 from numbers import Integral, Real
 
@@ -232,6 +233,16 @@ class Network(Drawing, Likelihoods):
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
+
+    def _refitted(self, codes, weights, initial=(None, None), **params):
+        """A copy with other parameters, fitted to rows of codes."""
+        other = copy(self)
+        for name in ("_derived", "_skl_callbacks"):
+            vars(other).pop(name, None)
+        vars(other).update(params, verbose=0)
+        rows = Rows(self._coding, self._sample_dtype, codes, weights, in_order=True)
+        other._fit(rows, None, None, None, initial)
+        return other
 
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""

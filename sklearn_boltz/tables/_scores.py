@@ -11,7 +11,7 @@ than to its neighbours.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._marginals import (
@@ -45,8 +45,9 @@ class NormalScores(NamedTuple):
         Of the broad part: ln of its weight, its middle, and its scale.
     log_rest : float
         ln of the share of F that is not at atoms, of whole numbers.
-    values, levels : ndarray of float64 of shape (n_kept,)
-        Training numbers that are no atoms, in order, and the share up to each of them.
+    values, cuts : ndarray of float64 of shape (n_kept,)
+        Training numbers that are no atoms, in order, and the score up to which each of them, or
+        what lies between two of them, is drawn.
     plain : NormalScores or None
         Those with a single Gaussian; None if these are so.
     """
@@ -61,7 +62,7 @@ class NormalScores(NamedTuple):
     broad: np.ndarray
     log_rest: float
     values: np.ndarray
-    levels: np.ndarray
+    cuts: np.ndarray
     plain: object = None
 
     @classmethod
@@ -103,9 +104,14 @@ class NormalScores(NamedTuple):
         scale = 2 * np.average(np.abs(x / 2 - middle / 2), weights=mass / n)
         broad = np.array([-np.log(n + 1), middle, scale or max(abs(middle), 1.0)])
         up_to = np.cumsum(mass) / n
-        levels = up_to if bins.is_rounded else up_to - mass / n / 2
+        cuts = ndtri(up_to if bins.is_rounded else up_to - mass / n / 2)
         plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
-        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, levels, plain)
+        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, cuts, plain)
+        if plain is not None:
+            # Its scores are not normal, so that shares of cells do not tell where to cut them.
+            own, others = scores.transform(x)[0], plain.transform(x)[0]
+            plain = plain._replace(cuts=np.interp(cuts, own, others))
+            scores = scores._replace(plain=plain)
         if not (bins.is_whole and len(atoms)):
             return scores
         z, log_slope = scores.transform(atoms)
@@ -230,10 +236,9 @@ class NormalScores(NamedTuple):
 
     def inverse(self, z):
         """Numbers that the training had, or between two of them, from scores."""
-        level = ndtr(z)
         if not self.bins.is_rounded:
-            return np.interp(level, self.levels, self.values)
-        return self.values[np.minimum(np.searchsorted(self.levels, level), len(self.values) - 1)]
+            return np.interp(z, self.cuts, self.values)
+        return self.values[np.minimum(np.searchsorted(self.cuts, z), len(self.values) - 1)]
 
     def mean(self, codes, z, variances):
         """Means of numbers of some levels whose scores are Gaussian, with means z."""
