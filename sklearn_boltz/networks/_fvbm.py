@@ -389,7 +389,7 @@ class FVBMPseudoLikelihood(Network):
         return self.alpha == "auto" and fingerprint(self._parameters()) == self._estimate
 
     def _unpenalised(self, codes, weights):
-        if not self._is_chosen() or self.alpha_ == 0:
+        if not self._is_chosen():
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
         refitted = partial(self._refitted, *rows, alpha=0.0)

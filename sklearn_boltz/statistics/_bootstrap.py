@@ -308,8 +308,8 @@ def bootstrap(
     array([0.14, 1.  , 0.18, 0.1 , 0.22, 0.14])
     """
     if method == "parametric":
-        reason, remedy = "a parametric bootstrap draws categories", "Leave `method` out."
-        refuse_scores(network, reason, remedy)
+        reason = "bootstrap: method='parametric' draws categories alone"
+        refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
     model, z = network._unpenalised(codes, weights), np.empty((len(codes), 0))
     separated = separated_parameters(model, codes, weights)

@@ -204,8 +204,8 @@ def stability_selection(
             "not: set penalty='group', 'l1' or 'elasticnet'."
         )
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
-    reason = "stability_selection is for penalties, which select among categories alone"
-    refuse_scores(model, reason, "Set columns='binned' for these.")
+    reason = "stability_selection: a penalty selects among categories alone"
+    refuse_scores(model, reason, "Set columns='binned'.")
     if len(model._varying) < 2:
         raise ValueError(
             "stability_selection chooses among pairs of columns that vary, so it needs two such "
