@@ -69,6 +69,7 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.fitting import _rows as _network_rows
 from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit

@@ -33,6 +33,7 @@ from private import (
     location_fit,
 )
 from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
+from sklearn_boltz.batches import Batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCORED = [
@@ -676,3 +677,14 @@ def test_figures_of_unseen_values_follow_the_numbers():
     model.score_samples(rows)
     again = model.fit(other).score_samples(rows)
     assert_array_equal(again, Location().fit(other).score_samples(rows))
+
+
+@pytest.mark.parametrize("of_frames", [True, False])
+def test_batches_are_fitted_like_one_table(of_frames):
+    X = wages(200)
+    X = X if of_frames else X.select_dtypes("number").to_numpy(dtype=float)
+    batches = Batches([X[:70], X[70:70], X[70:]])
+    columns = {"wage": "number"} if of_frames else "number"
+    one, other = (FVBMPseudoLikelihood(columns=columns).fit(rows) for rows in (X, batches))
+    assert other.columns_ == one.columns_ and "number" in one.columns_.values()
+    assert_array_equal(other.score_samples(X), one.score_samples(X))

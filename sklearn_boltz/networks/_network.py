@@ -16,7 +16,7 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
-from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks.fitting._rows import Rows, at_once, read, read_batches
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
@@ -72,7 +72,8 @@ class Network(Drawing, Likelihoods):
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the distinct
             rows are kept in memory if they have no more than four million entries. If they have
             more, there is a pass over the batches for each evaluation of the objective. Rows with
-            missing cells or more than two values per column are always kept.
+            missing cells or more than two values per column are always kept, and where numbers
+            have normal scores all rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -110,11 +111,11 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             batches = as_batches(X, sample_weight)
-            if batches is None:
-                rows = read(self, X, sample_weight)
-            else:
-                batches = self._encoded(batches)
-                rows = read_batches(self, batches)
+            if batches is not None:
+                X, batches = batches, self._encoded(batches)
+                if self._table is not None and self._table.is_scored.any():
+                    X, batches = at_once(X, type(self).__name__), None
+            rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
             if rows.codes is not None:
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             initial = self._initial(rows.coding, coupling_init, intercept_init)

@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from private import _counts, _streamed
+from private import _counts, _network_rows, _streamed
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -55,6 +55,11 @@ def too_many_texts():
         return FVBMPseudoLikelihood().fit(Batches([MIXED[["job"]], MIXED[["job"]]]))
 
 
+def too_many_scores():
+    with mock.patch.object(_network_rows, "MOST_CELLS", 100):
+        return FVBMPseudoLikelihood(columns={"pay": "number"}).fit(Batches([MIXED, MIXED]))
+
+
 def other_names():
     model = SDCPRBM(2, max_iter=1, warm_start=True).fit(Batches(pieces(NAMED)))
     return model.fit(Batches(pieces(NAMED.rename(columns={"a": "z"}))))
@@ -97,7 +102,6 @@ CASES = {
                 {},
                 {"size": pd.Categorical(["m", "s"] * 30, ["m", "s"], ordered=True)},
             ),
-            "normal scores": ({"columns": {"pay": "number"}}, {}),
             "other columns": ({}, {"more": 1}),
             "a cell that is a list": ({}, {"job": [["a"]] * 60}),
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
@@ -105,6 +109,7 @@ CASES = {
     },
     "an iterator of frames": lambda: FSLLDensity().fit(iter([MIXED])),
     "too many texts": too_many_texts,
+    "too many cells for normal scores": too_many_scores,
     "no rows of declared kinds": lambda: SDCPRBM(2, columns="nominal").fit(Batches([BITS[:0]])),
     "a new value for partial_fit": lambda: (
         FSLLDensity(unseen="error")
