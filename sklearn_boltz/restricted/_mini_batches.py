@@ -307,7 +307,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         self._unseen = None
         if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
             return batches
-        rows = batches.first(rows_of)
+        rows = batches.blocks.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
             return batches
         # Invalid weights are rejected later, when all rows are known.

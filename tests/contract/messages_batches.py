@@ -121,11 +121,6 @@ CASES = {
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),
     "a batch beyond the last": lambda: Batches(BITS, batch_rows=30).batch(4),
     "a batch before the first": lambda: Batches(pieces()).batch(-1),
-    # What only Dask can do.
-    "take of a list": lambda: Batches(pieces()).take({0: np.array([0])}),
-    "take of an array": lambda: Batches(BITS).take({0: np.array([0])}),
-    "take of a function": lambda: Batches(lambda: iter(pieces())).take({0: np.array([0])}),
-    "futures of a list": lambda: Batches(pieces()).futures(None),
     # What is no source.
     "a number": lambda: Batches(3),
     "None": lambda: Batches(None),
