@@ -278,8 +278,6 @@ def _blocks_of(source, batch_rows):
                 f"{source.shape}."
             )
         return _slices(source, batch_rows)
-    if hasattr(source, "__next__"):
-        return _Once(source)
     in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
         return _Listed(len(source), source.__getitem__)
@@ -298,20 +296,26 @@ def _is_of(X, package, method):
 
 
 class _Blocks:
-    """The batches of an iterable, or of what a callable returns."""
+    """The batches of an iterable, or of what a callable returns; of an iterator, in one pass."""
 
     n_blocks = array = None
-    is_single = is_dask = False
+    is_single = is_dask = is_used = False
 
     def __init__(self, source):
-        self.source = source
+        self.source, self.is_single = source, hasattr(source, "__next__")
 
     def __iter__(self):
+        if self.is_single and self.is_used:
+            raise ValueError(ONE_PASS)
+        self.is_used = True
         return iter(self.source() if callable(self.source) else self.source)
 
     def first(self, function):
         """A function of the first batch with rows, also of an iterator, which is not used up."""
-        blocks = map(with_shape, self)
+        blocks = self
+        if self.is_single:
+            self.source, blocks = tee(self.source)
+        blocks = map(with_shape, blocks)
         return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
@@ -322,22 +326,6 @@ class _Blocks:
         for k, block in enumerate(self):
             result = merge(result, function(k, block))
         return result
-
-
-class _Once(_Blocks):
-    """The batches of an iterator: one pass."""
-
-    is_single, used = True, False
-
-    def first(self, function):
-        self.source, again = tee(self.source)
-        return _Blocks(again).first(function)
-
-    def __iter__(self):
-        if self.used:
-            raise ValueError(ONE_PASS)
-        self.used = True
-        return self.source
 
 
 class _Listed(_Blocks):

@@ -202,37 +202,32 @@ class NormalScores(NamedTuple):
         )
         return below, above, np.where(lost, log_f, mass)
 
+    def _distances(self, x):
+        """Of the broad part, ln of distances; of the Gaussians, (n, n_gaussians); and ln dy/dx."""
+        _, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        y, log_dy = scaled(x, self.shift)
+        t = np.clip(y[:, None] / self.sds - self.means / self.sds, -1e150, 1e150)
+        return log_far, t, np.broadcast_to(log_dy, len(x))[:, None]
+
     def _log_density(self, x):
         """ln f."""
-        log_weight, middle, scale = self.broad
-        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
-        parts = [log_weight + 2 * np.log(scale) - 3 * log_far]
-        y, log_dy = scaled(x, self.shift)
-        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
-            t = y / sd - mean / sd
-            parts.append(
-                own_weight
-                - np.minimum(np.abs(t), 1e150) ** 2 / 2
-                - HALF_LOG_2PI
-                - np.log(sd)
-                + log_dy
-            )
-        return np.logaddexp.reduce(parts, axis=0)
+        log_weight, _, scale = self.broad
+        log_far, t, log_dy = self._distances(x)
+        broad = log_weight + 2 * np.log(scale) - 3 * log_far
+        parts = self.log_weights - t**2 / 2 - HALF_LOG_2PI - np.log(self.sds) + log_dy
+        return np.logaddexp.reduce(np.column_stack([broad, parts]), axis=1)
 
     def _log_tails(self, x):
         """ln F and ln(1 - F)."""
         log_weight, middle, scale = self.broad
-        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        log_far, t, _ = self._distances(x)
         log_tail = 2 * np.log(scale) - 2 * log_far - np.log(2)
-        log_head = np.log1p(-np.exp(log_tail))
-        below = [log_weight + np.where(x < middle, log_tail, log_head)]
-        above = [log_weight + np.where(x < middle, log_head, log_tail)]
-        y, _ = scaled(x, self.shift)
-        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
-            t = np.clip(y / sd - mean / sd, -1e150, 1e150)
-            below.append(own_weight + log_ndtr(t))
-            above.append(own_weight + log_ndtr(-t))
-        return np.logaddexp.reduce(below, axis=0), np.logaddexp.reduce(above, axis=0)
+        ends = np.column_stack([log_tail, np.log1p(-np.exp(log_tail))])
+        ends = log_weight + np.where((x < middle)[:, None], ends, ends[:, ::-1])
+        parts = (self.log_weights + log_ndtr(sign * t) for sign in (1, -1))
+        both = zip(ends.T, parts, strict=True)
+        return tuple(np.logaddexp.reduce(np.column_stack(part), axis=1) for part in both)
 
     def inverse(self, z):
         """Numbers that the training had, or between two of them, from scores."""
