@@ -353,7 +353,9 @@ class FVBMPseudoLikelihood(Network):
         if is_completed:
             fit = partial(by_em, first=task.method("newton"), n_draws=self.n_draws)
         if self.alpha == "auto":
-            alpha, initial = choose_strength(task, initial, label, estimate=not ordered.any())
+            # With bins, two more fits have gained .00 to .03 nats a row.
+            estimate = not (ordered & self._table.is_binned).any()
+            alpha, initial = choose_strength(task, initial, label, estimate=estimate)
         found = {"alpha_": alpha, "ordered_": ordered}
         return fit(task, method, initial, label, **options), found
 

@@ -104,9 +104,6 @@ class Batches:
     array(['x0*x1*x2'], dtype=object)
     """
 
-    # Whether the batches are codes of a table whose columns are known, NaN for gaps.
-    are_codes = False
-
     def __init__(self, source, *, batch_rows=None, n_lanes=4):
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows must be at least 1, got {batch_rows}.")
@@ -114,6 +111,8 @@ class Batches:
             raise ValueError(f"n_lanes must be at least 1, got {n_lanes}.")
         self.source, self.batch_rows, self.n_lanes = source, batch_rows, n_lanes
         self.blocks = _blocks_of(source, batch_rows)
+        # Whether they are codes of a table whose columns are known, NaN for gaps.
+        self.are_codes = False
 
     def __iter__(self):
         return iter(self.blocks)
