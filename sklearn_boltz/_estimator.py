@@ -333,11 +333,11 @@ class BaseBoltzmann(
             for name in KNOWN:
                 vars(self).pop(name, None)
             # Without rows, an error follows in the pass over all batches.
-            found = batches.first(self._reader(batches)._of_first_batch) or {"_table": None}
+            found = batches.blocks.first(self._reader(batches)._of_first_batch) or {"_table": None}
             vars(self).update(found)
             if "_table" in found:
                 return batches
-            if batches.is_single:
+            if batches.blocks.is_single:
                 raise ValueError(ONE_PASS)
             self._learn_from_all(batches)
         elif self._table.is_plain:

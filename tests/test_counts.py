@@ -246,7 +246,7 @@ def test_what_pandas_writes_to_parquet(tmp_path):
     X = people()[["city"]].assign(size=pd.Categorical(["m", "s"] * 300, ["xs", "s", "m"], True))
     X.index = pd.Index([f"row {k}" for k in range(600)], name="key")
     model = FSLLDensity().fit(parquet(X, tmp_path))
-    assert model.columns_ == {"city": "nominal", "size": "nominal"}
+    assert model.columns_ == {"city": "nominal", "size": "ordinal"}
     assert model.categories_[1].tolist() == ["xs", "s", "m"]
     sample = model.sample(2, random_state=0)
     assert sample.column_names == ["city", "size"] and sample.schema.field("size").type.ordered
@@ -299,9 +299,10 @@ def test_deep_machines_learn_from_batches_of_tables():
 
 def test_the_first_batch_is_looked_at_and_not_used_up():
     batches = Batches(iter([np.zeros((0, 2)), np.ones((1, 2)), np.zeros((2, 2))]))
-    assert batches.first().tolist() == [[1, 1]] and batches.first(np.sum) == 2
+    assert batches.blocks.first(np.ravel).tolist() == [1, 1]
+    assert batches.blocks.first(np.sum) == 2
     assert [len(batch) for batch in batches] == [0, 1, 2]
-    assert Batches([np.zeros((0, 2))]).first() is None
+    assert Batches([np.zeros((0, 2))]).blocks.first(np.sum) is None
 
 
 def test_more_batches_of_a_table():

@@ -288,21 +288,19 @@ def test_stability_selection_keeps_its_bound():
     assert np.mean(counts) <= 1
 
 
-def test_stability_selection_of_an_estimator_with_this_interface():
-    """A path that selects pairs in a known order: those before the limit are always selected."""
+def test_pairs_before_the_limit_are_selected():
+    """A path that selects pairs in a known order."""
 
     class Ordered(SparseFVBM):
-        def fit(self, X, y=None, sample_weight=None, coupling_init=None, intercept_init=None):
-            alpha = 0.01 if self.alpha == "ebic" else self.alpha
-            self.set_params(alpha=0.1)
-            super().fit(X, sample_weight=sample_weight)
-            self.set_params(alpha=alpha)
+        def _fit(self, *rows):
+            alpha, self.alpha = self.alpha, 0.1
+            status = super()._fit(*rows)
+            self.alpha, self.alphas_ = alpha, np.array([1.0])
             j, k = np.triu_indices(5, 1)
-            kept = np.arange(10) < round(1 / alpha)  # one more pair for each alpha
+            kept = np.arange(10) < (0 if alpha == "ebic" else round(1 / alpha))
             self.coupling_ = np.zeros((5, 5))
             self.coupling_[j[kept], k[kept]] = self.coupling_[k[kept], j[kept]] = 1.0
-            self.alphas_ = np.array([1.0])
-            return self
+            return status
 
     alphas = 1 / np.arange(1, 8)
     found = stability_selection(Ordered(), X[:100], n_pairs=2, alphas=alphas, max_false=2)

@@ -214,7 +214,7 @@ def test_linear_means_are_those_of_regressions(observed):
     X = linear_table()
     table = Table.learn(X, None, Need(bins=True))
     codes, n_values = table.encode(X).astype(float), table.n_categories
-    linear = LinearMeans(table, table.has_means(X), n_values).fit(X, codes, np.ones(len(X)))
+    linear = LinearMeans(table, table.has_means, n_values).fit(X, codes, np.ones(len(X)))
     hidden = {"first": "second", "second": "first"}[observed]
     known = pd.get_dummies(X[["word", "level", observed]], columns=["word"], dtype=float)
     expected = LinearRegression().fit(known, X[hidden]).predict(known)
@@ -240,7 +240,7 @@ def test_a_missing_category_counts_by_its_probabilities():
 def test_too_few_rows_for_linear_means():
     X = linear_table(14)
     table = Table.learn(X, None, Need(bins=True))
-    linear = LinearMeans(table, table.has_means(X), table.n_categories)
+    linear = LinearMeans(table, table.has_means, table.n_categories)
     assert linear.fit(X, table.encode(X).astype(float), np.ones(14)) is None
     X.loc[3, "second"] = np.nan
     assert BoltzmannImputer(how="mean").fit_transform(X).notna().all(axis=None)

@@ -32,6 +32,7 @@ from private import (
     location_model,
 )
 from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
+from sklearn_boltz.batches import Batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SCORED = [
@@ -109,6 +110,18 @@ def test_scores_rise_and_are_near_normal(name):
     assert abs(z.mean()) < 0.1 and 0.8 < z.std() < 1.1
     assert np.isin(scores.inverse(z), x).all() or not scores.bins.is_rounded
     assert ((scores.inverse(z) >= x[0]) & (scores.inverse(z) <= x[-1])).all()
+
+
+@pytest.mark.parametrize("digits", [0, 1, 15])
+def test_numbers_come_back_from_plain_scores(digits):
+    """Of two groups, scores of a single Gaussian are not normal, but samples are like the data."""
+    x = np.random.default_rng(0).normal(scale=2, size=(300, 2)) + [-10, 10]
+    x = np.round(x.ravel(), digits)
+    scores = NormalScores.learn(x, None, Bins.learn(x))
+    assert len(scores.means) > 1 and len(scores.plain.means) == 1
+    for one in (scores, scores.plain):
+        error = one.inverse(one.transform(x)[0]) - x
+        assert np.abs(error).mean() < 0.3  # by shares of cells, plain ones have 1.4
 
 
 @pytest.mark.parametrize("name", SCORED)
@@ -663,3 +676,14 @@ def test_figures_of_unseen_values_follow_the_numbers():
     model.score_samples(rows)
     again = model.fit(other).score_samples(rows)
     assert_array_equal(again, Location().fit(other).score_samples(rows))
+
+
+@pytest.mark.parametrize("of_frames", [True, False])
+def test_batches_are_fitted_like_one_table(of_frames):
+    X = wages(200)
+    X = X if of_frames else X.select_dtypes("number").to_numpy(dtype=float)
+    batches = Batches([X[:70], X[70:70], X[70:]])
+    columns = {"wage": "number"} if of_frames else "number"
+    one, other = (FVBMPseudoLikelihood(columns=columns).fit(rows) for rows in (X, batches))
+    assert other.columns_ == one.columns_ and "number" in one.columns_.values()
+    assert_array_equal(other.score_samples(X), one.score_samples(X))

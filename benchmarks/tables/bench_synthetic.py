@@ -22,10 +22,14 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.datasets import load_penguins
 from sklearn_boltz.metrics import c2st_score, nearest_record_share
 
 # Each table with the column that is predicted.
-SETS = {"wage": "health_ins", "chile": "vote", "yrbss": "gender", "attrition": "Attrition"}
+SETS = {
+    "wage": "health_ins", "chile": "vote", "yrbss": "gender", "attrition": "Attrition",
+    "penguins": "sex",
+}  # fmt: skip
 
 
 def is_number(cells):
@@ -98,7 +102,8 @@ def figures(make, table, target, seed):
 def compare(sets, n_seeds, folder):
     lines = []
     for name in sets:
-        table = load_mixed(name, folder).dropna()
+        table = load_penguins() if name == "penguins" else load_mixed(name, folder)
+        table = table.dropna()
         for rows, make in MAKERS.items():
             found = [figures(make, table, SETS[name], seed) for seed in range(n_seeds)]
             score, share, loss, seconds = np.mean(found, axis=0)

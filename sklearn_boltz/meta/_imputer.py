@@ -216,7 +216,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 kinds = _closed([kinds[j] for j in self._kept], X)
                 table = Table.learn(X, None, Need(bins=True), kinds, weights)
                 self._table = table.with_bins(X, _left(table, X), weights)
-                self._has_means = self._table.has_means(X)
+                self._has_means = self._table.has_means
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import as_array, as_dates, as_numbers, unit_of_dates
-from sklearn_boltz.tables._frames import cells_of, declared_order, is_frame, is_missing, names_of
+from sklearn_boltz.tables._frames import cells_of, declared_values, is_frame, is_missing, names_of
 from sklearn_boltz.tables._table import holds_numbers
 
 # Values of a category that the boosting tells apart; rarer ones count as one.
@@ -279,7 +279,7 @@ def _coded(columns):
     Frequent values have the least codes. Dates are numbers of microseconds.
     """
     in_frames = [column for column in columns if not isinstance(column, np.ndarray)]
-    has_levels = any(declared_order(column) is not None for column in in_frames)
+    has_levels = any(declared_values(column)[0] is not None for column in in_frames)
     cells = [c if isinstance(c, np.ndarray) else cells_of(c) for c in columns]
     if all(unit_of_dates(own) is not None for own in cells):
         cells = [as_dates(own, "us") for own in cells]

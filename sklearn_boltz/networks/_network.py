@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from copy import copy
 from functools import cache, partial
 from numbers import Integral, Real
 
@@ -18,6 +19,7 @@ from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks._rows import (
     Rows,
+    at_once,
     no_errors_of_ordered,
     positive_of_batch,
     read,
@@ -83,7 +85,8 @@ class Network(Drawing, Likelihoods):
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the distinct
             rows are kept in memory if they have no more than four million entries. If they have
             more, there is a pass over the batches for each evaluation of the objective. Rows with
-            missing cells or more than two values per column are always kept.
+            missing cells or more than two values per column are always kept, and where numbers
+            have normal scores all rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -121,11 +124,11 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             batches = as_batches(X, sample_weight)
-            if batches is None:
-                rows = read(self, X, sample_weight)
-            else:
-                batches = self._encoded(batches)
-                rows = read_batches(self, batches)
+            if batches is not None:
+                X, batches = batches, self._encoded(batches)
+                if self._table is not None and self._table.is_scored.any():
+                    X, batches = at_once(X, type(self).__name__), None
+            rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
             if rows.codes is not None:
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             initial = self._initial(rows.coding, coupling_init, intercept_init)
@@ -283,6 +286,16 @@ class Network(Drawing, Likelihoods):
         tol = self.tol if tol is None else tol
         return Monitor(tol, self.max_iter or max_iter, verbose=self.verbose)
 
+    def _refitted(self, codes, weights, initial=(None, None), **params):
+        """A copy with other parameters, fitted to rows of codes."""
+        other = copy(self)
+        for name in ("_derived", "_skl_callbacks"):
+            vars(other).pop(name, None)
+        vars(other).update(params, verbose=0)
+        rows = Rows(self._coding, self._sample_dtype, codes, weights, in_order=True)
+        other._fit(rows, None, None, None, initial)
+        return other
+
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
         network = self._model().potts
@@ -421,7 +434,8 @@ class Network(Drawing, Likelihoods):
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
-        return no_errors_of_ordered(self) if np.any(getattr(self, "ordered_", False)) else None
+        ordered = getattr(self, "ordered_", None)
+        return None if ordered is None else no_errors_of_ordered(self, ordered)
 
     def _unpenalised(self, codes, weights):
         """The network that standard errors, tests and criteria are of.

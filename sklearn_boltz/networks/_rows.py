@@ -1,5 +1,6 @@
 """The rows of a fit: read from a table or from batches, checked, and as codes; and back."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._batches import summarise
 from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
+from sklearn_boltz.tables._counts import of_batch
+from sklearn_boltz.tables._frames import joined
 
 # Codes of the distinct rows of batches that are kept, at most; and of complete rows of bits, of
 # which sums will do.
@@ -21,6 +24,8 @@ TOO_MANY = (
     "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
     "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
 )
+# Cells of batches with normal scores at most.
+MOST_CELLS = 2**24
 # Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
 MATRICES = 12
 # Values of a column at most: the kernels have codes of 16 bits.
@@ -162,14 +167,23 @@ def scores_of(table, cells, counted, weights):
     return found
 
 
+def at_once(batches, name):
+    """All rows of batches as one table, for normal scores; `name` is that of the estimator."""
+    tables, n_cells = [], 0
+    for batch in map(of_batch, batches):
+        tables += [batch] if batch.shape[0] else []
+        n_cells += math.prod(batch.shape)
+        if n_cells > MOST_CELLS:
+            raise ValueError(
+                f"{name}: normal scores of numbers follow from all rows at once, which have more "
+                f"than {MOST_CELLS:,} cells. Fit some of them, or set columns='binned'."
+            )
+    return joined(tables)
+
+
 def read_batches(estimator, batches):
     """Collect the distinct rows if they are few, else sums over all rows."""
     _, rows = summarise(batches, partial(_found_in_batch, estimator._reader(batches)), _merge)
-    if estimator._table.is_scored.any():
-        raise ValueError(
-            f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
-            "Fit one table, or declare the columns as 'binned'."
-        )
     if rows.codes is not None:
         rows.codes[:, estimator._empty_columns(rows.codes)] = 0
     return rows._replace(coding=Coding(rows.coding.low or 0, rows.coding.n_values))
@@ -277,12 +291,14 @@ def order_of_levels(estimator, coding):
     return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
-def no_errors_of_ordered(estimator):
-    """Why there are no standard errors with such a penalty on squares, and what to do."""
+def no_errors_of_ordered(estimator, ordered):
+    """Why there are no standard errors with such a penalty, and what to do; None if no column."""
+    if not ordered.any():
+        return None
     return (
         "there are no standard errors with the penalty by the order of values, which "
-        f"{estimator._have(np.flatnonzero(estimator.ordered_))}: they would not account for its "
-        "bias. Declare columns of categories as 'nominal', and of numbers as 'number'."
+        f"{estimator._have(np.flatnonzero(ordered))}: they would not account for its bias. "
+        "Declare columns of categories as 'nominal', and of numbers as 'number'."
     )
 
 

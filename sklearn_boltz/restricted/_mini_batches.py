@@ -295,7 +295,7 @@ class MiniBatchEstimator(BaseRBM):
             units = Bernoulli if units == "auto" else units
             self._layout = Layout.of_numbers(vars(self).get("n_features_in_", 0), units)
             return batches
-        rows = batches.first(rows_of)
+        rows = batches.blocks.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
             return batches
         # Invalid weights are rejected later, when all rows are known.

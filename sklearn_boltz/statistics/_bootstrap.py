@@ -13,9 +13,15 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._refits import Refits, refuse_scores
 from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
-from sklearn_boltz.statistics._standard_errors import named_parameters, separated_parameters
+from sklearn_boltz.statistics._standard_errors import (
+    estimates,
+    named_parameters,
+    of_joint,
+    scored_rows,
+    separated_parameters,
+)
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200
@@ -212,7 +218,7 @@ def quantiles(ordered, levels):
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
     },
-    numbers=True,  # its fits report them
+    numbers=True,
 )
 def bootstrap(
     network,
@@ -266,13 +272,19 @@ def bootstrap(
     Raises
     ------
     ValueError
-        If `previous` belongs to other rows, another fit or another method; or if
-        ``reselect=False`` although a penalty was chosen for each variable.
+        If `previous` belongs to other rows, another fit or another method; if
+        ``reselect=False`` although a penalty was chosen for each variable; or if numbers have
+        normal scores and `method` is ``"parametric"``.
 
     Warns
     -----
     UserWarning
         If fits of resamples did not converge, for example because there was no maximum.
+
+    Notes
+    -----
+    Where numbers have normal scores, parameters are those of
+    :func:`~sklearn_boltz.statistics.joint_network`, and all resamples have the scores of the fit.
 
     References
     ----------
@@ -295,9 +307,19 @@ def bootstrap(
     >>> result.edge_frequency[np.triu_indices(4, 1)]
     array([0.14, 1.  , 0.18, 0.1 , 0.22, 0.14])
     """
+    if method == "parametric":
+        reason = "bootstrap: method='parametric' draws categories alone"
+        refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
-    model = network._unpenalised(codes, weights)
+    model, z = network._unpenalised(codes, weights), np.empty((len(codes), 0))
+    separated = separated_parameters(model, codes, weights)
+    if model._gaussians is not None:
+        codes, z, weights = scored_rows(model, X, sample_weight)
+        separated = of_joint(model, separated)
+    refits = refits_of(model, codes, z, reselect)
     parameters = named_parameters(model)
+    if z.shape[1]:
+        parameters["estimate"] = estimates(refits.fit(weights))
     options = np.array([method == "parametric", reselect])
     source = fingerprint([codes, weights, parameters["estimate"], options])
     if previous is not None and previous.source != source:
@@ -308,7 +330,6 @@ def bootstrap(
     seed = int(make_generator(random_state).integers(2**63))
     seed = seed if previous is None else previous.seed
     done = 0 if previous is None else len(previous.resamples)
-    refits = refits_of(model, codes, reselect)
     tasks = ((model, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples))
     found = in_parallel(fit_resample, tasks, n_jobs)
     resamples, converged = (np.array(part) for part in zip(*found, strict=True))
@@ -326,7 +347,7 @@ def bootstrap(
     return NetworkBootstrap(
         resamples=resamples,
         converged=converged,
-        separated=separated_parameters(model, codes, weights),
+        separated=separated,
         confidence_level=confidence_level,
         seed=seed,
         source=source,
@@ -334,9 +355,9 @@ def bootstrap(
     )
 
 
-def refits_of(network, codes, reselect):
+def refits_of(network, codes, z, reselect):
     """Fits like this one, with the penalty that was chosen unless it is to be chosen again."""
-    refits = Refits.of(network, codes)
+    refits = Refits(network, codes, z)
     if reselect or not isinstance(network.alpha, str):
         return refits
     if np.ndim(network.alpha_):
@@ -345,7 +366,7 @@ def refits_of(network, codes, reselect):
             "each variable, and resamples cannot have these. Leave out reselect=False, or fit "
             "with a number as alpha."
         )
-    return refits.with_params(alpha=network.alpha_)
+    return refits._replace(params={"alpha": network.alpha_})
 
 
 def fit_resample(model, refits, codes, weights, method, seed):
@@ -353,10 +374,10 @@ def fit_resample(model, refits, codes, weights, method, seed):
     generator = np.random.default_rng(seed)
     if method == "parametric":
         drawn = model._model().sample(len(codes), generator, N_STEPS)
-        refits = refits.with_rows(np.where(codes < 0, -1, drawn))
+        refits = refits._replace(rows=np.where(codes < 0, -1, drawn))
     else:
         total = weights.sum()
         n_drawn = max(1, round(total))
         weights = generator.multinomial(n_drawn, weights / total) * (total / n_drawn)
     fitted = refits.fit(weights, (model.coupling_, model.intercept_))
-    return named_parameters(fitted)["estimate"], fitted.converged_
+    return estimates(fitted), fitted.converged_

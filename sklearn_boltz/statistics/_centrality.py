@@ -14,7 +14,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
-from sklearn_boltz.statistics._refits import Refits, repeated_rows
+from sklearn_boltz.statistics._refits import Refits, all_couplings, repeated_rows
 from sklearn_boltz.statistics._results import import_pandas
 from sklearn_boltz.tables._frames import is_missing
 
@@ -373,7 +373,7 @@ def centrality_stability(
     model = clone(estimator).fit(X, sample_weight=sample_weight)
     if communities is not None:
         communities = checked_communities(communities, model.n_features_in_)
-    codes = repeated_rows(model, X, sample_weight, "centrality_stability")
+    codes, z = repeated_rows(model, X, sample_weight, "centrality_stability")
     shares = np.linspace(0.05, 0.75, 10) if shares is None else column_or_1d(shares)
     shares = np.unique(np.asarray(shares, dtype=np.float64))
     kept = len(codes) - np.round(shares * len(codes)).astype(np.int64)
@@ -382,14 +382,14 @@ def centrality_stability(
             "shares must be above 0, and leave at least 2 of the "
             f"{len(codes)} rows; got {shares.tolist()}."
         )
-    whole = MEASURES[statistic](block_norms(model, model.coupling_), communities)
+    whole = MEASURES[statistic](block_norms(model, all_couplings(model)), communities)
     if is_constant(whole):
         raise ValueError(
             f"centrality_stability: in the network of all rows all variables have the {statistic} "
             f"{whole[0]:.3g}, so there is no order that could be stable. Take more rows, or an "
             "estimator that selects more couplings, for example with alpha='cv'."
         )
-    refits, generator = Refits.of(model, codes), make_generator(random_state)
+    refits, generator = Refits(model, codes, z), make_generator(random_state)
     tasks = (
         (refits, generator.permutation(len(codes))[:size], statistic, communities, whole)
         for size in kept
@@ -404,7 +404,7 @@ def correlation_of_rows(refits, rows, statistic, communities, whole):
     """The correlation of the centralities of some rows with those of all rows."""
     weights = np.bincount(rows, minlength=len(refits.rows)).astype(np.float64)
     model = refits.fit(weights)
-    part = MEASURES[statistic](block_norms(model, model.coupling_), communities)
+    part = MEASURES[statistic](block_norms(model, all_couplings(model)), communities)
     return 0.0 if is_constant(part) else np.corrcoef(part, whole)[0, 1]
 
 

@@ -13,10 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from sklearn_boltz._estimator import BaseBoltzmann
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
-from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
 from sklearn_boltz.statistics._results import pair_frame
 from sklearn_boltz.tables._frames import is_missing
 
@@ -37,11 +38,12 @@ class GroupComparison:
     groups : ndarray of shape (2,)
         The labels of the groups.
     coupling : ndarray of shape (2, n_features, n_features)
-        The couplings of each group, m_jk, or the Frobenius norms of the blocks.
+        The couplings of each group, m_jk, or the Frobenius norms of the blocks. Where numbers have
+        normal scores, they are those of :func:`joint_network`, with a score counted as √2.
     difference : ndarray of shape (n_features, n_features)
         The coupling m_jk of each pair in the first group less that in the second. If some variable
-        has more than two values, the Frobenius norm of the difference of the blocks, which has no
-        sign.
+        has more than two values or a normal score, the Frobenius norm of the difference of the
+        blocks, which has no sign.
     p_value : ndarray of shape (n_features, n_features)
         The p value of each difference; NaN on the diagonal.
     adjusted_p_value : ndarray of shape (n_features, n_features)
@@ -223,7 +225,7 @@ def compare_groups(
                 f"{'it' if len(empty) == 1 else 'them'} out."
             )
     warn_of_constants(model, codes, labels, which)
-    refits, first = Refits.of(model, codes), which == 0
+    refits, first = Refits(model, *codes_and_scores(model, X)), which == 0
     mixed, is_exact = permutations(first, n_permutations, make_generator(random_state))
     found = in_parallel(norms_of_groups, ((refits, part) for part in [first, *mixed]), n_jobs)
     strengths = np.array([strength for _, strength in found])
@@ -315,19 +317,21 @@ def permutations(first, n_permutations, generator):
 def couplings_of_groups(refits, first):
     """The couplings of rows and of the others, or the norms of the blocks, (2, d, d)."""
     models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
-    return np.array([block_norms(model, model.coupling_, signed=True) for model in models])
+    return np.array([block_norms(model, all_couplings(model), signed=True) for model in models])
 
 
 def norms_of_groups(refits, first):
     """By how much couplings differ between rows and the others, and the sum of each network."""
     models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
-    one, other = (model.coupling_ for model in models)
-    strengths = [np.triu(block_norms(model, model.coupling_), 1).sum() for model in models]
+    one, other = map(all_couplings, models)
+    strengths = [np.triu(block_norms(model, all_couplings(model)), 1).sum() for model in models]
     return block_norms(models[0], one - other, signed=True), strengths
 
 
 def block_norms(model, coupling, *, signed=False):
     """The size of each coupling, (d, d): the absolute value, or the Frobenius norm of a block."""
+    if model._gaussians is not None:
+        return joint_scores(coupling, model._layout())
     if model._coding.is_binary:
         return coupling if signed else np.abs(coupling)
     starts = np.cumsum(model._coding.n_values) - model._coding.n_values

@@ -4,68 +4,75 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_boltz._estimator import checked_weights
+from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.numerics._threads import limit_blas
 
 
 class Refits(NamedTuple):
-    """Fits of a copy of an estimator to weighted rows, as numbers.
+    """Fits of copies of a network to weighted rows.
 
     Attributes
     ----------
-    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        Not fitted. It knows the numbers of values, so that rows without some fit as well.
-    rows : ndarray of float64 of shape (n_samples, n_features)
-        The codes of the values, NaN for a missing cell.
+    model : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        Fitted.
+    rows : ndarray of int of shape (n_samples, n_features)
+        The codes of the values, -1 for a missing cell.
+    z : ndarray of float64 of shape (n_samples, n_scored)
+        Normal scores of numbers, NaN where there is none.
+    params : dict
+        Other parameters of the copies.
     """
 
-    estimator: object
+    model: object
     rows: np.ndarray
-
-    @classmethod
-    def of(cls, model, codes):
-        """Like a fitted model, of rows of codes."""
-        model._warn_of_scores()
-        settings = {"columns": "auto", "warm_start": False, "verbose": 0}
-        if not model._coding.is_binary:
-            settings["columns"] = [
-                ("ordinal" if is_ordered else "nominal", list(range(n)))
-                for n, is_ordered in zip(model._coding.n_values, model.ordered_, strict=True)
-            ]
-        known = model.get_params(deep=False)
-        estimator = clone(model).set_params(**{k: settings[k] for k in settings if k in known})
-        return cls(estimator, np.where(codes < 0, np.nan, codes))
-
-    def with_rows(self, codes):
-        """The same for other rows of codes."""
-        return self._replace(rows=np.where(codes < 0, np.nan, codes))
-
-    def with_params(self, **params):
-        """The same with other parameters of the estimator."""
-        return self._replace(estimator=clone(self.estimator).set_params(**params))
+    z: np.ndarray
+    params: dict = {}
 
     def fit(self, weights, initial=(None, None)):
         """A copy fitted to the rows whose weight is positive.
 
         There are no warnings about these rows; if there is no maximum, `converged_` is False. BLAS
-        has one thread, so that the result does not depend on how many fits there are at a time.
+        has one thread, so that the result does not depend on how many fits there are at a time. The
+        Gaussian of scores is a single one, without a penalty if the network has none.
         """
-        kept, copy = weights > 0, clone(self.estimator)
-        names = ("coupling_init", "intercept_init")
+        kept = (weights > 0) & (self.rows >= 0).any(axis=1)
+        codes, z, weights = self.rows[kept], self.z[kept], weights[kept]
+        codes[:, (codes < 0).all(axis=0)] = 0
         with warnings.catch_warnings(), limit_blas(1):
             warnings.simplefilter("ignore", UserWarning)
-            return copy.fit(
-                self.rows[kept],
-                sample_weight=weights[kept],
-                **dict(zip(names, initial, strict=True)),
-            )
+            model = self.model._refitted(codes, weights, initial, **self.params)
+            if z.shape[1]:
+                (rows,) = completed(model._model().potts, codes, [z], weights)
+                strength, ridge = (0.0, 0.0) if model.alpha == 0 else (1.0, None)
+                model._gaussians = fit_one(rows, strength, ridge=ridge)
+        return model
+
+
+def codes_and_scores(model, X):
+    """Codes of rows, -1 for a missing cell, and normal scores of numbers, (n, n_scored)."""
+    if model._gaussians is not None:
+        return model._scored_rows(X)[:2]
+    codes, _ = model._codes(X)
+    return codes, np.empty((len(codes), 0))
+
+
+def all_couplings(model):
+    """`coupling_`, or where numbers have normal scores those of the joint network."""
+    return model.coupling_ if model._gaussians is None else model._joint_network()[0]
+
+
+def refuse_scores(model, reason, remedy):
+    """Refuse networks of numbers that have normal scores."""
+    scored = np.flatnonzero(model._table.is_scored)
+    if len(scored):
+        raise ValueError(f"{reason}, and {model._have(scored)} normal scores. {remedy}")
 
 
 def repeated_rows(model, X, sample_weight, function):
-    """The codes of rows, each as often as its weight says."""
-    codes, _ = model._codes(X)
+    """The codes and scores of rows, each as often as its weight says."""
+    codes, z = codes_and_scores(model, X)
     weights = checked_weights(sample_weight, codes)
     if (weights != np.floor(weights)).any():
         row = int(np.argmax(weights != np.floor(weights)))
@@ -73,4 +80,4 @@ def repeated_rows(model, X, sample_weight, function):
             f"{function} divides rows, and needs whole numbers as sample_weight; row "
             f"{row} has {weights[row]:g}."
         )
-    return np.repeat(codes, weights.astype(np.int64), axis=0)
+    return (np.repeat(part, weights.astype(np.int64), axis=0) for part in (codes, z))

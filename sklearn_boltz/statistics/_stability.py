@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.statistics._refits import Refits, repeated_rows
+from sklearn_boltz.statistics._refits import Refits, refuse_scores, repeated_rows
 from sklearn_boltz.statistics._results import pair_frame
 
 # From the least penalty without a coupling down to its hundredth.
@@ -156,8 +156,8 @@ def stability_selection(
     Raises
     ------
     ValueError
-        If the penalty does not select, if weights are not whole numbers, or if the bound is so
-        small that no pair could be selected.
+        If the penalty does not select, if numbers have normal scores, if weights are not whole
+        numbers, or if the bound is so small that no pair could be selected.
 
     See Also
     --------
@@ -204,12 +204,14 @@ def stability_selection(
             "not: set penalty='group', 'l1' or 'elasticnet'."
         )
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
+    reason = "stability_selection: a penalty selects among categories alone"
+    refuse_scores(model, reason, "Set columns='binned'.")
     if len(model._varying) < 2:
         raise ValueError(
             "stability_selection chooses among pairs of columns that vary, so it needs two such "
             f"columns. Columns in X: {model.n_features_in_}; of these vary: {len(model._varying)}."
         )
-    codes = repeated_rows(model, X, sample_weight, "stability_selection")
+    codes, z = repeated_rows(model, X, sample_weight, "stability_selection")
     allowed = model._allowed_pairs()
     allowed = np.ones((model.n_features_in_,) * 2) if allowed is None else allowed
     n_possible = int(np.triu(allowed, 1).sum())
@@ -223,7 +225,7 @@ def stability_selection(
         first = np.nanmax(model.alphas_)
         alphas = np.geomspace(first, LEAST_SHARE * first, N_ALPHAS)
     alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    refits, generator = Refits.of(model, codes), make_generator(random_state)
+    refits, generator = Refits(model, codes, z), make_generator(random_state)
     halves = []
     for _ in range(n_pairs):
         order = generator.permutation(len(codes))
@@ -249,7 +251,8 @@ def path_entries(refits, half, alphas, max_edges):
     d, initial = refits.rows.shape[1], (None, None)
     entered = np.full((d, d), len(alphas))
     for k, alpha in enumerate(alphas):
-        model = refits.with_params(alpha=float(alpha)).fit(half.astype(np.float64), initial)
+        own = refits._replace(params={"alpha": float(alpha)})
+        model = own.fit(half.astype(np.float64), initial)
         initial = model.coupling_, model.intercept_
         coupled = (model._pair_norms() > 0) & (entered == len(alphas))
         if np.triu(coupled | (entered < len(alphas)), 1).sum() > max_edges:

@@ -17,7 +17,7 @@ from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
-from sklearn_boltz.statistics.covariance._categorical import as_parameters
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
 from sklearn_boltz.statistics.covariance._network import (
     can_leave_out,
     check_pairwise,
@@ -110,9 +110,9 @@ def inference(
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
-        values (`ordered_`), if a sparse penalty has selected the couplings and there is no
-        `split`, if the rows do not determine all parameters, also those of numbers, if the
-        covariance does not fit into memory, if
+        bins, or with a number `alpha` that of levels (`ordered_`), if a sparse penalty has
+        selected the couplings and there is no `split`, if the rows do not determine all
+        parameters, also those of numbers, if the covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with
         `MaximumEntropy` if there are missing cells, or more than 25 columns that vary.
 
@@ -170,9 +170,10 @@ def inference(
     known. What a row contributes to the network of the categories is not correlated with this, so
     that the covariances add up.
 
-    There are no intervals with a penalty that takes the order of values into account
-    (of ``"ordinal"`` columns and bins of numbers). It shrinks the estimates towards trends, far
-    more than it lets them vary, and intervals would be too narrow.
+    There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
+    account: it shrinks the estimates towards trends, far more than it lets them vary, and
+    intervals would be too narrow. ``"ordinal"`` columns have them with ``alpha="auto"``, as they
+    are about the estimate without the penalty. The couplings of bins are too many for that.
 
     References
     ----------
@@ -221,10 +222,6 @@ def inference(
     codes, weights = counted(network, X, sample_weight)
     model = network._unpenalised(codes, weights)
     parameters = named_parameters(model)
-    if model._table.is_scored.any():
-        layout = model._layout()
-        names = parameter_names(model._entry_names(layout), layout.sizes)
-        parameters |= {"n_values": layout.sizes, "names": names}
     null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
     shape = parameters["names"].shape
     if null.shape not in ((), shape):
@@ -283,35 +280,48 @@ def with_numbers(network, codes, z, weights, covariance, separated, jackknife):
     own = places >= 0
     signs, places = signs[own], places[own]
     found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    of_all = np.zeros(len(own), dtype=bool)
-    of_all[own] = separated[places]
-    return estimate, found, of_all
+    return estimate, found, of_joint(network, separated)
+
+
+def of_joint(network, separated):
+    """Which parameters of the joint network are separated, by those of the categories."""
+    places, _ = places_of_categories(network._coding, network._layout())
+    return np.append(separated, False)[places]
 
 
 def separated_parameters(network, codes, weights):
     """Which parameters the data separate, as far as fits look for it."""
-    estimate = named_parameters(network)["estimate"]
+    n_values = network._coding.n_values
+    n_parameters = len(n_values) * (len(n_values) + 1) // 2
+    if not network._coding.is_binary:
+        n_parameters = len(parameter_index(n_values).i)
     # Where there is no maximum, a fit has not converged.
     may_be = not (network.converged_ or network._ridge() or network._no_errors())
     terms, _, potential = network._beyond_pairs()
-    if not may_be or terms or potential.any() or len(estimate) > MAX_NEWTON_PARAMETERS:
-        return np.zeros(len(estimate), dtype=bool)
+    if not may_be or terms or potential.any() or n_parameters > MAX_NEWTON_PARAMETERS:
+        return np.zeros(n_parameters, dtype=bool)
     curvature, spread = find_curvature(network, codes, weights)
     return spread.separated(curvature)
 
 
+def estimates(network):
+    """All parameters of a network in the order of `PairwiseInference`, also those of numbers."""
+    if network._gaussians is not None:
+        return as_parameters(*network._joint_network(), network._layout().sizes)
+    if not network._coding.is_binary:
+        return as_parameters(network.coupling_, network.intercept_, network._coding.n_values)
+    pairs = network.coupling_[np.triu_indices(len(network.coupling_), 1)]
+    return np.concatenate([network.intercept_, pairs])
+
+
 def named_parameters(network):
-    """The estimates in the order of `PairwiseInference`, and what they are called."""
-    n_values = None if network._coding.is_binary else network._coding.n_values
-    if n_values is None:
-        pairs = network.coupling_[np.triu_indices(len(network.coupling_), 1)]
-        estimate = np.concatenate([network.intercept_, pairs])
-    else:
-        estimate = as_parameters(network.coupling_, network.intercept_, n_values)
-    names = network._input_names()
-    entries = names if n_values is None else network._entry_names(network._layout(numbers=False))
+    """The estimates, and what they are called."""
+    names, layout = network._input_names(), network._layout()
+    is_plain = network._coding.is_binary and network._gaussians is None
+    n_values = None if is_plain else layout.sizes
+    entries = names if is_plain else network._entry_names(layout)
     return {
-        "estimate": estimate,
+        "estimate": estimates(network),
         "names": parameter_names(entries, n_values),
         "n_values": n_values,
         "feature_names": np.array(names, dtype=object),

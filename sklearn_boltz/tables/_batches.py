@@ -104,23 +104,23 @@ class Batches:
     array(['x0*x1*x2'], dtype=object)
     """
 
-    _are_codes = False
-
     def __init__(self, source, *, batch_rows=None, n_lanes=4):
         if batch_rows is not None and batch_rows < 1:
             raise ValueError(f"batch_rows must be at least 1, got {batch_rows}.")
         if n_lanes < 1:
             raise ValueError(f"n_lanes must be at least 1, got {n_lanes}.")
         self.source, self.batch_rows, self.n_lanes = source, batch_rows, n_lanes
-        self._blocks = _blocks_of(source, batch_rows)
+        self.blocks = _blocks_of(source, batch_rows)
+        # Whether they are codes of a table whose columns are known, NaN for gaps.
+        self.are_codes = False
 
     def __iter__(self):
-        return iter(self._blocks)
+        return iter(self.blocks)
 
     @property
     def n_batches(self):
         """Number of batches; None if they can only be read one after another."""
-        return self._blocks.n_blocks
+        return self.blocks.n_blocks
 
     def batch(self, k):
         """
@@ -155,7 +155,7 @@ class Batches:
                 f"batch({k}) does not exist: the number of batches is {n_batches}, and the first "
                 "one is batch(0)."
             )
-        return self._blocks.block(k)
+        return self.blocks.block(k)
 
     def map_reduce(self, function, merge):
         """
@@ -180,116 +180,16 @@ class Batches:
         ValueError
             If there are no rows.
         """
-        result = self._blocks.map_reduce(partial(_unless_empty, function), partial(_merge, merge))
+        result = self.blocks.map_reduce(partial(_unless_empty, function), partial(_merge, merge))
         if result is None:
             raise ValueError("There are no rows: found 0 sample(s) in all batches.")
         return result
-
-    def futures(self, client):
-        """
-        Load the batches of a Dask collection into the memory of a cluster.
-
-        Parameters
-        ----------
-        client : distributed.Client
-            The cluster.
-
-        Returns
-        -------
-        futures : list of distributed.Future
-            For each batch, a future of its rows, {ndarray, sparse matrix} of shape (n_rows,
-            n_features).
-
-        Raises
-        ------
-        TypeError
-            If the source is not a Dask collection.
-        """
-        self._check_dask("futures")
-        return self._blocks.futures(client)
-
-    def take(self, wanted):
-        """
-        Return some rows of some batches of a Dask collection, selected on the workers.
-
-        Parameters
-        ----------
-        wanted : dict of int to ndarray of int
-            For the number of each batch, the numbers of the wanted rows in it, from 0.
-
-        Returns
-        -------
-        rows : dict of int to {ndarray, sparse matrix}
-            For the number of each batch, the rows.
-
-        Raises
-        ------
-        TypeError
-            If the source is not a Dask collection.
-        """
-        self._check_dask("take")
-        return self._blocks.take(wanted)
-
-    def _check_dask(self, method):
-        if not self.is_dask:
-            raise TypeError(
-                f"{method} needs a Dask collection, got batches of {_kind(self.source)}. Iterate "
-                "over this object, or make it from a dask.array or dask.dataframe."
-            )
-
-    @property
-    def is_single(self):
-        """Whether there is a single pass over the batches."""
-        return isinstance(self._blocks, _Once)
-
-    @property
-    def is_dask(self):
-        """Whether the batches are partitions of a Dask collection."""
-        return isinstance(self._blocks, _Dask)
-
-    @property
-    def are_codes(self):
-        """Whether the batches are codes of a table whose columns are known, NaN for gaps."""
-        return self._are_codes
-
-    def first(self, function=None):
-        """
-        Return the first batch with rows, without using up an iterator.
-
-        Parameters
-        ----------
-        function : callable, default=None
-            Called with the batch, for a Dask collection on the worker that holds it. None returns
-            the batch itself.
-
-        Returns
-        -------
-        result : object
-            What the function returns; None if there is no row.
-        """
-        return self._blocks.first(function or (lambda batch: batch))
-
-    def rows(self, rows):
-        """
-        Return the rows with the given numbers if the source is an array, and otherwise None.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (n_rows,)
-            Numbers of rows.
-
-        Returns
-        -------
-        X : {ndarray, sparse matrix} of shape (n_rows, n_features) or None
-            The rows.
-        """
-        return None if self._blocks.array is None else self._blocks.array[rows]
 
 
 def mapped(batches, function, are_codes=False):
     """Other batches: a function of the number and the rows of each, called in any process."""
     other = copy(batches)
-    other._blocks, other._are_codes = batches._blocks.mapped(function), are_codes
+    other.blocks, other.are_codes = batches.blocks.mapped(function), are_codes
     return other
 
 
@@ -377,8 +277,6 @@ def _blocks_of(source, batch_rows):
                 f"{source.shape}."
             )
         return _slices(source, batch_rows)
-    if hasattr(source, "__next__"):
-        return _Once(source)
     in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
         return _Listed(len(source), source.__getitem__)
@@ -397,18 +295,26 @@ def _is_of(X, package, method):
 
 
 class _Blocks:
-    """The batches of an iterable, or of what a callable returns."""
+    """The batches of an iterable, or of what a callable returns; of an iterator, in one pass."""
 
     n_blocks = array = None
+    is_single = is_dask = is_used = False
 
     def __init__(self, source):
-        self.source = source
+        self.source, self.is_single = source, hasattr(source, "__next__")
 
     def __iter__(self):
+        if self.is_single and self.is_used:
+            raise ValueError(ONE_PASS)
+        self.is_used = True
         return iter(self.source() if callable(self.source) else self.source)
 
     def first(self, function):
-        blocks = map(with_shape, self)
+        """A function of the first batch with rows, also of an iterator, which is not used up."""
+        blocks = self
+        if self.is_single:
+            self.source, blocks = tee(self.source)
+        blocks = map(with_shape, blocks)
         return next((function(block) for block in blocks if block.shape[0]), None)
 
     def mapped(self, function):
@@ -419,22 +325,6 @@ class _Blocks:
         for k, block in enumerate(self):
             result = merge(result, function(k, block))
         return result
-
-
-class _Once(_Blocks):
-    """The batches of an iterator: one pass."""
-
-    used = False
-
-    def first(self, function):
-        self.source, again = tee(self.source)
-        return _Blocks(again).first(function)
-
-    def __iter__(self):
-        if self.used:
-            raise ValueError(ONE_PASS)
-        self.used = True
-        return self.source
 
 
 class _Listed(_Blocks):
@@ -508,6 +398,8 @@ def _open_dataset(path):
 class _Dask(_Listed):
     """Partitions of a Dask collection, in any cluster or in this process."""
 
+    is_dask = True
+
     def __init__(self, parts):
         self.n_blocks, self.parts = len(parts), parts
 
@@ -538,12 +430,14 @@ class _Dask(_Listed):
         return outlive_workers(level[0].compute)
 
     def take(self, wanted):
+        """Rows of batches, by their numbers in these: from a dict to a dict, on the workers."""
         from dask import compute, delayed
 
         picked = {k: delayed(_pick)(self.parts[k], rows) for k, rows in wanted.items()}
         return outlive_workers(partial(compute, picked))[0]
 
     def futures(self, client):
+        """The batches in the memory of a cluster."""
         from dask import delayed
 
         return client.compute([delayed(rows_of)(part) for part in self.parts])

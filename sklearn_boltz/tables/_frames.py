@@ -44,16 +44,20 @@ def cells_of(column):
     return np.asarray(column)
 
 
-def declared_order(column):
-    """The values that the type of a column declares, in their order; None if it has none."""
+def declared_values(column):
+    """The values that the type of a column declares, or None, and whether it says they are ordered.
+
+    An Enum of polars lists its values, but does not say whether their order means anything.
+    """
     if dependencies.is_pyarrow_chunked_array(column):
         if not (_is_dictionary(column) and column.type.ordered and column.num_chunks):
-            return None
-        return column.unify_dictionaries().chunk(0).dictionary.to_pylist()
+            return None, False
+        return column.unify_dictionaries().chunk(0).dictionary.to_pylist(), True
     if type(column.dtype).__name__ == "Categorical":  # of polars, whose categories have no order
-        return None
+        return None, False
     declared = getattr(column.dtype, "categories", None)
-    return None if declared is None else list(declared)
+    is_ordered = bool(getattr(column.dtype, "ordered", False))
+    return None if declared is None else list(declared), is_ordered
 
 
 def are_numbers(frame):
@@ -62,12 +66,6 @@ def are_numbers(frame):
         return all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes)
     dtypes = nw.from_native(frame).schema.values()
     return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
-
-
-def declare_values(frame):
-    """Which columns are of types that list their values; an array of bool."""
-    dtypes = nw.from_native(frame).schema.values()
-    return np.array([dtype in (nw.Categorical, nw.Enum) for dtype in dtypes])
 
 
 # Frames from frames.
@@ -231,8 +229,6 @@ class Header(NamedTuple):
     library : {"pandas", "polars", "pyarrow"}
     names : list
         Of the columns.
-    ordered : list of bool
-        Which types declare an order of their values.
     types : list of Dtype or bytes
         Of pandas; of the others, an empty frame or the schema as Arrow writes it.
     names_of_levels : list
@@ -241,7 +237,6 @@ class Header(NamedTuple):
 
     library: str
     names: list
-    ordered: list
     types: list | bytes
     names_of_levels: list
 
@@ -252,19 +247,15 @@ class Header(NamedTuple):
         if dependencies.is_polars_dataframe(frame):
             file = BytesIO()
             frame.clear().write_ipc(file)
-            return cls("polars", names, [False] * len(names), file.getvalue(), [])
+            return cls("polars", names, file.getvalue(), [])
         if dependencies.is_pyarrow_table(frame):
-            ordered = [getattr(field.type, "ordered", False) for field in frame.schema]
-            return cls("pyarrow", names, ordered, frame.schema.serialize().to_pybytes(), [])
-        header = cls("pandas", frame.columns.tolist(), [], [], list(frame.columns.names))
-        return header.with_types(types_of(frame))
+            return cls("pyarrow", names, frame.schema.serialize().to_pybytes(), [])
+        names_of_levels = list(frame.columns.names)
+        return cls("pandas", frame.columns.tolist(), types_of(frame), names_of_levels)
 
     def with_types(self, types):
         """The header with other types, as `types_of` gives them."""
-        if self.library != "pandas":
-            return self
-        ordered = [dtype.name == "category" and dtype.options[2] for dtype in types]
-        return self._replace(types=types, ordered=ordered)
+        return self._replace(types=types) if self.library == "pandas" else self
 
     def empty_frame(self):
         """A data frame without rows; None if its library is not installed."""
@@ -310,7 +301,7 @@ def types_of(frame):
         return list(map(_described, frame.dtypes))
     if dependencies.is_polars_dataframe(frame):
         return [None] * len(frame.columns)
-    orders = map(declared_order, frame.columns)
+    orders = (declared_values(column)[0] for column in frame.columns)
     return [None if order is None else Dtype("category", (order, None, True)) for order in orders]
 
 

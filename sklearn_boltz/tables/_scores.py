@@ -11,7 +11,7 @@ than to its neighbours.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._marginals import (
@@ -45,8 +45,9 @@ class NormalScores(NamedTuple):
         Of the broad part: ln of its weight, its middle, and its scale.
     log_rest : float
         ln of the share of F that is not at atoms, of whole numbers.
-    values, levels : ndarray of float64 of shape (n_kept,)
-        Training numbers that are no atoms, in order, and the share up to each of them.
+    values, cuts : ndarray of float64 of shape (n_kept,)
+        Training numbers that are no atoms, in order, and the score up to which each of them, or
+        what lies between two of them, is drawn.
     plain : NormalScores or None
         Those with a single Gaussian; None if these are so.
     """
@@ -61,7 +62,7 @@ class NormalScores(NamedTuple):
     broad: np.ndarray
     log_rest: float
     values: np.ndarray
-    levels: np.ndarray
+    cuts: np.ndarray
     plain: object = None
 
     @classmethod
@@ -103,9 +104,14 @@ class NormalScores(NamedTuple):
         scale = 2 * np.average(np.abs(x / 2 - middle / 2), weights=mass / n)
         broad = np.array([-np.log(n + 1), middle, scale or max(abs(middle), 1.0)])
         up_to = np.cumsum(mass) / n
-        levels = up_to if bins.is_rounded else up_to - mass / n / 2
+        cuts = ndtri(up_to if bins.is_rounded else up_to - mass / n / 2)
         plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
-        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, levels, plain)
+        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, cuts, plain)
+        if plain is not None:
+            # Its scores are not normal, so that shares of cells do not tell where to cut them.
+            own, others = scores.transform(x)[0], plain.transform(x)[0]
+            plain = plain._replace(cuts=np.interp(cuts, own, others))
+            scores = scores._replace(plain=plain)
         if not (bins.is_whole and len(atoms)):
             return scores
         z, log_slope = scores.transform(atoms)
@@ -196,44 +202,38 @@ class NormalScores(NamedTuple):
         )
         return below, above, np.where(lost, log_f, mass)
 
+    def _distances(self, x):
+        """Of the broad part, ln of distances; of the Gaussians, (n, n_gaussians); and ln dy/dx."""
+        _, middle, scale = self.broad
+        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        y, log_dy = scaled(x, self.shift)
+        t = np.clip(y[:, None] / self.sds - self.means / self.sds, -1e150, 1e150)
+        return log_far, t, np.broadcast_to(log_dy, len(x))[:, None]
+
     def _log_density(self, x):
         """ln f."""
-        log_weight, middle, scale = self.broad
-        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
-        parts = [log_weight + 2 * np.log(scale) - 3 * log_far]
-        y, log_dy = scaled(x, self.shift)
-        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
-            t = y / sd - mean / sd
-            parts.append(
-                own_weight
-                - np.minimum(np.abs(t), 1e150) ** 2 / 2
-                - HALF_LOG_2PI
-                - np.log(sd)
-                + log_dy
-            )
-        return np.logaddexp.reduce(parts, axis=0)
+        log_weight, _, scale = self.broad
+        log_far, t, log_dy = self._distances(x)
+        broad = log_weight + 2 * np.log(scale) - 3 * log_far
+        parts = self.log_weights - t**2 / 2 - HALF_LOG_2PI - np.log(self.sds) + log_dy
+        return np.logaddexp.reduce(np.column_stack([broad, parts]), axis=1)
 
     def _log_tails(self, x):
         """ln F and ln(1 - F)."""
         log_weight, middle, scale = self.broad
-        log_far = np.log(np.abs(x / 2 - middle / 2) + scale / 2) + np.log(2)
+        log_far, t, _ = self._distances(x)
         log_tail = 2 * np.log(scale) - 2 * log_far - np.log(2)
-        log_head = np.log1p(-np.exp(log_tail))
-        below = [log_weight + np.where(x < middle, log_tail, log_head)]
-        above = [log_weight + np.where(x < middle, log_head, log_tail)]
-        y, _ = scaled(x, self.shift)
-        for own_weight, mean, sd in zip(self.log_weights, self.means, self.sds, strict=True):
-            t = np.clip(y / sd - mean / sd, -1e150, 1e150)
-            below.append(own_weight + log_ndtr(t))
-            above.append(own_weight + log_ndtr(-t))
-        return np.logaddexp.reduce(below, axis=0), np.logaddexp.reduce(above, axis=0)
+        ends = np.column_stack([log_tail, np.log1p(-np.exp(log_tail))])
+        ends = log_weight + np.where((x < middle)[:, None], ends, ends[:, ::-1])
+        parts = (self.log_weights + log_ndtr(sign * t) for sign in (1, -1))
+        both = zip(ends.T, parts, strict=True)
+        return tuple(np.logaddexp.reduce(np.column_stack(part), axis=1) for part in both)
 
     def inverse(self, z):
         """Numbers that the training had, or between two of them, from scores."""
-        level = ndtr(z)
         if not self.bins.is_rounded:
-            return np.interp(level, self.levels, self.values)
-        return self.values[np.minimum(np.searchsorted(self.levels, level), len(self.values) - 1)]
+            return np.interp(z, self.cuts, self.values)
+        return self.values[np.minimum(np.searchsorted(self.cuts, z), len(self.values) - 1)]
 
     def mean(self, codes, z, variances):
         """Means of numbers of some levels whose scores are Gaussian, with means z."""

@@ -33,8 +33,7 @@ from sklearn_boltz.tables._column import (
 from sklearn_boltz.tables._frames import (
     Header,
     are_numbers,
-    declare_values,
-    declared_order,
+    declared_values,
     frame_like,
     is_frame,
     is_missing,
@@ -181,12 +180,11 @@ class Table:
 
     @property
     def is_ordered(self):
-        """Which columns are ordinal as declared, hold numbers, or have a type with an order."""
-        found = self.holds_numbers | (False if self.header is None else self.header.ordered)
-        return found & ~self.declared("binary", "nominal") | self.declared("ordinal")
+        """Which columns are ordinal as declared, or hold numbers."""
+        return self.holds_numbers & ~self.declared("binary", "nominal") | self.declared("ordinal")
 
     def declared(self, *kinds):
-        """Which columns the user declares to be of some kinds; an array of bool."""
+        """Which columns the user, or their type, declares to be of some kinds; an array of bool."""
         return np.isin([column.kind.name for column in self.columns], kinds)
 
     @property
@@ -194,12 +192,10 @@ class Table:
         """Of which columns the user lists the values, so that there are no others."""
         return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
 
-    def has_means(self, X):
-        """Which columns of X hold numbers that are no declared levels; an array of bool."""
-        declared = self.declared(*OF_LEVELS)
-        if is_frame(X):
-            declared |= declare_values(X)
-        return self.holds_numbers & ~declared
+    @property
+    def has_means(self):
+        """Which columns hold numbers that are no declared levels; an array of bool."""
+        return self.holds_numbers & ~self.declared(*OF_LEVELS)
 
     def without_values(self, empty):
         """The table where some columns have no category: no cell that counts has a value."""
@@ -457,15 +453,15 @@ def _learned(X, frame, numbers, codes, kinds):
     """The columns of a table, of which those of numbers have no bins."""
     found = list(columns_of(X))
     names = [] if frame is None else names_of(frame)
-    orders = [declared_order(frame[name]) for name in names] or [None] * len(found)
+    declared = [declared_values(frame[name]) for name in names] or [(None, False)] * len(found)
     kinds = kinds or [Kind()] * len(found)
     # Numbers in an array stand for themselves.
     open_kind = Kind("plain" if frame is None and numbers is not None else "auto")
     columns = of_each(
-        (title, partial(_column, title, cells, kind, open_kind, order, codes))
-        for (title, cells), kind, order in zip(found, kinds, orders, strict=True)
+        (title, partial(_column, title, cells, kind, open_kind, own, codes))
+        for (title, cells), kind, own in zip(found, kinds, declared, strict=True)
     )
-    _warn_of_alphabet([c for c, order in zip(columns, orders, strict=True) if order is None])
+    _warn_of_alphabet([c for c, own in zip(columns, declared, strict=True) if own[0] is None])
     return columns
 
 
@@ -486,11 +482,14 @@ def _warn_of_alphabet(columns):
         )
 
 
-def _column(title, cells, kind, open_kind, order, codes):
-    unit = unit_of_dates(cells)
+def _column(title, cells, kind, open_kind, declared, codes):
+    unit, (values, is_ordered) = unit_of_dates(cells), declared
     if unit is None:
         seen_as = open_kind if kind.is_open else kind
-        return Column(title, categories_of(cells, title, seen_as, order, codes), kind=kind)
+        categories = categories_of(cells, title, seen_as, values, codes)
+        if kind.is_open and values is not None and len(values) > 2:
+            kind = Kind("ordinal" if is_ordered else "nominal")
+        return Column(title, categories, kind=kind)
     if kind.name in OF_LEVELS:
         raise UnfitColumn(
             "dates of levels",

@@ -58,6 +58,11 @@ def too_many_texts():
         return FVBMPseudoLikelihood().fit(Batches([MIXED[["job"]], MIXED[["job"]]]))
 
 
+def too_many_scores():
+    with mock.patch.object(network_rows, "MOST_CELLS", 100):
+        return FVBMPseudoLikelihood(columns={"pay": "number"}).fit(Batches([MIXED, MIXED]))
+
+
 def other_names():
     model = SDCPRBM(2, max_iter=1, warm_start=True).fit(Batches(pieces(NAMED)))
     return model.fit(Batches(pieces(NAMED.rename(columns={"a": "z"}))))
@@ -100,7 +105,6 @@ CASES = {
                 {},
                 {"size": pd.Categorical(["m", "s"] * 30, ["m", "s"], ordered=True)},
             ),
-            "normal scores": ({"columns": {"pay": "number"}}, {}),
             "other columns": ({}, {"more": 1}),
             "a cell that is a list": ({}, {"job": [["a"]] * 60}),
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
@@ -108,6 +112,7 @@ CASES = {
     },
     "an iterator of frames": lambda: FSLLDensity().fit(iter([MIXED])),
     "too many texts": too_many_texts,
+    "too many cells for normal scores": too_many_scores,
     "no rows of declared kinds": lambda: SDCPRBM(2, columns="nominal").fit(Batches([BITS[:0]])),
     "a new value for partial_fit": lambda: (
         FSLLDensity(unseen="error")
@@ -119,11 +124,6 @@ CASES = {
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),
     "a batch beyond the last": lambda: Batches(BITS, batch_rows=30).batch(4),
     "a batch before the first": lambda: Batches(pieces()).batch(-1),
-    # What only Dask can do.
-    "take of a list": lambda: Batches(pieces()).take({0: np.array([0])}),
-    "take of an array": lambda: Batches(BITS).take({0: np.array([0])}),
-    "take of a function": lambda: Batches(lambda: iter(pieces())).take({0: np.array([0])}),
-    "futures of a list": lambda: Batches(pieces()).futures(None),
     # What is no source.
     "a number": lambda: Batches(3),
     "None": lambda: Batches(None),

@@ -275,6 +275,12 @@ CASES = {
     "previous of other rows": resampling(SPINS[:-1]),
     "previous of the other method": resampling(method="parametric"),
     "previous with reselection": resampling(reselect=False),
+    "parametric resamples of numbers": lambda: statistics.bootstrap(
+        network("numbers"), FITS["numbers"][0], 2, method="parametric"
+    ),
+    "stability of numbers": lambda: stability_selection(
+        SparseFVBM(columns={4: "number"}), FITS["numbers"][0]
+    ),
     "resamples of regressions": lambda: statistics.bootstrap(
         network("by node"), SPINS, 2, reselect=False
     ),

@@ -68,7 +68,7 @@ class Cluster:
     def blocks(self, batches):
         """The batches as futures in the memory of the cluster, loaded once."""
         if self._blocks is None:
-            self._blocks = batches.futures(self.client)
+            self._blocks = batches.blocks.futures(self.client)
         return self._blocks
 
     def submit(self, worker, function, *args):

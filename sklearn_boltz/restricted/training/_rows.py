@@ -323,9 +323,10 @@ class StreamedRows:
         self._starts = np.append(0, np.cumsum(self._lengths))
         self.shape = int(self._starts[-1]), len(sums.total)
         # Of a source in memory order, rows may be had by their numbers.
-        self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
+        in_memory = batches.blocks.array is not None
+        self.indexed = indexed and self.shape[0] <= MOST_INDEXED and in_memory
         self._check = check
-        self._cluster = find_cluster() if batches.is_dask else None
+        self._cluster = find_cluster() if batches.blocks.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
@@ -387,14 +388,14 @@ class StreamedRows:
     def __getitem__(self, rows):
         """Rows of the given numbers, dense or CSR; a pass over the batches if need be."""
         rows = np.asarray(rows, dtype=np.int64)
-        found = self.source.rows(rows)
-        if found is not None:
-            return self.checked(found)
+        blocks = self.source.blocks
+        if blocks.array is not None:
+            return self.checked(blocks.array[rows])
         out = np.empty((len(rows), self.shape[1]), self.dtype)
         block_of = np.searchsorted(self._starts, rows, side="right") - 1
         wanted = {k: rows[block_of == k] - self._starts[k] for k in np.unique(block_of).tolist()}
-        if self.source.is_dask:
-            picked = self.source.take(wanted).items()
+        if blocks.is_dask:
+            picked = blocks.take(wanted).items()
         else:
             picked = ((k, block[wanted[k]]) for k, block in self._blocks(np.array(list(wanted))))
         for k, mine in picked:
