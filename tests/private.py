@@ -139,7 +139,7 @@ from sklearn_boltz.networks.training._terms import (
     refit,
 )
 from sklearn_boltz.numerics import _memory, _random_kernel
-from sklearn_boltz.numerics._arrays import _compiled, as_numpy, is_foreign, namespace_of
+from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
 from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
@@ -286,7 +286,6 @@ from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
-    as_matrices,
     as_parameters,
     parameter_index,
 )
@@ -311,7 +310,7 @@ from sklearn_boltz.tables._frames import Header
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
-from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
+from sklearn_boltz.units import _bernoulli, _bernoulli_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,
