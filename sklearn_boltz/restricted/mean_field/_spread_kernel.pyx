@@ -168,8 +168,10 @@ def iterate_bernoulli(
         check_rows(n_rows, n_visible, V_precision, visible_bias)
         check_rows(n_rows, n_hidden, H_precision, hidden_bias)
         check_rows(n_hidden, n_visible, negative_squares, visible_bias)
-    if change.shape[0] != n_rows or n_rows == 0:
+    if change.shape[0] != n_rows:
         raise ValueError("change needs an entry a row")
+    if n_rows == 0:
+        return n_steps
     with nogil:
         while going and step < n_steps:
             step += 1
