@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from sklearn_boltz.datasets import read_alignment
+from sklearn_boltz.datasets import load_sam_riboswitch, read_alignment
 
 ALPHABETS = {
     "protein": "ACDEFGHIKLMNPQRSTVWY",
@@ -274,3 +274,24 @@ def test_alignments_of_other_programs(shared_data):
     assert potts.codes.shape == (500, 60) and potts.alphabet == "_*^"
     response = read_alignment(folder / "PF00072_train0.6.fasta.xz")
     assert response.codes.shape == (29716, 112)
+
+
+def test_base_pairs_of_the_riboswitch_are_pairs_of_letters():
+    family = load_sam_riboswitch()
+    assert family.codes.shape == (4757, 107)
+    assert not (family.codes < 0).any()
+    assert family.structure.count("(") == family.structure.count(")") == len(family.contacts) == 27
+    for i, j in family.contacts:
+        assert (family.structure[i], family.structure[j]) == ("(", ")")
+        inside = family.structure[i + 1 : j]
+        assert inside.count("(") == inside.count(")")
+    fits = {"AU", "UA", "CG", "GC", "GU", "UG"}
+
+    def share(i, j):
+        return np.mean([a + b in fits for a, b in family.letters[:, [i, j]]])
+
+    # A mistake by one site would leave hardly more than by chance.
+    assert np.mean([share(i, j) for i, j in family.contacts]) > 0.9
+    assert np.mean([share(i, j + 1) for i, j in family.contacts if j < 106]) < 0.5
+    pseudoknot = zip(range(24, 28), range(78, 74, -1), strict=True)
+    assert np.mean([share(i, j) for i, j in pseudoknot]) > 0.8

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import Bunch
 
 from private import apart
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.datasets import make_alignment
-from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay
+from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay, plot_logo
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
@@ -250,3 +252,31 @@ def test_without_contacts_or_pairs(potts):
     display = ContactMapDisplay.from_estimator(potts, np.empty((0, 2)), min_separation=10)
     assert display.pairs_.shape == (0, 2) and np.isnan(display.precision_)
     display.figure_.canvas.draw()
+
+
+def test_letters_of_a_logo_fill_their_boxes():
+    heights = [[0.5, 0.2, -0.3, 0.0], [0.0, -1.0, 0.001, 2.0]]
+    ax = plot_logo(heights, "ACGU", positions=[7, 9])
+    (letters,) = ax.collections
+    # (left, bottom, width, height), those nearest to the axis first. The smallest is left out.
+    boxes = {
+        "C": (-0.45, 0, 0.9, 0.2), "G": (-0.45, -0.3, 0.9, 0.3), "A": (-0.45, 0.2, 0.9, 0.5),
+        "C below": (0.55, -1, 0.9, 1), "U": (0.55, 0, 0.9, 2),
+    }  # fmt: skip
+    paths = letters.get_paths()
+    assert_allclose([path.get_extents().bounds for path in paths], list(boxes.values()), atol=1e-6)
+    bold = FontProperties(weight="bold")
+    for path, name in zip(paths, boxes, strict=True):
+        assert_array_equal(path.codes, TextPath((0, 0), name[0], prop=bold).codes)
+    colors = letters.get_facecolor()
+    assert_array_equal(colors[0], colors[3])
+    assert len(np.unique(colors, axis=0)) == 4
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["7", "9"]
+    assert ax.get_ylim()[0] <= -1 < 2 <= ax.get_ylim()[1]
+
+
+def test_colours_of_residues():
+    (letters,) = plot_logo([[3.0, 2.0, 1.0]], "ADE").collections
+    of_e, of_d, of_a = letters.get_facecolor()
+    assert_array_equal(of_e, of_d)
+    assert (of_a != of_d).any()

@@ -13,7 +13,8 @@ from PIL import Image
 
 SIZE = (640, 440)
 PARTS = {
-    "plot_contacts_from_alignment": (1, (0.435, 0.04, 1.0, 0.9)),
+    "plot_alignment_rbm": (1, (0.0, 0.0, 1.0, 0.48)),
+    "plot_contacts_from_alignment": (1, (0.0, 0.04, 0.56, 0.84)),
     "plot_fsll_density_digits": (3, (0.02, 0.0, 0.63, 0.585)),
     "plot_fsll_interactions": (1, (0.0, 0.56, 0.88, 0.93)),
     "plot_fvbm_network": (2, (0.0, 0.06, 0.84, 1.0)),

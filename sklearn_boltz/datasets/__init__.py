@@ -8,7 +8,7 @@ from sklearn_boltz.datasets._fetch import (
     fetch_omniglot,
 )
 from sklearn_boltz.datasets._potts import make_alignment
-from sklearn_boltz.datasets._real import load_house_votes, load_penguins
+from sklearn_boltz.datasets._real import load_house_votes, load_penguins, load_sam_riboswitch
 from sklearn_boltz.datasets._synthetic import (
     make_bars_and_stripes,
     make_bayesian_network,
@@ -23,6 +23,7 @@ __all__ = [
     "fetch_omniglot",
     "load_house_votes",
     "load_penguins",
+    "load_sam_riboswitch",
     "make_alignment",
     "make_bars_and_stripes",
     "make_bayesian_network",

@@ -1,6 +1,17 @@
-"""Real tables that ship with the package."""
+"""Real tables and an alignment that ship with the package."""
 
+import re
 from importlib import resources
+
+import numpy as np
+
+from sklearn_boltz.datasets._alignment import read_alignment
+
+# Base pairs of the SAM riboswitch: an open bracket pairs with the one that closes it.
+STEMS = (
+    "((((((((......(((...(((.....)))......))).(((.((((((.........)))..))))))"
+    "........((((.........))))...))))))))"
+)
 
 
 def load_house_votes():
@@ -81,8 +92,72 @@ def load_penguins():
     return _read("penguins.csv")
 
 
+def load_sam_riboswitch():
+    """Load an alignment of 4,757 SAM riboswitches, RNAs of bacteria, and their base pairs.
+
+    A riboswitch is the part of a messenger RNA that switches the genes behind it; this one does so
+    when it binds S-adenosylmethionine (SAM). It folds into four stems of base pairs, and a loop of
+    one pairs with a strand between two others (a pseudoknot) [2]_. The sequences are those of the
+    family RF00162 of Rfam [1]_ (CC0), in the alignment that comes with the program plmc [3]_.
+
+    Returns
+    -------
+    family : :class:`~sklearn.utils.Bunch`
+        What :func:`read_alignment` returns, with 4,757 sequences of 107 sites and the alphabet
+        ``"-ACGU"``, and with
+
+        structure : str
+            The secondary structure of the family by Rfam: for each site, a bracket if it is
+            paired, else a dot.
+        contacts : ndarray of int of shape (27, 2)
+            The base pairs of `structure` as column numbers from 0. The pseudoknot, columns 24 to 27
+            with 78 to 75, is not among them.
+
+    See Also
+    --------
+    make_alignment : Simulates an alignment with known couplings.
+
+    References
+    ----------
+    .. [1] I. Kalvari et al., "Rfam 13.0: shifting to a genome-centric resource for non-coding RNA
+       families", Nucleic Acids Research 46, D335, 2018. https://rfam.org/family/RF00162
+
+    .. [2] R. K. Montange and R. T. Batey, "Structure of the S-adenosylmethionine riboswitch
+       regulatory mRNA element", Nature 441, 1172, 2006. https://doi.org/10.1038/nature04819
+
+    .. [3] https://github.com/debbiemarkslab/plmc
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import load_sam_riboswitch
+    >>> family = load_sam_riboswitch()
+    >>> print("".join(family.letters[0, :50]), family.structure[:50], sep="\\n")
+    UCUUUAUCAAGAGAGGCAGAGGGACCGGCCCUUUGAAGCCCAGCAACCUC
+    ((((((((......(((...(((.....)))......))).(((.(((((
+    """
+    with _data("sam_riboswitch.fasta.xz") as file:
+        family = read_alignment(file, alphabet="rna")
+    family.structure, family.contacts = STEMS, _base_pairs(STEMS)
+    return family
+
+
+def _base_pairs(structure):
+    """Brackets that belong together, (n_pairs, 2), in the order of the first ones."""
+    open_ones, pairs = [], []
+    for bracket in re.finditer(r"[()]", structure):
+        if bracket.group() == "(":
+            open_ones.append(bracket.start())
+        else:
+            pairs.append((open_ones.pop(), bracket.start()))
+    return np.array(sorted(pairs))
+
+
 def _read(name):
     from pandas import read_csv  # an optional dependency
 
-    with resources.files("sklearn_boltz.datasets").joinpath("data", name).open("rb") as file:
+    with _data(name) as file:
         return read_csv(file)
+
+
+def _data(name):
+    return resources.files("sklearn_boltz.datasets").joinpath("data", name).open("rb")

@@ -5,6 +5,7 @@ from sklearn_boltz.inspection._coupling import CouplingDisplay
 from sklearn_boltz.inspection._history import HistoryDisplay
 from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
+from sklearn_boltz.inspection._logo import plot_logo
 from sklearn_boltz.inspection._moments import MomentsDisplay
 from sklearn_boltz.inspection._path import PathDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
@@ -22,4 +23,5 @@ __all__ = [
     "ReceptiveFieldDisplay",
     "SampleDisplay",
     "ThermodynamicsDisplay",
+    "plot_logo",
 ]

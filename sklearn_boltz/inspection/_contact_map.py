@@ -35,7 +35,7 @@ class ContactMapDisplay:
         Largest distance of sites in contact, in Å.
     positions : array-like of int of shape (n_sites,), default=None
         The number of each site in its sequence. None means 1, 2, 3, ...
-    min_separation : int, default=5
+    min_separation : int, default=6
         Pairs that are closer in the sequence are left out, because neighbours are always in
         contact.
     n_pairs : int, default=None
@@ -90,7 +90,7 @@ class ContactMapDisplay:
         distances=None,
         max_distance=8.0,
         positions=None,
-        min_separation=5,
+        min_separation=6,
         n_pairs=None,
     ):
         self.scores = np.asarray(scores, dtype=np.float64)

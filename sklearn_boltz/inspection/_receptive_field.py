@@ -106,7 +106,8 @@ class ReceptiveFieldDisplay:
             raise ValueError(
                 f"The {estimator.n_features_in_} columns have {len(names)} visible units, because "
                 "columns of categories have one for each category: the weights are not images. Use "
-                "`components_`, whose columns are named by `visible_names_`."
+                "`components_`, whose columns are named by `visible_names_`; `plot_logo` draws "
+                "those of sequences."
             )
         if n_units < 1:
             raise ValueError(f"n_units must be at least 1, got {n_units}.")

@@ -20,6 +20,7 @@ from sklearn_boltz.inspection import (
     ReceptiveFieldDisplay,
     SampleDisplay,
     ThermodynamicsDisplay,
+    plot_logo,
 )
 
 SPINS = np.random.default_rng(0).choice([-1, 1], size=(200, 4))
@@ -134,4 +135,6 @@ CASES = {
     "positions of too few sites": contact_map(positions=[1, 2]),
     "no separation": contact_map(min_separation=0),
     "no pairs": contact_map(n_pairs=0),
+    "heights of fewer letters": lambda: plot_logo(np.ones((3, 4)), "ACGTU"),
+    "heights that are not finite": lambda: plot_logo([[np.nan, 1.0]], "AC"),
 }
