@@ -51,9 +51,9 @@ axes[-1].set_xticks(range(107), family.structure)
 plt.show()
 
 # %%
-# Below is the fold. Units 16 and 32 know relatives whose third or fourth stem ends in a shorter
-# loop: gaps switch them on. Units 9 and 10 each know a base pair: at sites 82 and 94 U with A is
-# told from G with C, and so are C with G and G with C at 51 and 61.
+# Below is the fold. Two of these units know relatives whose third or fourth stem ends in a shorter
+# loop: gaps switch them on. The other two each know a base pair: letters that pair, such as U with
+# A, switch a unit on at both ends of a stem, and another pair, such as G with C, switches it off.
 #
 # New sequences
 # -------------
@@ -115,7 +115,7 @@ for ax, title, x, y in zip(axes, titles, of_family, of_drawn, strict=True):
 plt.show()
 
 # %%
-# More training and more hidden units bring the covariances nearer; so do samples that start at rows
-# of the family (``init``), which need fewer transitions.
+# Chains of a few hundred transitions that start at rows of the family (``init``) have covariances
+# that are nearer, because they have not forgotten these rows.
 
 # sphinx_gallery_thumbnail_number = 1

@@ -35,7 +35,8 @@ def pytest_runtest_setup():
 
 def pytest_collection_modifyitems(items):
     """Some examples need what is not always there: scikit-learn 1.9, or an annealer."""
-    needs = {"callbacks.py": "sklearn.callback", "progress_bars.rst": "sklearn.callback", "annealer.rst": "dwave"}
+    callbacks = dict.fromkeys(["callbacks.py", "progress_bars.rst"], "sklearn.callback")
+    needs = callbacks | {"annealer.rst": "dwave"}
     for item in items:
         module = needs.get(item.path.name)
         if module and find_spec(module) is None:
