@@ -254,6 +254,10 @@ def test_without_contacts_or_pairs(potts):
     display.figure_.canvas.draw()
 
 
+def test_pairs_less_than_six_sites_apart_are_left_out():
+    assert ContactMapDisplay(scores=np.ones((8, 8))).pairs_.tolist() == [[0, 6], [0, 7], [1, 7]]
+
+
 def test_letters_of_a_logo_fill_their_boxes():
     heights = [[0.5, 0.2, -0.3, 0.0], [0.0, -1.0, 0.001, 2.0]]
     ax = plot_logo(heights, "ACGU", positions=[7, 9])

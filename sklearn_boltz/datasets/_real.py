@@ -1,6 +1,5 @@
 """Real tables and an alignment that ship with the package."""
 
-import re
 from importlib import resources
 
 import numpy as np
@@ -144,11 +143,11 @@ def load_sam_riboswitch():
 def _base_pairs(structure):
     """Brackets that belong together, (n_pairs, 2), in the order of the first ones."""
     open_ones, pairs = [], []
-    for bracket in re.finditer(r"[()]", structure):
-        if bracket.group() == "(":
-            open_ones.append(bracket.start())
-        else:
-            pairs.append((open_ones.pop(), bracket.start()))
+    for site, symbol in enumerate(structure):
+        if symbol == "(":
+            open_ones.append(site)
+        elif symbol == ")":
+            pairs.append((open_ones.pop(), site))
     return np.array(sorted(pairs))
 
 

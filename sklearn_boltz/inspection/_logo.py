@@ -21,7 +21,7 @@ LOWEST = 0.01
 
 
 def plot_logo(heights, letters, *, positions=None, ax=None):
-    """Draw a sequence logo: for each site a pile of letters, the highest one outermost.
+    """Draw a sequence logo: for each site a stack of letters, the highest one outermost.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def plot_logo(heights, letters, *, positions=None, ax=None):
 
     paths, colors = [], []
     for site, column in enumerate(heights):
-        for code, bottom in _piled(column, LOWEST * np.ptp(heights)):
+        for code, bottom in _stacked(column, LOWEST * np.ptp(heights)):
             path, color = _glyph(letters[code], set(letters) <= set("-ACGTU"))
             box = Affine2D().scale(0.9, abs(column[code])).translate(site - 0.45, bottom)
             paths.append(path.transformed(box))
@@ -91,7 +91,7 @@ def plot_logo(heights, letters, *, positions=None, ax=None):
     return ax
 
 
-def _piled(heights, lowest):
+def _stacked(heights, lowest):
     """(letter, lower edge) of each letter of a site, from the axis outwards."""
     top, bottom = 0.0, 0.0
     for code in np.argsort(np.abs(heights), kind="stable"):
