@@ -2,8 +2,8 @@
 
 The rows are statistically binarised MNIST, in float32. An epoch is half of a fit of three epochs
 less one of a single epoch: preparations are the same. Less than .01 s is noise. The yardstick is
-the epoch of PCD-1 written by hand in PyTorch, on the same device. Before
-anything is timed, fits in float64 on the device are compared with those on the processor.
+the epoch of PCD-1 written by hand in PyTorch, on the same device. Before anything is timed, fits in
+float64 on the device are compared with those on the processor.
 """
 
 import os
