@@ -127,6 +127,32 @@ def as_sdcp_rbm(parameters, X):
     return model
 
 
+def torch_pcd(X, n_hidden, rate, batch_size, seed=0, n_threads=1, device="cpu"):
+    """PCD-1 written by hand in PyTorch: functions that make an epoch and give the parameters."""
+    import torch
+
+    torch.set_num_threads(n_threads)
+    torch.manual_seed(seed)
+    X = torch.asarray(X, device=device)
+    W = 0.01 * torch.randn(n_hidden, X.shape[1], device=device)
+    shapes = X.shape[1], n_hidden, (batch_size, n_hidden)
+    b, c, h = (torch.zeros(shape, device=device) for shape in shapes)
+
+    @torch.no_grad()
+    def epoch():
+        nonlocal h
+        for V in X[torch.randperm(len(X), device=device)].split(batch_size):
+            H = torch.sigmoid(torch.addmm(c, V, W.T))
+            Vn = torch.bernoulli(torch.sigmoid(torch.addmm(b, h, W)))
+            Hn = torch.sigmoid(torch.addmm(c, Vn, W.T))
+            W.add_(H.T @ V / len(V) - Hn.T @ Vn / len(Vn), alpha=rate)
+            b.add_(V.mean(0) - Vn.mean(0), alpha=rate)
+            c.add_(H.mean(0) - Hn.mean(0), alpha=rate)
+            h = torch.bernoulli(Hn)
+
+    return epoch, lambda: [p.numpy() for p in (W, b, c)]
+
+
 # Denoising of bits that were flipped.
 
 

@@ -2,8 +2,8 @@
 
 The rows are statistically binarised MNIST, in float32. An epoch is half of a fit of three epochs
 less one of a single epoch: preparations are the same. Less than .01 s is noise. The yardstick is
-the epoch of PCD-1 that `bench_rbm_speed.py` writes by hand in PyTorch, on the same device. Before
-anything is timed, fits in float64 on the device are compared with those on the processor.
+the epoch of PCD-1 written by hand in PyTorch, on the same device. Before anything is timed, fits in
+float64 on the device are compared with those on the processor.
 """
 
 import os
@@ -13,6 +13,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported
 import _path  # noqa: F401
 import numpy as np
 import sklearn
+from _baselines import torch_pcd
 from _common import (
     MissingData,
     make_parser,
@@ -23,7 +24,7 @@ from _common import (
     timed,
     unconverged_is_fine,
 )
-from bench_rbm_speed import binary_rows, torch_pcd
+from bench_rbm_speed import binary_rows
 
 from sklearn_boltz import SDCPRBM, TAPRBM
 
@@ -68,8 +69,9 @@ def by_hand(batch_size):
 
     def measure(X):
         device = X.device if isinstance(X, torch.Tensor) else "cpu"
-        epoch = torch_pcd(X, batch_size, torch.get_num_threads(), device)
-        return min(seconds_of(epoch, None) for _ in range(3))
+        n_threads = torch.get_num_threads()
+        epoch, _ = torch_pcd(X, 500, 0.05, batch_size, n_threads=n_threads, device=device)
+        return min(seconds_of(epoch) for _ in range(3))
 
     return measure
 

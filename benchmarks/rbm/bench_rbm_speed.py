@@ -13,6 +13,7 @@ each other, and then the peers look far slower than they are.
 
 import _path  # noqa: F401
 import numpy as np
+from _baselines import torch_pcd
 from _common import make_parser, print_table, report, script, timed
 from _data import load_bits
 from sklearn.neural_network import BernoulliRBM
@@ -49,33 +50,6 @@ class Products:
             np.matmul(self.H.T, self.V, out=W)
 
 
-def torch_pcd(X, batch_size, n_threads, device="cpu"):
-    """An epoch of PCD-1 written by hand in PyTorch; None where that is not installed."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    torch.set_num_threads(n_threads)
-    X = torch.asarray(X, device=device)
-    W = 0.01 * torch.randn(N_HIDDEN, N_VISIBLE, device=device)
-    shapes = N_VISIBLE, N_HIDDEN, (batch_size, N_HIDDEN)
-    b, c, h = (torch.zeros(shape, device=device) for shape in shapes)
-
-    def epoch(_):
-        nonlocal h
-        with torch.no_grad():
-            for V in X[torch.randperm(len(X), device=device)].split(batch_size):
-                H = torch.sigmoid(torch.addmm(c, V, W.T))
-                Vn = torch.bernoulli(torch.sigmoid(torch.addmm(b, h, W)))
-                Hn = torch.sigmoid(torch.addmm(c, Vn, W.T))
-                W.add_(H.T @ V / len(V) - Hn.T @ Vn / len(Vn), alpha=0.05)
-                b.add_(V.mean(0) - Vn.mean(0), alpha=0.05)
-                c.add_(H.mean(0) - Hn.mean(0), alpha=0.05)
-                h = torch.bernoulli(Hn)
-
-    return epoch
-
-
 def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     products = Products(batch_size)
@@ -90,9 +64,11 @@ def compare_pcd(X, batch_size, args):
         ).fit,
         "five products": lambda X: [products() for _ in range(len(X) // batch_size)],
     }  # fmt: skip
-    epoch = torch_pcd(X, batch_size, args.threads)
-    if epoch is not None:
-        functions["PyTorch"] = epoch
+    try:
+        epoch, _ = torch_pcd(X, N_HIDDEN, 0.05, batch_size, n_threads=args.threads)
+        functions["PyTorch"] = lambda X: epoch()
+    except ImportError as error:
+        print(f"PyTorch left out: {error}")
     seconds = {name: np.empty(args.repeats) for name in functions}
     for r in range(args.repeats):  # in turn, so that all see the same machine
         for name, function in functions.items():
