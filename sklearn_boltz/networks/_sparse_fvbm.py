@@ -70,8 +70,7 @@ class SparseFVBM(Network):
         The variables that may be connected: pairs of their names or numbers, as in
         ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as
         `numpy.argwhere` returns them; or a symmetric mask, whose diagonal is ignored. All other
-        couplings are 0.
-        None means all pairs.
+        couplings are 0. None means all pairs.
 
     nodewise : {False, "and", "or"}, default=False
         With ``"and"`` and ``"or"``, each variable is fitted by itself, by its regression on all
