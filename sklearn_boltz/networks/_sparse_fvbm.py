@@ -67,10 +67,10 @@ class SparseFVBM(Network):
         they are sorted, use ``KFold(5, shuffle=True)``.
 
     edges : array-like of pairs, or of bool of shape (n_features, n_features), default=None
-        The variables that may be connected: pairs of their names or numbers, as in ``[("age",
-        "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as `numpy.argwhere`
-        returns them; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
-        None means all pairs.
+        The variables that may be connected: pairs of their names or numbers, as in
+        ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as
+        `numpy.argwhere` returns them; or a symmetric mask, whose diagonal is ignored. All other
+        couplings are 0. None means all pairs.
 
     nodewise : {False, "and", "or"}, default=False
         With ``"and"`` and ``"or"``, each variable is fitted by itself, by its regression on all

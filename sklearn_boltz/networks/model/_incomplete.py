@@ -453,7 +453,7 @@ def weighed(potts, row, column, strengths):
     row : ndarray of int of shape (d,)
     column : int
     strengths : ndarray of float64 of shape (d, d)
-        How strongly each pair of columns are coupled.
+        How strongly each pair of columns is coupled.
     """
     missing = np.setdiff1d(np.flatnonzero(row < 0), [column])
     order, n_drawn = _drawn_first(strengths[np.ix_(missing, missing)], potts.n_values[missing])

@@ -101,7 +101,7 @@ class Model(NamedTuple):
         )
 
     def tempered(self, beta):
-        """The model at another temperature, p(v, h)^β except for the normalisation."""
+        """The model at another temperature, p(v, h)^β up to normalisation."""
         return Model(self._times(beta), self.visible.tempered(beta), self.hidden.tempered(beta))
 
     def _times(self, beta):
