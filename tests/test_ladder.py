@@ -313,5 +313,10 @@ def test_a_floor_is_remembered_and_heeded():
     assert ladder.trusted and floor.low == 9.0
     compare_with_floor(annealed(13.2), floor)
     compare_with_floor(ladder, floor)
-    assert not ladder.trusted and "an AIS run before says 10.2 at least" in ladder.verdict
+    found = "by the ladder, 10, is not to be trusted: an AIS run before says 10.2 at least"
+    assert not ladder.trusted and found in ladder.verdict
+    for method, name in (("ais", "AIS"), ("raise", "RAISE")):
+        estimate = climbed(method=method)
+        compare_with_floor(estimate, floor)
+        assert not estimate.trusted and f"by {name}, 10, is not" in estimate.verdict
     assert (ladder.value, ladder.low, ladder.high) == (10.0, -np.inf, np.inf)

@@ -125,7 +125,8 @@ def compare_with_floor(estimate, floor):
         Empty, or with `low` and `value` of the greatest lower end so far; changed in place.
     """
     if floor and floor.low > estimate.high:
-        distrust(estimate, "the ladder", f"an AIS run before says {floor.low:.1f} at least")
+        by = "the ladder" if estimate.method == "ladder" else estimate.method.upper()
+        distrust(estimate, by, f"an AIS run before says {floor.low:.1f} at least")
     elif estimate.method == "ais" and estimate.low > floor.get("low", -math.inf):
         floor.update(low=estimate.low, value=estimate.value)
 
