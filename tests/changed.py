@@ -6,6 +6,7 @@ imports the changed public room.
 """
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -44,6 +45,7 @@ def names_of(modules):
     }
 
 
+@functools.cache
 def imports_of(path):
     """What a file of tests imports from private.py."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -63,18 +65,27 @@ def imports_room(path, rooms):
     return bool(words & rooms)
 
 
-def main():
-    changed = changed_files(sys.argv[1])
-    sources = {p for p in changed if p.parts[0] == "sklearn_boltz" and p.suffix in (".py", ".pyx")}
+def tests_near(sources):
+    """Files of tests near modules, whose paths begin at the package, from the repository's root."""
     names = names_of({module_of(path) for path in sources})
     subjects = {path.stem.strip("_") for path in sources}
     rooms = {path.parts[1] for path in sources} & PUBLIC
+    return {
+        path.relative_to(ROOT)
+        for path in TESTS.rglob("test_*.py")
+        if imports_of(path) & names
+        or any(subject in path.stem for subject in subjects)
+        or (rooms and imports_room(path, rooms))
+    }
+
+
+def main():
+    changed = changed_files(sys.argv[1])
+    sources = {p for p in changed if p.parts[0] == "sklearn_boltz" and p.suffix in (".py", ".pyx")}
+    near = tests_near(sources) | changed
     for path in sorted(TESTS.rglob("test_*.py")):
-        here = path.relative_to(ROOT)
-        near = imports_of(path) & names or any(s in path.stem for s in subjects)
-        near = near or imports_room(path, rooms)
-        if here in changed or near:
-            print(here)
+        if path.relative_to(ROOT) in near:
+            print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

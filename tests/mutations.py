@@ -7,19 +7,33 @@ tested. The source is put back after each, also after Ctrl-C. It takes twenty mi
     python tests/mutations.py                 # all of them
     python tests/mutations.py tap units       # those in files with these words in their paths
     python tests/mutations.py --list
+    python tests/mutations.py --random 100 --seed 46
+
+The last one draws from all changes of an operator, or of a number beside one, in the mathematics:
+the folders of `ROOMS`, but not the estimators above them. Tests near the file come first
+(changed.py), then those of the room. Not each of these is an error: some change rounding only, some
+what ends a search. Ones that survive have to be looked at.
 """
 
 import argparse
+import functools
+import io
 import os
+import random
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
+from changed import tests_near
+
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "sklearn_boltz"
 
 
 class Mutation(NamedTuple):
@@ -28,7 +42,7 @@ class Mutation(NamedTuple):
     file: str
     old: str  # occurs once in the file
     new: str
-    tests: str  # arguments of pytest
+    tests: tuple  # arguments of pytest, each a call of its own
 
     def __str__(self):
         return f"{self.file}: {self.old!r} -> {self.new!r}"
@@ -468,8 +482,103 @@ SOURCES = [
 ]
 # fmt: on
 MUTATIONS = [
-    Mutation(file, old, new, tests) for file, tests, changes in SOURCES for old, new in changes
+    Mutation(file, old, new, (tests,)) for file, tests, changes in SOURCES for old, new in changes
 ]
+
+# The mathematics, and the tests of each room.
+ROOMS = {
+    "restricted/*/": "test_rbm_*.py test_tap*.py test_layered.py test_infinite_rbm.py "
+    "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py",
+    "networks/*/": "test_fvbm*.py test_location.py test_joint_network.py test_physics.py "
+    "test_mixed_models.py test_scores.py contract/test_enumeration.py",
+    "partition/": "test_ladder.py test_rbm_ladder.py test_rbm_model.py test_fvbm_ladder.py "
+    "contract/test_estimates.py",
+    "loglinear/": "test_fsll*.py test_basis.py test_distribution.py test_hadamard.py "
+    "test_dual_update.py contract/test_enumeration.py",
+    "units/": "test_units.py test_rbm_*.py test_tap*.py test_mixed_models.py",
+}
+# What replaces an operator, with spaces around it, and a number beside one.
+OPERATORS = {
+    **{"+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="},
+    **{"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+}
+NUMBERS = {"0": "1", "1": "2", "2": "1", "0.5": "1.0", "2.0": "1.0", "1.0": "2.0", "0.0": "1.0"}
+OPERATOR = r" ([-+*/]=?|[<>]=?|[=!]=) "
+NUMBER = r"(?<![\w.)\]])({})(?= [-+*/<>] )|(?<= [-+*/<>] )({})(?![\w.])|(?<=\*\*)(2)\b".format(
+    *2 * ["|".join(map(re.escape, sorted(NUMBERS, key=len, reverse=True)))]
+)
+# Lines without mathematics: signatures, named settings, errors.
+NO_FORMULA = re.compile(
+    r"^.*(\bdef |\bclass |import |^ *#|^[A-Z_]+ = |raise |warn|Interval\().*$", re.M
+)
+
+
+def sites(path):
+    """What may be changed in a file: (start, stop, the text in its place)."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".h":
+        words = re.finditer(r"//.*|/\*(?s:.*?)\*/|\"[^\"\n]*\"", text)
+        spans = [word.span() for word in words]
+    else:
+        starts = [0]
+        for line in text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        spans = [
+            (starts[token.start[0] - 1] + token.start[1], starts[token.end[0] - 1] + token.end[1])
+            for token in tokenize.generate_tokens(io.StringIO(text).readline)
+            if token.type in (tokenize.STRING, tokenize.COMMENT)
+        ]
+    spans += [word.span() for word in NO_FORMULA.finditer(text)]
+    for pattern, changes in ((OPERATOR, OPERATORS), (NUMBER, NUMBERS)):
+        for match in re.finditer(pattern, text):
+            start, stop = match.span(match.lastindex)
+            if not any(first <= start < end for first, end in spans):
+                yield start, stop, changes[text[start:stop]]
+
+
+def draw(n, seed):
+    """Random mutations of the mathematics: n of them."""
+    found = [
+        (path, tests, site)
+        for room, tests in ROOMS.items()
+        for path in sorted(PACKAGE.glob(f"{room}*.*"))
+        if path.suffix in (".py", ".pyx", ".h")
+        for site in sites(path)
+    ]
+    return [mutation_at(*one) for one in random.Random(seed).sample(found, n)]
+
+
+def mutation_at(path, tests, site):
+    """A change of a file, with enough of the text around it for this to occur once."""
+    text = path.read_text(encoding="utf-8")
+    start, stop, new = site
+    first, last = start, stop
+    while text.count(text[first:last]) > 1:
+        first, last = max(first - 8, 0), last + 8
+    names = near(path)
+    changed = text[first:start] + new + text[stop:last]
+    return Mutation(
+        str(path.relative_to(PACKAGE)), text[first:last], changed, (names, tests)[not names :]
+    )
+
+
+@functools.cache
+def near(path):
+    """The files of tests near a file, as arguments of pytest."""
+    found = tests_near({module.relative_to(ROOT) for module in modules_of(path)})
+    return " ".join(sorted(str(name.relative_to("tests")) for name in found))
+
+
+def modules_of(path):
+    """A module itself; of a header the modules of its room that include it."""
+    if path.suffix != ".h":
+        return {path}
+    including = [
+        other
+        for other in path.parent.iterdir()
+        if other.suffix in (".h", ".pyx") and f'/{path.name}"' in other.read_text(encoding="utf-8")
+    ]
+    return set().union(*map(modules_of, including))
 
 
 def main():
@@ -479,8 +588,11 @@ def main():
     )
     parser.add_argument("words", nargs="*", help="words of which a file's path has one")
     parser.add_argument("--list", action="store_true", help="print the mutations, and end")
+    parser.add_argument("--random", type=int, metavar="N", help="N random ones instead")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    chosen = [m for m in MUTATIONS if not options.words or any(w in m.file for w in options.words)]
+    mutations = draw(options.random, options.seed) if options.random else MUTATIONS
+    chosen = [m for m in mutations if not options.words or any(w in m.file for w in options.words)]
     if options.list:
         print(*chosen, sep="\n")
         return 0
@@ -500,7 +612,7 @@ def main():
 
 def run(mutation):
     """Change the file, run the tests, and put the file back; -> "killed" or "survived"."""
-    path = ROOT / "sklearn_boltz" / mutation.file
+    path = PACKAGE / mutation.file
     source, times = path.read_text(encoding="utf-8"), path.stat()
     n_found = source.count(mutation.old)
     if n_found != 1:
@@ -508,7 +620,7 @@ def run(mutation):
     try:
         path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
         build(path)
-        return "survived" if passes(mutation.tests) else "killed"
+        return "survived" if all(map(passes, mutation.tests)) else "killed"
     finally:
         path.write_text(source, encoding="utf-8")
         if path.suffix == ".py":  # so that what was compiled of it stays valid
@@ -529,7 +641,7 @@ def passes(tests):
     call = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, check=False)
-    if ended.returncode not in (0, 1):  # no tests, or an error before them
+    if ended.returncode in (4, 5):  # no tests
         raise RuntimeError(ended.stdout.decode() + ended.stderr.decode())
     return ended.returncode == 0
 

@@ -180,7 +180,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     solve,
     total_log_partition,
 )
-from sklearn_boltz.restricted.mean_field._vamp import iterate
+from sklearn_boltz.restricted.mean_field._vamp import iterate, mean_covariance
 from sklearn_boltz.restricted.model import _class_arrays, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel

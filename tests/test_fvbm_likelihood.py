@@ -238,6 +238,24 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rise_of_a_step_is_that_of_brute_force(seed):
+    """Within 5 standard errors, which by chance it is not once in a million."""
+    x, rng = rows(seed, 4), np.random.default_rng(seed)
+    statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x)), 100.0))
+    visits, values = [], []
+    for theta in rng.normal(0, 0.2, (2, 10)):
+        weight = terms(ALL[4]) @ np.concatenate([statistics.parameters(theta)[1], theta[4:]])
+        log_z = np.logaddexp.reduce(weight)
+        drawn = ALL[4][rng.choice(16, 20_000, p=np.exp(weight - log_z))]
+        states = (drawn - statistics.mean).astype(np.float32)
+        visits.append(_sampled_likelihood.Visit(theta, None, None, states))
+        values.append(statistics.log_likelihood(theta, log_z))
+    rise, error, _ = _sampled_likelihood.compare(statistics, *visits)
+    assert abs(np.diff([statistics.penalty(visit.theta) for visit in visits])) > 20 * error
+    assert abs(rise - np.diff(values)) < 5 * error
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.02])
 @pytest.mark.parametrize(
     ("seed", "most_rounds"), [(0, None), (1, None), (2, 64)], ids=["0", "1", "mean of models"]

@@ -35,6 +35,7 @@ from private import (
     free_energy,
     grouped,
     iterate,
+    mean_covariance,
     mean_squared_change,
     solve,
     total_log_partition,
@@ -461,6 +462,9 @@ def test_derivative_of_adaptive_tap_by_the_weights(workers):
     assert_allclose(measured, means + covariance, atol=1e-7)
     of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
     assert np.abs(measured - means - of_tap).max() > 1e-3
+    # Of several points, the mean; where there is no Gaussian, as of TAP.
+    found = mean_covariance(model, [point, point, point._replace(factor=None)])
+    assert_allclose(found, (2 * covariance + of_tap) / 3, rtol=1e-12)
 
 
 # Evidence.
