@@ -42,6 +42,7 @@ PUBLISHED = {
 }
 
 
-def best_published(name):
-    """The best model of a set, and its figure."""
-    return max(PUBLISHED[name].items(), key=lambda item: item[1])
+def best_published(name, how=None):
+    """The best model of a set and its figure: of all, or of those "read" or "recalled"."""
+    found = [(m, value) for m, value in PUBLISHED[name].items() if how in (None, SOURCES[m][1])]
+    return max(found, key=lambda item: item[1])

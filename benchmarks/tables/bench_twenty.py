@@ -476,8 +476,10 @@ def summary(found):
     for name, title in SETS.items():
         if not any(key[0] == name for key in found):
             continue
-        model, value = best_published(name)
-        row = [title, f"{as_printed(value)}, {model}"]
+        row = [title]
+        for how in ("read", "recalled"):
+            model, value = best_published(name, how)
+            row.append(f"{as_printed(value)}, {model}")
         for parts in (("peers",), ("default",), ("default", "validated")):
             choice = chosen(found, name, parts)
             if choice is None:
@@ -489,7 +491,8 @@ def summary(found):
     return rows
 
 
-SUMMARY = ["set", "best published", "best peer here", "ours by default", "best of ours"]
+SUMMARY = ["set", "best published, read", "recalled", "best peer here", "ours by default",
+           "best of ours"]  # fmt: skip
 
 
 def all_fits(found):
@@ -514,6 +517,9 @@ ALL = ["set", "model", "part", "test", "ladder", "AIS", "chains", "validation", 
        "range"]  # fmt: skip
 
 
+PUBLISHED_HEADER = ["set", *(f"{model}, {how}" for model, (_, how) in SOURCES.items())]
+
+
 def published_rows():
     """A row a set, a column a model."""
     return [
@@ -528,7 +534,7 @@ def tell(args):
     for stem, header, rows in [
         ("twenty_summary", SUMMARY, summary(found)),
         ("twenty_fits", ALL, all_fits(found)),
-        ("twenty_published", ["set", *SOURCES], published_rows()),
+        ("twenty_published", PUBLISHED_HEADER, published_rows()),
         ("twenty_sources", ["model", "source", "how"], [[m, *s] for m, s in SOURCES.items()]),
     ]:
         print_table(header, rows)
