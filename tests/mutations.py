@@ -570,13 +570,15 @@ def near(path):
 
 
 def modules_of(path):
-    """A module itself; of a header the modules of its room that include it."""
-    if path.suffix != ".h":
+    """A module itself; of a header the modules that include it, or another one that does."""
+    if path.suffix not in (".h", ".pxd"):
         return {path}
+    imported = ".".join(path.relative_to(ROOT).with_suffix("").parts) + " cimport"
     including = [
         other
-        for other in path.parent.iterdir()
-        if other.suffix in (".h", ".pyx") and f'/{path.name}"' in other.read_text(encoding="utf-8")
+        for other in PACKAGE.rglob("*")
+        if other.suffix in (".h", ".pxd", ".pyx")
+        and re.search(f'["/]{path.name}"|{imported}', other.read_text(encoding="utf-8"))
     ]
     return set().union(*map(modules_of, including))
 

@@ -570,6 +570,15 @@ def test_a_ladder_that_stays_broken_is_given_up(monkeypatch):
     assert spent[-1] > 3 * spent[0] > 0
 
 
+def test_the_rung_that_is_missed_least_is_dropped():
+    """Neither the first model nor the last saved one; by what exchanges its neighbours accept."""
+    tracker, dropped = _tracker.Tracker(None, 0.1, 0), []
+    acceptances = np.array([0.3, 0.9, 0.8, 0.95, 0.99])
+    tracker.ladder = Bunch(acceptances=acceptances, remove=dropped.append)
+    tracker._drop_one()
+    assert dropped == [3]
+
+
 @pytest.mark.parametrize("most", [3, 4, 40])
 def test_no_more_rungs_than_allowed(most, monkeypatch):
     # With few rungs, the ladder may be given up.

@@ -247,6 +247,7 @@ def test_geometric_path(name):
     units = laws()[name]
     base = units.fitted_to(units.sample(np.ones((50, 4)), Stream(1)))
     X = units.sample(np.zeros((200, 4)), Stream(2))
+    assert_allclose(units.unit_log_weights(X).sum(axis=1), units.log_weight(X), rtol=1e-9)
     for beta in [0.0, 0.3, 1.0]:
         log_weight = units.fallen(beta, base).log_weight(X)
         difference = log_weight - (1 - beta) * base.log_weight(X) - beta * units.log_weight(X)
