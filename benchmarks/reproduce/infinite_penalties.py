@@ -71,9 +71,10 @@ def grow(name, X, X_test, args):
     print()
     print_table(["mode, penalty", "units", "test", "±", "above", "largest fall"], rows)
     # A mode that diverges must not hide the others.
-    ax.set(ylim=(base - 0.3 * max(float(row[4]) for row in rows), None))
+    most = max(float(row[4]) for row in rows)
+    ax.set(ylim=(base - 0.3 * most, base + 1.1 * most))
     ax.set(xlabel="hidden units", ylabel="validation log-likelihood, nats")
-    ax.legend(fontsize="small")
+    ax.legend(fontsize="small", loc="upper left", ncols=2)
     save_picture(figure, f"{args.stem}_{name}.png")
 
 
