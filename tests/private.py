@@ -258,8 +258,8 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
 from sklearn_boltz.restricted.training._initial import units_of_pairs
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
+from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
-from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import (

@@ -77,6 +77,15 @@ def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
     return weights @ (log_p * x).sum(axis=1)
 
 
+def test_newton_is_for_few_parameters(monkeypatch):
+    """With 3, 3 and 2 values there are 5 of single columns and 8 of pairs, of full rank."""
+    codes = np.array([[0, 0, 0], [1, 1, 1], [2, 2, 0]])
+    task = CodesTask(codes, np.ones(3), np.array([3, 3, 2]), 0.0)
+    for most, name in ((13, "newton"), (12, "lbfgs")):
+        monkeypatch.setattr("sklearn_boltz.networks.categorical._task.MAX_NEWTON_PARAMETERS", most)
+        assert task.method("newton").name == name
+
+
 def fit_categorical(
     codes, n_values, weights=None, *, solver="newton", tol=1e-5, max_iter=None, coupling_penalty=0.0
 ):

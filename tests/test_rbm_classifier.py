@@ -473,6 +473,9 @@ def test_a_stratified_part():
     assert_array_equal(np.sort(np.append(train, valid)), np.arange(len(codes)))
     assert_array_equal(np.bincount(codes[valid], minlength=4), [5, 2, 0, 0])
     assert len(stratified(codes, 0, 0)[1]) == 0
+    # The only row of a class stays, though its remainder is the largest.
+    train, valid = stratified(np.repeat([0, 1], [11, 1]), 0.38, 0)
+    assert len(valid) == 5 and 11 in train
 
 
 def test_unlabelled_rows_help():

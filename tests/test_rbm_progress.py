@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
+    Comparison,
     LastStage,
     Mean,
     Plan,
@@ -46,6 +47,14 @@ def short(monkeypatch):
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER_BATCHES", 1)
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
     monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_LAST", 30)
+
+
+def test_what_is_better_by_a_part():
+    """Also of densities, whose logarithms may be positive."""
+    for independent in (-10.0, 10.0):
+        better = Comparison("", independent + 0.2, independent)
+        assert better.exceeds(0.01) and not better.exceeds(0.03)
+        assert not Comparison("", independent - 0.2, independent).exceeds(0.03)
 
 
 # What "auto" stands for.

@@ -679,6 +679,7 @@ def test_units_side_by_side():
     units = Stacked([Categorical([3, 2]), Bernoulli(np.zeros(1)), Categorical([4])])
     values = np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]])
     assert_array_equal(units.state_shares(3, values), values)
+    assert_array_equal(UnitType.state_shares(Categorical([4]), 0, values), np.eye(4)[[3, 1]])
     assert_allclose(units.state_shares(2, np.array([[0.3]])), [[0.7, 0.3]])
     units = Stacked(
         [Bernoulli(np.zeros(2)), Bernoulli(np.zeros(0)), Categorical([3]), Gaussian.neutral(1)]
