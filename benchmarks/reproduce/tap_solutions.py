@@ -55,11 +55,11 @@ def main():
         quick=dict(rows=4_000, epochs=8, units=25, rate=0.1, starts=200, most=200),
     )
     X = binary(load_images("mnist", args.data, args.rows)[0])
-    with reproduction("tap_figure5", "TAP, Figure 5, solutions that have converged", args):
+    with reproduction("tap_solutions", "TAP, Figure 5, solutions that have converged", args):
         key = joblib.hash((X, args.epochs, args.units, args.rate))
-        model = kept(args, f"tap_figure5_{key}", partial(train, X, args))
+        model = kept(args, f"tap_solutions_{key}", partial(train, X, args))
         make = partial(solutions_of, model, X[: args.starts], args)
-        points = kept(args, f"tap_figure5_{key}_{args.starts}_{args.most}", make)
+        points = kept(args, f"tap_solutions_{key}_{args.starts}_{args.most}", make)
         sizes = [n for n in (100, 300, 1000, 3000, 10_000) if n < len(points)] + [len(points)]
         table = [[n, *(count(points[:n], same) for same in SAME)] for n in sizes]
         keep_rows(args, ["converged starts", *(f"same within {same}" for same in SAME)], table)
