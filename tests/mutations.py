@@ -12,7 +12,7 @@ tested. The source is put back after each, also after Ctrl-C. It takes twenty mi
 The last one draws from all changes of an operator, or of a number beside one, in the mathematics:
 the folders of `ROOMS`, but not the estimators above them. Tests near the file come first
 (changed.py), then those of the room. Not each of these is an error: some change rounding only, some
-what ends a search. Ones that survive have to be looked at.
+what ends a search. Those that survive have to be looked at.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from changed import tests_near
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sklearn_boltz"
+HANGS = 1800  # seconds after which tests will not end
 
 
 class Mutation(NamedTuple):
@@ -557,9 +558,8 @@ def mutation_at(path, tests, site):
         first, last = max(first - 8, 0), last + 8
     names = near(path)
     changed = text[first:start] + new + text[stop:last]
-    return Mutation(
-        str(path.relative_to(PACKAGE)), text[first:last], changed, (names, tests)[not names :]
-    )
+    calls = (names, tests) if names else (tests,)
+    return Mutation(str(path.relative_to(PACKAGE)), text[first:last], changed, calls)
 
 
 @functools.cache
@@ -623,6 +623,8 @@ def run(mutation):
         path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
         build(path)
         return "survived" if all(map(passes, mutation.tests)) else "killed"
+    except subprocess.CalledProcessError:  # it cannot be compiled
+        return "killed"
     finally:
         path.write_text(source, encoding="utf-8")
         if path.suffix == ".py":  # so that what was compiled of it stays valid
@@ -639,10 +641,17 @@ def build(path):
 
 def passes(tests):
     """Whether tests pass, without a trace in the caches of Python and of pytest."""
-    files = [f"tests/{word}" if word.endswith(".py") else word for word in shlex.split(tests)]
+    files = []
+    for word in shlex.split(tests):
+        paths = sorted(ROOT.glob(f"tests/{word}")) if word.endswith(".py") else [word]
+        files += map(str, paths)
     call = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, check=False)
+    options = dict(cwd=ROOT, env=environment, capture_output=True, check=False, timeout=HANGS)
+    try:
+        ended = subprocess.run(call, **options)
+    except subprocess.TimeoutExpired:
+        return False
     if ended.returncode in (4, 5):  # no tests
         raise RuntimeError(ended.stdout.decode() + ended.stderr.decode())
     return ended.returncode == 0

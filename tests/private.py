@@ -265,7 +265,7 @@ from sklearn_boltz.restricted.training._labelled_rows import (
 )
 from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
 from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,

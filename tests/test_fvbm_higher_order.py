@@ -118,10 +118,12 @@ def test_all_triples(d, seed, missing, n_known):
         statistics.append((score @ pairs.weights) ** 2 / max(variance @ pairs.weights, 1e-30))
     own = dict(zip(every, statistics, strict=True))
     known = set(every[:n_known])
-    found = best_triples(pairs, tanh, 4, known)
-    assert not known & set(found)
-    expected = sorted((own[triple] for triple in set(every) - known), reverse=True)[:4]
-    assert_allclose([own[triple] for triple in found], expected, rtol=1e-3, atol=1e-6)
+    expected = sorted((own[triple] for triple in set(every) - known), reverse=True)
+    for n_best in (4, len(every)):
+        found = best_triples(pairs, tanh, n_best, known)
+        assert not known & set(found)
+        scores = [own[triple] for triple in found]
+        assert_allclose(scores, expected[:n_best], rtol=1e-3, atol=1e-6)
 
 
 def test_heirs():

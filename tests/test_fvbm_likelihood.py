@@ -12,6 +12,7 @@ from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
+    Further,
     Likelihood,
     PseudoLikelihood,
     Sampler,
@@ -236,6 +237,14 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     z = (visit.expected - p @ terms(ALL[5] - statistics.mean)) / visit.errors
     assert np.abs(z).max() < 6
     assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
+
+
+def test_what_messages_call_a_moment():
+    x, further = rows(0, 3), Further(3, [(0, 1, 2)], np.array([0.1, 0.4, 0.3, 0.2]))
+    statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x))), further)
+    found = [statistics.name(place, "abc".__getitem__) for place in range(len(statistics.moments))]
+    assert found[1] == "the mean of b" and found[4] == "the covariance of a and c"
+    assert found[6:] == ["the product of a, b, c", "P(K = 0)"]
 
 
 @pytest.mark.parametrize("seed", range(3))
