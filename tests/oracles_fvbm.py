@@ -8,9 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from private import (
-    BinaryModel,
     CategoricalPseudoLikelihood,
-    InteractionModel,
     PottsModel,
     SpinModel,
 )
@@ -61,7 +59,7 @@ def random_interactions(d, seed=0, scale=0.4, density=1.0, potential=True):
     terms = sorted({tuple(sorted(term.tolist())) for term in terms})
     weights = rng.normal(scale=scale, size=len(terms))
     V = rng.normal(scale=scale, size=d + 1) if potential else None
-    return InteractionModel(pairs.coupling, pairs.intercept, terms, weights, V)
+    return SpinModel(pairs.coupling, pairs.intercept, terms, weights, V)
 
 
 def random_model(n_values, seed, density=1.0):
@@ -77,13 +75,13 @@ def random_model(n_values, seed, density=1.0):
 def estimator_of(model, low=0):
     """A fitted network with the parameters of a model; `low` is the first value of bits."""
     codes = np.arange(max(model.n_values))[:, None] % model.n_values
-    if isinstance(model, BinaryModel):
-        kind = MaximumEntropy if isinstance(model, InteractionModel) else FVBMPseudoLikelihood
+    if isinstance(model, SpinModel):
+        kind = FVBMPseudoLikelihood if model.is_pairwise else MaximumEntropy
         found = kind(alpha=1.0).fit(np.where(codes, 1, low))
     else:
         found = FVBMPseudoLikelihood(alpha=1.0).fit(codes)
     found.coupling_, found.intercept_ = model.coupling, model.intercept
-    if isinstance(model, InteractionModel):
+    if not model.is_pairwise:
         found.terms_, found.term_weights_ = model.terms, model.weights
         found.count_potential_ = model.potential
     return found
@@ -92,10 +90,10 @@ def estimator_of(model, low=0):
 def enumerate_states(model):
     """All joint states, and the logarithms of their probabilities and weights."""
     states = np.array(list(itertools.product(*map(range, model.n_values))))
-    if isinstance(model, BinaryModel):
+    if isinstance(model, SpinModel):
         x = 2 * states - 1
         weights = 0.5 * np.einsum("ij,jk,ik->i", x, model.coupling, x) + x @ model.intercept
-        if isinstance(model, InteractionModel):
+        if not model.is_pairwise:
             for term, weight in zip(model.terms, model.weights, strict=True):
                 weights += weight * x[:, term].prod(axis=1)
             weights += model.potential[states.sum(axis=1)]

@@ -82,7 +82,7 @@ from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
-from sklearn_boltz.networks.model import _joint, _model
+from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import (
@@ -99,9 +99,8 @@ from sklearn_boltz.networks.model._interaction_gibbs import (
     interaction_sweeps,
     sum_terms,
 )
-from sklearn_boltz.networks.model._interaction_model import InteractionModel
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
+from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import (
     TOLERANCE,
     annealed_log_partition,

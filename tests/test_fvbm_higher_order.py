@@ -18,10 +18,10 @@ from sklearn.base import clone
 from oracles import states
 from private import (
     Further,
-    InteractionModel,
     InteractionPseudoLikelihood,
     Likelihood,
     PseudoLikelihood,
+    SpinModel,
     Statistics,
     TermNetwork,
     _network_fit,
@@ -39,7 +39,7 @@ def random_network(d, terms, weights, seed=0, scale=0.3):
     rng = np.random.default_rng(seed)
     coupling = np.triu(rng.normal(scale=scale, size=(d, d)), 1)
     coupling += coupling.T
-    return InteractionModel(coupling, rng.normal(scale=scale, size=d), terms, weights)
+    return SpinModel(coupling, rng.normal(scale=scale, size=d), terms, weights)
 
 
 def random_problem(d, seed, alpha=0.0, missing=False, n=40):

@@ -515,7 +515,7 @@ def test_criteria_in_both_codings_agree(rows):
     edges = np.zeros((5, 5), dtype=bool)
     edges[:4, :4] = True
     bits, mixed = fit(X, tol=1e-10), fit(wide, tol=1e-10, edges=edges)
-    blocks = bits._model().potts()
+    blocks = bits._model().potts
     mixed.coupling_, mixed.intercept_ = np.zeros((11, 11)), np.zeros(11)
     mixed.coupling_[:8, :8], mixed.intercept_[:8] = blocks.coupling, blocks.intercept
     expected = statistics.aic(bits, X) + 800 * np.log(3) + 2 * 2

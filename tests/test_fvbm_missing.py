@@ -19,7 +19,6 @@ from private import (
     SpinModel,
     _completed,
     _em,
-    _joint,
     as_parameters,
     completed_curvature,
     to_zero_sum,
@@ -303,7 +302,7 @@ def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):
     codes = np.repeat(codes, 4, axis=0)
     filled = {}
     for many in (1, 2**20):
-        monkeypatch.setattr(_joint, "MANY", many)
+        monkeypatch.setattr(_incomplete, "MANY", many)
         generator = np.random.default_rng(1)
         filled[many] = _incomplete.impute(model, codes, "sample", 1, generator)
     assert_array_equal(filled[1], filled[2**20])

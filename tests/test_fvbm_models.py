@@ -25,11 +25,9 @@ from oracles_fvbm import (
 from scipy.special import logsumexp
 
 from private import (
-    BinaryModel,
-    InteractionModel,
     Path,
+    SpinModel,
     _factor,
-    _joint,
     _model,
     ladder_log_partition,
 )
@@ -53,7 +51,7 @@ def rows_of(codes, low):
 @given(columns, densities, seeds, st.sampled_from([0, -1]))
 def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
     network = random_model(n_values, seed, density)
-    is_binary = isinstance(network, BinaryModel)
+    is_binary = isinstance(network, SpinModel)
     low = low if is_binary else 0
     states, log_p, weights = enumerate_states(network)
     model, X, p = estimator_of(network, low), rows_of(states, low), np.exp(log_p)
@@ -132,7 +130,7 @@ def test_given_and_tempered(n_values, seed, temperature):
 @given(st.integers(1, 6), densities, seeds)
 def test_spins_are_a_potts_model_of_two_values(d, density, seed):
     spins = random_spins(d, seed, density=density)
-    potts = spins.potts()
+    potts = spins.potts
     codes = np.random.default_rng(seed).integers(-1, 2, size=(20, d))
     assert potts.log_partition() == pytest.approx(spins.log_partition(), abs=1e-10)
     for name in ("log_pseudo_likelihood", "log_conditionals_of_any"):
@@ -151,9 +149,10 @@ def test_spins_are_a_potts_model_of_two_values(d, density, seed):
 @settings(max_examples=20)
 @given(st.integers(1, 6), densities, seeds)
 def test_without_terms_nothing_changes(d, density, seed):
-    """The same bits as those of pairs."""
+    """The same bits as those of pairs, by the kernels of terms."""
     spins = random_spins(d, seed, density=density)
-    model = InteractionModel(spins.coupling, spins.intercept)
+    model = SpinModel(spins.coupling, spins.intercept)
+    model.is_pairwise = False
     codes = np.random.default_rng(seed).integers(2, size=(20, d))
     for name in ("log_weight", "fields"):
         assert_array_equal(getattr(model, name)(codes), getattr(spins, name)(codes))
@@ -174,7 +173,7 @@ def test_sums_as_products_of_matrices(n_values, scale, monkeypatch):
     model = random_potts(n_values, 1, scale=scale)
     codes = with_gaps(enumerate_states(model)[0], 30, 0)
     expected = model.log_conditionals_of_any(codes)
-    monkeypatch.setattr(_joint, "MANY", 1)
+    monkeypatch.setattr(_incomplete, "MANY", 1)
     assert_allclose(model.log_conditionals_of_any(codes), expected, rtol=1e-9, atol=1e-9)
 
 

@@ -75,7 +75,7 @@ def test_curvature_of_categories_is_that_of_bits_where_all_are():
     model = fit(codes, alpha=0.1)
     weights = np.random.default_rng(3).integers(1, 4, 70).astype(float)
     binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
-    parameters = model._model().pairs.potts()
+    parameters = model._model().potts
     task = CodesTask(codes, weights, np.full(6, 2), 0.1)
     theta = task.initial(parameters.coupling, parameters.intercept)
     found = task.problem.pair_curvature(theta)

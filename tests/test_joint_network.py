@@ -198,7 +198,7 @@ def test_parameters_of_words_of_two_values_are_those_of_spins():
     assert model._coding.is_binary and model._layout().sizes.tolist() == [2, 2, 3]
     places, signs = places_of_categories(model._coding, model._layout())
     spins = np.append(model.intercept_, model.coupling_[np.triu_indices(3, 1)])
-    potts, order = model._model().potts(), model._layout().order
+    potts, order = model._model().potts, model._layout().order
     coupling = np.pad(potts.coupling, (0, 1))[np.ix_(order, order)]
     intercept = np.pad(potts.intercept, (0, 1))[order]
     expected = as_parameters(coupling, intercept, model._layout().sizes)

@@ -140,7 +140,7 @@ class Drawing:
         codes[:, columns] = places
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         if sampler is not None:
-            if not isinstance(model, SpinModel):
+            if not (isinstance(model, SpinModel) and model.is_pairwise):
                 raise ValueError(
                     f"{type(self).__name__}.sample: a sampler draws from networks of pairs of "
                     "binary columns. Use sampler=None."

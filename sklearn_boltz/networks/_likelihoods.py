@@ -19,9 +19,8 @@ from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._gauge import average_product_correction, frobenius_scores
-from sklearn_boltz.networks.model._interaction_model import InteractionModel, Terms
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.model._spin_model import SpinModel, to_spins
+from sklearn_boltz.networks.model._spin_model import SpinModel, term_arrays, terms_of, to_spins
 from sklearn_boltz.networks.sampling._figures import thermal_figures
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
@@ -57,7 +56,7 @@ class Likelihoods(BaseBoltzmann):
 
     def _parameters(self):
         terms, weights, potential = self._beyond_pairs()
-        return [self.coupling_, self.intercept_, *Terms.of(terms, weights), potential]
+        return [self.coupling_, self.intercept_, *term_arrays(terms, weights), potential]
 
     def _beyond_pairs(self):
         """Terms of three columns and more, their weights, and a potential of the number of ones."""
@@ -66,11 +65,8 @@ class Likelihoods(BaseBoltzmann):
 
     def _model(self):
         """The distribution."""
-        terms, weights, potential = self._beyond_pairs()
-        if terms or potential.any():
-            return InteractionModel(self.coupling_, self.intercept_, terms, weights, potential)
         if self._coding.is_binary:
-            return SpinModel(self.coupling_, self.intercept_)
+            return SpinModel(self.coupling_, self.intercept_, *self._beyond_pairs())
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
 
     # Of the normal scores of numbers, given the categories; None where all numbers are codes.
@@ -79,8 +75,8 @@ class Likelihoods(BaseBoltzmann):
     def _location_model(self):
         """The distribution of codes and normal scores, and intercepts of independent columns."""
         model = self._model()
-        base = model.like(0 * model.coupling, self._base).potts().intercept
-        return LocationModel(model.potts(), self._gaussians), base
+        base = model.like(0 * model.coupling, self._base).potts.intercept
+        return LocationModel(model.potts, self._gaussians), base
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
@@ -615,10 +611,7 @@ class Likelihoods(BaseBoltzmann):
         """Means under the model of products of variables of -1 and 1."""
         model = self._model()
         if model.is_enumerable():
-            basis = np.zeros((len(terms), self.n_features_in_), dtype=np.int64)
-            for line, term in zip(basis, terms, strict=True):
-                line[list(term)] = 1
-            return model.log_linear[0].expectation(basis)
+            return model.log_linear[0].expectation(terms_of(terms, self.n_features_in_))
         codes, _ = self._codes(self.sample(N_EXPECTED, random_state=0))
         spins = to_spins(codes)
         return np.array([spins[:, term].prod(axis=1).mean() for term in terms])
@@ -657,7 +650,7 @@ class Likelihoods(BaseBoltzmann):
         check_is_fitted(self)
         if self._gaussians is None:
             ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
-            model = self._model().pairs.potts()
+            model = self._model().potts
             scores = frobenius_scores(model.coupling, model.n_values, ignore)
         elif ignore is None:
             scores = joint_scores(self._joint_network()[0], self._layout())

@@ -19,7 +19,7 @@ from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.model._interaction_model import Terms
+from sklearn_boltz.networks.model._spin_model import term_arrays
 from sklearn_boltz.networks.training._solvers import blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
@@ -235,7 +235,7 @@ class Network(Drawing, Likelihoods):
 
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
-        network = self._model().potts()
+        network = self._model().potts
         z, log_slopes = [s.z for s in rows.scores], [s.log_slope for s in rows.scores]
         candidates = completed(network, rows.codes, z, rows.weights)
         place, self._gaussians = fit_best(candidates, log_slopes)
@@ -259,12 +259,13 @@ class Network(Drawing, Likelihoods):
         """Couplings and intercepts of categories and numbers, each given all else."""
         layout, (mean, covariance) = self._layout(), self._gaussians.moments
         mean, slopes = without_own(mean, self._gaussians.slopes, layout)
-        return joint_network(self._model().pairs.potts(), mean, slopes, covariance, layout)
+        return joint_network(self._model().potts, mean, slopes, covariance, layout)
 
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
         potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
         further = list(terms), np.array(weights, dtype=np.float64), potential
+        parameters = [coupling, intercept, *term_arrays(terms, weights), potential]
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
@@ -274,7 +275,7 @@ class Network(Drawing, Likelihoods):
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights), potential]),
+            "_estimate": fingerprint(parameters),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,

@@ -276,7 +276,7 @@ def with_numbers(network, codes, z, weights, covariance, separated, jackknife):
 
     The first covariance is that of the network of the categories.
     """
-    potts, layout = network._model().potts(), network._layout()
+    potts, layout = network._model().potts, network._layout()
     (rows,) = completed(potts, codes, [z], weights)
     rows = of_seen_values(rows, codes, layout.n_values)
     estimate, found = estimate_joint(potts, rows, layout, jackknife=jackknife)

@@ -17,6 +17,7 @@ from sklearn_boltz.networks.location._clouds import are_large, drawn, enumerated
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.model._incomplete import Joint
 
 
 class Part(NamedTuple):
@@ -104,7 +105,7 @@ class LocationModel:
                 continue
             fields = part.network.value_fields(codes[rows]) + part.fields[rows]
             for group in groups:
-                result[rows] += part.network.joint(codes[rows], fields, group).log_partition()
+                result[rows] += Joint(part.network, codes[rows], fields, group).log_partition()
         return result
 
     def class_counts(self, codes, z, n, generator):

@@ -5,15 +5,14 @@ groups that nothing connects. A group with few joint states is enumerated; else 
 serve, with random numbers that are the same for every row.
 """
 
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
-from sklearn_boltz.missing._completion import patterns
+from sklearn_boltz.missing._completion import all_states, patterns
 from sklearn_boltz.networks.model._enumeration import importance_weights
-from sklearn_boltz.networks.model._joint import CHUNK, log_sum_exp
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
     gibbs_complete,
@@ -46,6 +45,186 @@ MAX_ERRORS_OF_CHAINS = 0.03, 0.5
 N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
 
 
+# Entries of a temporary array of rows by joint states, and by values.
+CHUNK = 2**22
+# Joint states from which on sums over them are products of matrices, and draws are searched for.
+MANY = 2**9
+
+
+class Joint:
+    """All joint states of some missing columns that nothing but the observed ones connects.
+
+    Parameters
+    ----------
+    model : DiscreteModel
+    codes : ndarray of int of shape (n_rows, d)
+        Rows that miss the same.
+    fields : ndarray of float64 of shape (n_rows, Q)
+        Of these rows, as of `value_fields`.
+    columns : ndarray of int of shape (k,)
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_rows, n_states)
+        Not normalised; the last column is the fastest.
+    """
+
+    def __init__(self, model, codes, fields, columns):
+        self.model, self.codes, self.columns = model, codes, columns
+        self.shape = tuple(model.n_values[columns].tolist())
+        if model.is_pairwise:
+            self.log_weights = joint_log_weights(model.potts, fields, columns)
+        else:
+            self.log_weights = model.joint_log_weights(codes, columns)
+
+    @cached_property
+    def states(self):
+        """The states, (n_states, k)."""
+        return all_states(self.shape)
+
+    def log_partition(self):
+        """ln Σ exp(log_weights) of each row."""
+        return log_sum_exp(self.log_weights, axis=1)
+
+    @cached_property
+    def log_probabilities(self):
+        """ln p of the states given the observed cells."""
+        return self.log_weights - self.log_partition()[:, None]
+
+    def log_marginal(self, place):
+        """ln p of the values of a column, (n_rows, n_values)."""
+        before = int(np.prod(self.shape[:place], dtype=np.int64))
+        log_p = self.log_probabilities.reshape(-1, before, self.shape[place], self._after(place))
+        return log_sum_exp(log_sum_exp(log_p, axis=3), axis=1)
+
+    def _after(self, place):
+        return int(np.prod(self.shape[place + 1 :], dtype=np.int64))
+
+    def reduced(self, how, generator, rows):
+        """One value of each column, for rows by their numbers: "mode" or "sample"."""
+        if how == "mode":
+            found = self.log_weights.argmax(axis=1)[rows]
+        else:
+            found = self._drawn(generator, rows)
+        return np.column_stack(np.unravel_index(found, self.shape))
+
+    def _drawn(self, generator, rows):
+        """The number of a state drawn for each of some rows."""
+        cumulated = np.cumsum(np.exp(self.log_probabilities), axis=1)
+        uniform = generator.random(len(rows)) * cumulated[rows, -1]
+        if cumulated.shape[1] < MANY:
+            return (cumulated[rows] <= uniform[:, None]).sum(axis=1)
+        pairs = zip(rows, uniform, strict=True)
+        return np.array([np.searchsorted(cumulated[row], u, side="right") for row, u in pairs])
+
+    def gains(self, observed):
+        """What these columns add to the fields of observed ones, themselves summed out.
+
+        ln Σ_s p(s) exp(change), with p given all observed cells, and the change by another value
+        of an observed column than that of the row.
+
+        Parameters
+        ----------
+        observed : list of int
+
+        Yields
+        ------
+        values : ndarray of int
+            Places in the one-hot layout.
+        gain : ndarray of shape (n_rows, n_values)
+        """
+        if not observed:
+            return
+        if not self.model.is_pairwise:
+            yield from self._gains_by_flips(observed)
+            return
+        potts = self.model.potts
+        if self.log_weights.shape[1] >= MANY:
+            rows = zip(self.codes, np.exp(self.log_probabilities), strict=True)
+            gain = [self._gain_by_product(*row, observed) for row in rows]
+            if np.isfinite(gain).all():
+                yield potts.places(observed), np.array(gain)
+                return
+        step = max(1, int(CHUNK // (self.log_weights.size * potts.n_values.max())))
+        for start in range(0, len(observed), step):
+            part = observed[start : start + step]
+            yield potts.places(part), self._gain_by_logarithms(part)
+
+    def _gains_by_flips(self, observed):
+        """Of bits, one after another, as terms and a potential connect more than two."""
+        near = self.model.adjacency()[:, self.columns].any(axis=1)
+        for j in np.array(observed)[near[observed]]:
+            flipped, gain = self.codes.copy(), np.zeros((len(self.codes), 2))
+            flipped[:, j] = 1 - self.codes[:, j]
+            other = Joint(self.model, flipped, None, self.columns)
+            change = other.log_partition() - self.log_partition()
+            np.put_along_axis(gain, flipped[:, [j]], change[:, None], axis=1)
+            yield np.array([2 * j, 2 * j + 1]), gain
+
+    def _gain_by_logarithms(self, observed):
+        potts, codes = self.model.potts, self.codes[:, observed]
+        n_values, values = potts.n_values[observed], potts.places(observed)
+        extra = influence(potts, self.columns, self.states, values)
+        own = np.repeat(np.cumsum(n_values) - n_values + codes, n_values, axis=1)
+        change = extra[None] - extra.T[own].transpose(0, 2, 1)
+        return log_sum_exp(self.log_probabilities[:, :, None] + change, axis=1)
+
+    def _gain_by_product(self, row, p, observed):
+        """Of one row: a change is a sum over these columns, and the sum a product of matrices.
+
+        -inf where nearly nothing is left of a sum, whose digits are lost.
+        """
+        potts, factors, scales = self.model.potts, [], 0.0
+        values = potts.places(observed)
+        own = np.repeat(potts.starts[observed] + row[observed], potts.n_values[observed])
+        for part in halves(self.columns):
+            states = all_states(potts.n_values[part])
+            change = influence(potts, part, states, values)
+            change -= influence(potts, part, states, own)
+            peak = change.max(axis=0)
+            factors.append(np.exp(change - peak))
+            scales = scales + peak
+        left, right = factors
+        sums = np.einsum("st,st->t", left, p.reshape(len(left), len(right)) @ right)
+        return np.where(sums > 1e-200, np.log(np.maximum(sums, 1e-300)) + scales, -np.inf)
+
+
+def halves(columns):
+    """Columns, cut in two."""
+    cut = (len(columns) + 1) // 2
+    return columns[:cut], columns[cut:]
+
+
+def joint_log_weights(potts, fields, columns):
+    """Logarithms of the weights of all joint states of some columns, (n_rows, n_states)."""
+    if len(columns) == 1:
+        return fields[:, potts.places(columns)]
+    left, right = halves(columns)
+    states, values = all_states(potts.n_values[right]), potts.places(right)
+    chosen = np.zeros((len(states), len(values)))
+    first = np.cumsum(potts.n_values[right]) - potts.n_values[right]
+    np.put_along_axis(chosen, states + first, 1.0, axis=1)
+    pairs = influence(potts, left, all_states(potts.n_values[left]), values) @ chosen.T
+    table = joint_log_weights(potts, fields, left)[:, :, None] + pairs
+    table += joint_log_weights(potts, fields, right)[:, None, :]
+    return table.reshape(len(fields), -1)
+
+
+def influence(potts, columns, states, values):
+    """What joint states of some columns add to the fields of some values."""
+    total = np.zeros((len(states), len(values)))
+    for column, own in zip(columns, states.T, strict=True):
+        lines = slice(potts.starts[column], potts.starts[column + 1])
+        total += potts.coupling[lines][:, values][own]
+    return total
+
+
+def log_sum_exp(values, axis):
+    """ln Σ exp along an axis; SciPy's takes longer on small arrays."""
+    peak = values.max(axis=axis, keepdims=True)
+    return np.log(np.exp(values - peak).sum(axis=axis)) + peak.squeeze(axis)
+
+
 def parts(model, codes, max_states=None):
     """Yield rows that miss the same cells, not too many at once, and these cells in groups.
 
@@ -66,42 +245,22 @@ def parts(model, codes, max_states=None):
             yield rows[start : start + step], groups
 
 
-class Enumerated(NamedTuple):
-    """What follows from all joint states of the missing cells of rows.
-
-    Attributes
-    ----------
-    p : ndarray of float64 of shape (n, Q)
-        p(x_j = a | the observed cells) of missing cells; what stands for observed ones is of no
-        use.
-    log_sums : ndarray of float64 of shape (n,)
-        ln of the sum over the missing cells, less the log-weight of the observed ones.
-    is_exact : ndarray of bool of shape (n,)
-        Whether the row had few enough states. If not, the rest is of no use.
-    """
-
-    p: np.ndarray
-    log_sums: np.ndarray
-    is_exact: np.ndarray
-
-
 def enumerated(model, codes, max_states):
-    """Enumerate the missing cells of rows of any model."""
-    found = Enumerated(
-        np.empty((len(codes), model.starts[-1])), np.zeros(len(codes)), np.ones(len(codes), bool)
-    )
+    """`DiscreteModel.enumerated` of any model."""
+    n = len(codes)
+    p, log_sums, is_exact = np.empty((n, model.starts[-1])), np.zeros(n), np.ones(n, dtype=bool)
     for rows, groups in parts(model, codes, max_states):
         if groups is None:
-            found.is_exact[rows] = False
+            is_exact[rows] = False
             continue
         fields = model.value_fields(codes[rows])
         for group in groups:
-            joint = model.joint(codes[rows], fields, group)
-            found.log_sums[rows] += joint.log_partition()
-            for place, j in enumerate(joint.columns):
+            joint = Joint(model, codes[rows], fields, group)
+            log_sums[rows] += joint.log_partition()
+            for place, j in enumerate(group):
                 own = slice(model.starts[j], model.starts[j + 1])
-                found.p[rows, own] = np.exp(joint.log_marginal(place))
-    return found
+                p[rows, own] = np.exp(joint.log_marginal(place))
+    return p, log_sums, is_exact
 
 
 # Sums over the missing cells.
@@ -129,10 +288,10 @@ def log_conditionals(model, codes):
                 result[i] = _by_chains(model, codes[i])
             continue
         fields = model.value_fields(codes[rows])
-        joints = [model.joint(codes[rows], fields, group) for group in groups]
+        joints = [Joint(model, codes[rows], fields, group) for group in groups]
         observed = np.flatnonzero(codes[rows[0]] >= 0).tolist()
         for joint in joints:
-            for values, gain in joint.gains(codes[rows], observed):
+            for values, gain in joint.gains(observed):
                 fields[:, values] += gain
             for place, j in enumerate(joint.columns):
                 own = slice(model.starts[j], model.starts[j + 1])
@@ -192,7 +351,7 @@ def impute(model, codes, how, n_steps, generator):
         distinct, place = np.unique(codes[rows], axis=0, return_inverse=True)
         fields = model.value_fields(distinct)
         for group in groups:
-            joint = model.joint(distinct, fields, group)
+            joint = Joint(model, distinct, fields, group)
             filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
@@ -218,11 +377,11 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
     What stands for observed cells is of no use. Rows of which connected missing cells have more
     than `max_states` joint states take chains.
     """
-    found = model.enumerated(codes, max_states)
-    many = np.flatnonzero(~found.is_exact)
+    p, _, is_exact = model.enumerated(codes, max_states)
+    many = np.flatnonzero(~is_exact)
     if len(many):
-        found.p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
-    return found.p
+        p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
+    return p
 
 
 def expected_log_weights(model, codes):
@@ -232,9 +391,7 @@ def expected_log_weights(model, codes):
     take the means of chains, with random numbers that are the same for every row.
     """
     p, _, is_exact = model.enumerated(codes, MAX_STATES)
-    high, low = (
-        model.scaled(1 + step).enumerated(codes, MAX_STATES).log_sums for step in (STEP, -STEP)
-    )
+    high, low = (model.scaled(1 + step).enumerated(codes, MAX_STATES)[1] for step in (STEP, -STEP))
     log_weights = model.log_weight(codes) + (high - low) / (2 * STEP)
     for i in np.flatnonzero(~is_exact):
         generator = np.random.default_rng(SEED)
@@ -273,8 +430,8 @@ def column_probabilities(model, codes, column, workers):
     n_states = np.exp2(np.minimum(bits, np.log2(MAX_STATES))).sum()
 
     def of_block(rows):
-        found = model.enumerated(codes[rows], MAX_STATES)
-        return found.p[:, own].copy(), found.is_exact
+        p, _, is_exact = model.enumerated(codes[rows], MAX_STATES)
+        return p[:, own].copy(), is_exact
 
     found = workers.map(of_block, row_blocks(len(codes)), n_states)
     result, is_exact = map(np.concatenate, zip(*found, strict=True))

@@ -10,7 +10,6 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._enumeration import enumerate_rows
 from sklearn_boltz.networks.model._gauge import frobenius_scores
-from sklearn_boltz.networks.model._joint import Joint
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
@@ -23,8 +22,9 @@ class DiscreteModel:
 
     Rows are codes, (n, d) integers: the place of each value among those of its column, and -1 for
     a missing cell. A child has its own layout of the parameters. It defines `fields`, `log_weight`,
-    `log_conditionals`, `expectation`, `chains`, `given`, `scaled`, `adjacency`, `log_linear`,
-    `independent_log_sum` and `fill`; and for rows with missing cells `value_fields` and `joint`.
+    `log_conditionals`, `expectation`, `chains`, `given`, `scaled`, `like`, `potts`, `adjacency`,
+    `log_linear`, `independent_log_sum` and `fill`; and for rows with missing cells `value_fields`
+    and `joint_log_weights`.
 
     Parameters
     ----------
@@ -34,7 +34,12 @@ class DiscreteModel:
     ----------
     n_values : ndarray of int64 of shape (d,)
         Number of values of each column.
+    is_pairwise : bool
+        Whether w holds pairs alone.
     """
+
+    is_pairwise = True
+    terms, weights, potential = (), (), ()
 
     def __init__(self, coupling, intercept):
         self.coupling, self.intercept = coupling, intercept
@@ -124,12 +129,42 @@ class DiscreteModel:
         return result
 
     def enumerated(self, codes, max_states):
-        """What follows from all joint states of the missing cells of each row, an `Enumerated`."""
-        return _incomplete.enumerated(self, codes, max_states)
+        """What follows from all joint states of the missing cells of each row.
+
+        Returns
+        -------
+        p : ndarray of float64 of shape (n, Q)
+            p(x_j = a | the observed cells) of missing cells; what stands for observed ones is of no
+            use.
+        log_sums : ndarray of float64 of shape (n,)
+            ln of the sum over the missing cells, less the log-weight of the observed ones.
+        is_exact : ndarray of bool of shape (n,)
+            Whether the row had few enough states. If not, the rest is of no use.
+        """
+        if not self.is_pairwise:
+            return _incomplete.enumerated(self, codes, max_states)
+        p, log_sums = self.value_fields(codes), np.empty(len(codes))
+        is_exact = np.empty(len(codes), dtype=bool)
+        enumerate_rows(
+            np.ascontiguousarray(codes, dtype=np.int32), p, self.potts.coupling, self.starts,
+            self._coupled, max_states, log_sums, is_exact.view(np.uint8),
+        )  # fmt: skip
+        return p, log_sums, is_exact
 
     def estimated(self, row, column):
         """p(x_column | the observed cells) of a row with too many joint states, estimated."""
-        return _incomplete.annealed(self, row, column)
+        p = None
+        if self.is_pairwise:
+            p = _incomplete.weighed(self.potts, row, column, self._strengths)
+        return _incomplete.annealed(self, row, column) if p is None else p
+
+    @cached_property
+    def _strengths(self):
+        return frobenius_scores(self.potts.coupling, self.n_values)
+
+    @cached_property
+    def _coupled(self):
+        return self.adjacency().view(np.uint8)
 
     def log_softmax(self, fields):
         """Normalise the values of each column in the one-hot layout, in place."""
@@ -138,73 +173,6 @@ class DiscreteModel:
         sums = np.add.reduceat(np.exp(fields), first, axis=-1)
         fields -= np.repeat(np.log(sums), self.n_values, axis=-1)
         return fields
-
-
-class PairwiseModel(DiscreteModel):
-    """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z.
-
-    A child also defines `like` and `potts`.
-    """
-
-    # There is nothing further.
-    terms, weights, potential = (), (), ()
-
-    @property
-    def pairs(self):
-        """The part of the model with single columns and pairs: all of it."""
-        return self
-
-    def scaled(self, factor):
-        """The model whose log-weights are multiplied by a factor."""
-        return self.like(factor * self.coupling, factor * self.intercept)
-
-    @cached_property
-    def _by_value(self):
-        return self.potts()
-
-    @cached_property
-    def _strengths(self):
-        return frobenius_scores(self._by_value.coupling, self.n_values)
-
-    @cached_property
-    def _coupled(self):
-        return self.adjacency().view(np.uint8)
-
-    def enumerated(self, codes, max_states):
-        """What follows from all joint states of the missing cells of each row, an `Enumerated`."""
-        potts, log_sums = self._by_value, np.empty(len(codes))
-        p, is_exact = potts.fields(codes), np.empty(len(codes), dtype=bool)
-        enumerate_rows(
-            np.ascontiguousarray(codes, dtype=np.int32), p, potts.coupling, potts.starts,
-            self._coupled, max_states, log_sums, is_exact.view(np.uint8),
-        )  # fmt: skip
-        return _incomplete.Enumerated(p, log_sums, is_exact)
-
-    def estimated(self, row, column):
-        """p(x_column | the observed cells) of a row with too many joint states, estimated."""
-        p = _incomplete.weighed(self._by_value, row, column, self._strengths)
-        return super().estimated(row, column) if p is None else p
-
-    def value_fields(self, codes):
-        """What the observed cells add to the log-weights of all values, (n, Q)."""
-        return self._by_value.fields(codes)
-
-    def joint(self, codes, fields, columns):
-        """The joint states of connected missing columns.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n, d)
-            Rows that miss the same.
-        fields : ndarray of float64 of shape (n, Q)
-            Of these rows, as of `value_fields`.
-        columns : ndarray of int
-
-        Returns
-        -------
-        joint : Joint
-        """
-        return Joint.of(self._by_value, fields, columns)
 
 
 class Chains:

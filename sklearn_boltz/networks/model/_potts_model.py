@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.networks.model._model import Chains, PairwiseModel
+from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 
 
-class PottsModel(PairwiseModel):
+class PottsModel(DiscreteModel):
     """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z, in the one-hot layout.
 
     Parameters
@@ -57,6 +57,8 @@ class PottsModel(PairwiseModel):
         """h_j(a) + Σ_k J_jk(a, x_k) over the observed cells of each row, (n, Q)."""
         return self.one_hot(codes) @ self.coupling + self.intercept
 
+    value_fields = fields
+
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
         x = self.one_hot(codes)
@@ -95,9 +97,14 @@ class PottsModel(PairwiseModel):
         intercept = self.intercept[places] + self.coupling[np.ix_(places, known)].sum(axis=1)
         return PottsModel(self.coupling[np.ix_(places, places)], intercept, self.n_values[free])
 
+    @property
     def potts(self):
         """The model itself."""
         return self
+
+    def scaled(self, factor):
+        """The model whose log-weights are multiplied by a factor."""
+        return self.like(factor * self.coupling, factor * self.intercept)
 
     @cached_property
     def log_linear(self):

@@ -35,7 +35,7 @@ def thermal_figures(
 
     Parameters
     ----------
-    model : PairwiseModel or InteractionModel
+    model : DiscreteModel
     temperatures : float or array-like of float
     generator : Generator
     n_chains, tol, max_rounds
@@ -109,7 +109,7 @@ def descend(model, codes):
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     codes : ndarray of int of shape (n, d)
         Complete rows.
 

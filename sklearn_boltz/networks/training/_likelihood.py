@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import fwht
-from sklearn_boltz.networks.model._interaction_model import InteractionModel, ones_of_states
+from sklearn_boltz.networks.model._spin_model import SpinModel, ones_of_states
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     BinaryObjective,
@@ -90,7 +90,7 @@ class Further:
     def model(self, coupling, intercept, theta):
         """The distribution of a network of pairs with these terms and a potential."""
         weights, potential = self.split(theta)
-        return InteractionModel(coupling, intercept, self.terms, weights, potential)
+        return SpinModel(coupling, intercept, self.terms, weights, potential)
 
     def split(self, theta):
         """The weights of the terms, and V(0), ..., V(d)."""

@@ -105,8 +105,6 @@ class Statistics:
 
     def model(self, theta):
         """The distribution."""
-        if not len(self.further):
-            return SpinModel(*self.parameters(theta))
         return self.further.model(*self.parameters(theta), theta[self.n_pairs :])
 
     def _of_further(self, states):
