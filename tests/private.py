@@ -69,9 +69,6 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.higher_order._evidence import best_triples, gains, heirs
-from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location._classes import fit_best, fit_classes
@@ -122,7 +119,7 @@ from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
-from sklearn_boltz.networks.training._fit import MAX_ITER, Task
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task, follow
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._likelihood import Further, Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
@@ -134,6 +131,13 @@ from sklearn_boltz.networks.training._strength import (
     choose_strength,
     least_strength,
     next_strength,
+)
+from sklearn_boltz.networks.training._terms import (
+    InteractionPseudoLikelihood,
+    best_triples,
+    gains,
+    heirs,
+    refit,
 )
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import _compiled, as_numpy, is_foreign, namespace_of

@@ -37,10 +37,8 @@ FLOORS = {
         "model",
         "location",
         "training",
-        "higher_order",
         "categorical",
         "sparse",
-        "fitting",
     ],
     "statistics": ["covariance"],
 }

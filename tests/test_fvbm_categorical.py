@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from functools import partial
 from itertools import combinations, permutations, product
 from types import SimpleNamespace
 
@@ -29,6 +30,7 @@ from private import (
     average_product_correction,
     distinct_codes,
     find_patterns,
+    follow,
     frobenius_scores,
     maximise_network,
     parameter_index,
@@ -86,7 +88,8 @@ def fit_categorical(
     task = CodesTask(codes, weights, n_values, alpha)
     method = task.method(solver)
     monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
-    found = maximise_network(task, (None, None), method, monitor, lambda *cell: f"cell {cell}")
+    task.label = lambda *cell: f"cell {cell}"
+    found = follow(partial(maximise_network, task, (None, None), method), task, monitor)
     coupling, intercept = found.pairs
     return SimpleNamespace(coupling=coupling, intercept=intercept, **found._asdict())
 

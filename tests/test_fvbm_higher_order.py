@@ -23,7 +23,6 @@ from private import (
     PseudoLikelihood,
     SpinModel,
     Statistics,
-    TermNetwork,
     _network_fit,
     best_triples,
     gains,
@@ -135,8 +134,7 @@ def gain_of(term, X, present=False, alpha=0.0):
     """What `gains` says of a term, in a fit with or without it."""
     pairs = PseudoLikelihood(np.ascontiguousarray(2.0 * X.T - 1), np.ones(len(X)), alpha)
     d, terms = X.shape[1], [term] if present else []
-    start = TermNetwork(np.zeros((d, d)), np.zeros(d), [], np.zeros(0))
-    found = refit(pairs, start, terms, 1e-6)
+    found, *_ = refit(pairs, SpinModel(np.zeros((d, d)), np.zeros(d)), terms, 1e-6)
     problem = InteractionPseudoLikelihood(pairs, terms)
     tanh = problem.tanh(found.coupling, found.intercept, found.weights)
     return gains(pairs, tanh, [term], found.weights if present else [0.0], set(terms))[0]

@@ -92,7 +92,7 @@ def test_initial_values_are_where_it_begins(alpha):
     there.coupling_, there.intercept_ = start
     penalty = alpha / 4 * (start[0] ** 2).sum()
     expected = there.log_pseudo_likelihood(X).mean() - penalty
-    assert monitor.values[0] / len(X) == pytest.approx(expected, rel=1e-12)
+    assert monitor.first / len(X) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

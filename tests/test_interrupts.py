@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
-from private import _em
+from private import _network_fit
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -181,12 +181,12 @@ def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver):
 
 def test_an_interrupt_of_the_fit_that_em_begins_with_ends_the_fit(monkeypatch):
     """It used to be taken for the end of that fit, and EM went on."""
-    complete = _em._fit.maximise
+    complete = _network_fit.follow
 
     def ended(*args):
         return complete(*args)._replace(status="interrupted")
 
-    monkeypatch.setattr(_em._fit, "maximise", ended)
+    monkeypatch.setattr(_network_fit, "follow", ended)
     model = FVBMPseudoLikelihood(alpha=0.1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)

@@ -2,7 +2,6 @@
 
 import warnings
 from copy import copy
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,8 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task
-from sklearn_boltz.networks.fitting._rows import Rows, no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks._rows import Rows, no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -341,21 +339,18 @@ class FVBMPseudoLikelihood(Network):
         network._seen = tuple(rows[:0] for rows in network._seen)
         return network
 
-    def _plan(self, rows, batches, initial, label):
+    def _plan(self, rows, batches, initial):
         self._check_solver(rows)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
         ordered = order_of_levels(self, rows.coding)
-        task = make_task(self, rows, batches, alpha, ordered)
-        options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
-        is_completed, fit = self.missing == "em" and not rows.is_complete, direct
-        solver = kept_newton() if is_completed else newton
-        method = task.method(self.solver, self.step_size, solver)
-        if is_completed:
-            fit = partial(by_em, first=task.method("newton"), n_draws=self.n_draws)
+        task = self._task(rows, batches, alpha, ordered)
+        solver = kept_newton() if self._completes(rows) else newton
+        method, first = task.method(self.solver, self.step_size, solver), task.method("newton")
         if self.alpha == "auto":
-            alpha, initial = choose_strength(task, initial, label, estimate=not ordered.any())
+            alpha, initial = choose_strength(task, initial, estimate=not ordered.any())
         found = {"alpha_": alpha, "ordered_": ordered}
-        return fit(task, method, initial, label, **options), found
+        steps, max_iter = self._steps(rows, task, method, initial, first, self.n_draws)
+        return task, method.name, steps, self._monitor(max_iter), found
 
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""

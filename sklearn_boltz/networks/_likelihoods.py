@@ -14,7 +14,7 @@ from sklearn_boltz._estimator import (
     validate_arguments,
 )
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.networks.fitting._rows import value_names
+from sklearn_boltz.networks._rows import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model

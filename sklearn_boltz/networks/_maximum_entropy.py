@@ -8,11 +8,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks.fitting._plan import by_em, by_sampling, direct, make_task
-from sklearn_boltz.networks.higher_order._selection import further_of, message
 from sklearn_boltz.networks.training._em import kept_newton
+from sklearn_boltz.networks.training._fit import MAX_ITER
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
+from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
 from sklearn_boltz.networks.training._solvers import newton
+from sklearn_boltz.networks.training._terms import further_of, message
+from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.tables._kinds import OF_LEVELS
 
@@ -235,11 +237,10 @@ class MaximumEntropy(Network):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _plan(self, rows, batches, initial, label):
+    def _plan(self, rows, batches, initial):
         self._check_binary(rows.coding)
-        task, found = make_task(self, rows, batches, self.alpha), {"alpha_": self.alpha}
+        task, found = self._task(rows, batches, self.alpha), {"alpha_": self.alpha}
         task.objective, further = Likelihood.name, None
-        options = {"max_iter": self.max_iter, "verbose": self.verbose}
         if self._has_further():
             further = further_of(task, self._terms_of(task, rows), self.count_potential)
         elif self.sampler is not None and len(task.varying):
@@ -247,18 +248,18 @@ class MaximumEntropy(Network):
         elif not task.is_exact:
             self._check_few(task, rows)
         if not task.is_exact or (self.sampler is not None and len(task.varying)):
-            options |= {"moment_tol": self.moment_tol, "random_state": self.random_state}
-            way = by_sampling(
-                task, initial, label, further=further, sampler=self.sampler, **options
-            )
-        elif rows.is_complete:
+            generator = make_generator(self.random_state)
+            steps = partial(maximise_by_sampling, task, initial, generator, further, self.sampler)
+            monitor = self._monitor(MAX_ITER["sampling"], self.moment_tol)
+            return task, "sampling", steps, monitor, found
+        first = task.method("newton")
+        if rows.is_complete:
             task.problem = Likelihood(task.problem, further)
-            method = task.method("newton")._replace(run=newton, message=partial(message, task))
-            way = direct(task, method, initial, label, tol=self.tol, **options)
+            method = first._replace(run=newton, message=partial(message, task))
         else:
-            method, first = task.method("newton", newton=kept_newton()), task.method("newton")
-            way = by_em(task, method, initial, label, first=first, tol=self.tol, **options)
-        return way, found
+            method = task.method("newton", newton=kept_newton())
+        steps, max_iter = self._steps(rows, task, method, initial, first)
+        return task, method.name, steps, self._monitor(max_iter), found
 
     def _has_further(self):
         """Whether there is more than pairs."""

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,14 +13,19 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn_boltz._estimator import fingerprint, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
-from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks._rows import Rows, positive_of_batch, read, read_batches
+from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.model._spin_model import term_arrays
-from sklearn_boltz.networks.training._solvers import blas_threads
+from sklearn_boltz.networks.training._em import MAX_ROUNDS, N_DRAWS, fit_incomplete
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task, follow, maximise
+from sklearn_boltz.networks.training._objective import distinct_rows
+from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
@@ -47,8 +52,9 @@ def refuse(reason, remedy):
 class Network(Drawing, Likelihoods):
     """A network of discrete variables.
 
-    A child defines ``_plan(rows, batches, initial, label)``: from rows, and where to begin, to a
-    `Way`, and the attributes that are known before the fit.
+    A child defines ``_plan(rows, batches, initial)``: from rows, and where to begin, to the task,
+    the name of the solver, the steps of `follow` and the monitor of these, and the attributes that
+    are known before the fit.
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))
@@ -183,17 +189,10 @@ class Network(Drawing, Likelihoods):
     def _fit(self, rows, batches, X, y, initial):
         """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-
-            def label(j, value=None):
-                if value is None:
-                    return self._column(j)
-                place = (value + 1) // 2 if rows.coding.is_binary else value
-                return f"{self._column(j)} = {self._labels(j, rows.coding.values(j))[place]}"
-
-            way, found = self._plan(rows, batches, initial, label)
+            task, solver, steps, monitor, found = self._plan(rows, batches, initial)
 
             def attributes(network):
-                return self._attributes(rows, way.task, *network) | {"_unseen": unseen()}
+                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
 
             @cache
             def unseen():
@@ -204,19 +203,22 @@ class Network(Drawing, Likelihoods):
                 n_values = self._n_values_of_codes(n_values)
                 return Unseen.learn(rows.codes, rows.weights, n_values)
 
-            data, limit = X if batches is None else batches, way.max_iter
+            data, limit = X if batches is None else batches, monitor.max_iter
             with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
-                result = way.run(lambda network: end_iteration(lambda: attributes(network())))
+                monitor.end_iteration = lambda state: end_iteration(
+                    lambda: attributes(task.network(state))
+                )
+                result = follow(steps, task, monitor)
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
                     attributes(result.network),
                     **found,
-                    solver_=way.solver,
+                    solver_=solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
-                        re.sub("[ -]", "_", way.task.objective): result.objective,
+                        re.sub("[ -]", "_", task.objective): result.objective,
                         "seconds": result.seconds,
                     }
                     | result.history,
@@ -226,12 +228,58 @@ class Network(Drawing, Likelihoods):
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
             print(
-                f"{way.solver}: {result.n_iter} iterations, {way.task.objective} "
+                f"{solver}: {result.n_iter} iterations, {task.objective} "
                 f"{last}{result.status}{alpha}"
             )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
+
+    def _task(self, rows, batches, alpha=0.0, ordered=None):
+        """The pseudo-likelihood of all pairs, penalised; `ordered`, if the order of levels counts.
+
+        It reads batches again where their distinct rows were not kept.
+        """
+        coding = rows.coding
+        if rows.codes is None:
+            positive = partial(positive_of_batch, self._reader(batches), coding)
+            task = Task.of_batches(batches, positive, rows.sums, alpha)
+        elif coding.is_binary and rows.is_complete:
+            task = Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)
+        else:
+            kept = distinct_incomplete(rows.codes, rows.weights)
+            if coding.is_binary:
+                task = Task.of_incomplete_rows(*kept, alpha)
+            else:
+                task = CodesTask(*kept, coding.n_values, alpha, ordered)
+
+        def label(j, value=None):
+            if value is None:
+                return self._column(j)
+            place = (value + 1) // 2 if coding.is_binary else value
+            return f"{self._column(j)} = {self._labels(j, coding.values(j))[place]}"
+
+        task.label = label
+        return task
+
+    def _completes(self, rows):
+        """Whether the model completes missing cells, in rounds of EM."""
+        return getattr(self, "missing", "em") == "em" and not rows.is_complete
+
+    def _steps(self, rows, task, method, initial, first=None, n_draws=N_DRAWS):
+        """The steps of `follow` by a method, and how many iterations there are by default.
+
+        `first` finds where EM begins.
+        """
+        if self._completes(rows):
+            steps = partial(fit_incomplete, task, initial, method, first or method, n_draws)
+            return steps, MAX_ROUNDS
+        return partial(maximise, task, initial, method), MAX_ITER[method.name]
+
+    def _monitor(self, max_iter, tol=None):
+        """The monitor of a fit; `max_iter` and `tol` if the user says nothing, or has no say."""
+        tol = self.tol if tol is None else tol
+        return Monitor(tol, self.max_iter or max_iter, verbose=self.verbose)
 
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""

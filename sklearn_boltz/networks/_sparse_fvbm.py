@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import (
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks.fitting._plan import by_em, direct, make_task, relaxed, with_terms
-from sklearn_boltz.networks.fitting._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
+from sklearn_boltz.networks.training._fit import follow
+from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
 
 # Bins of a column of numbers.
@@ -362,30 +363,40 @@ class SparseFVBM(Network):
     _need = Network._need._replace(most_bins=MOST_BINS)
     _further = "terms_", "term_weights_"
 
-    def _plan(self, rows, batches, initial, label):
+    def _plan(self, rows, batches, initial):
         self._check_rows(rows)
         ordered = order_of_levels(self, rows.coding)
-        task = make_task(self, rows, batches, ordered=ordered)
-        options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
+        task = self._task(rows, batches, ordered=ordered)
         sparse, found = self._sparse_task(task, rows)
         found["ordered_"] = ordered
-        fit = by_em if self.missing == "em" and not rows.is_complete else direct
-        way = fit(task, sparse.method, initial, label, **options)
+        select, max_iter = self._steps(rows, task, sparse.method, initial)
+        solver, steps = sparse.method.name, select
+
+        def selected():
+            return follow(select, task, self._monitor(max_iter))
+
+        def relaxed(monitor):
+            """Without a penalty, for the pairs that have been selected."""
+            result, again = selected(), SparseTask(task, tol=self.tol, remedy="relax=False")
+            again.keep_pairs(result.pairs[0])
+            refit, _ = self._steps(rows, task, again.method, result.pairs)
+            return refit(monitor) or result.message
+
+        def with_terms(monitor):
+            """With terms of three columns and more besides all pairs, or those selected."""
+            begin, allowed = initial, None
+            if self.penalty != "l2" or self.edges is not None:
+                begin = selected().pairs
+                allowed = begin[0] != 0
+            return fit_terms(task, begin, allowed, self.max_order, self.term_price, monitor)
+
         if self.max_order > 2:
-            options |= {"max_order": self.max_order, "price": self.term_price}
+            solver, steps, max_iter = "lbfgs", with_terms, MAX_ROUNDS
             if self.penalty == "l2":
                 task.problem.set_alpha(found["alpha_"])
-                way = None if self.edges is None else way
-            return with_terms(task, initial, label, way, **options), found
-        if self.relax:
-
-            def refit(pairs):
-                again = SparseTask(task, tol=self.tol, remedy="relax=False")
-                again.keep_pairs(pairs[0])
-                return fit(task, again.method, pairs, label, **options)
-
-            way = relaxed(way, refit)
-        return way, found
+        elif self.relax:
+            steps = relaxed
+        return task, solver, steps, self._monitor(max_iter), found
 
     def _sparse_task(self, task, rows):
         """The task with the penalty, and the attributes of its strength."""
@@ -449,7 +460,7 @@ class SparseFVBM(Network):
                 "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
                 "distinct rows are kept. Use alpha='ebic', or fit one table."
             )
-        is_completed = self.missing == "em" and not rows.is_complete
+        is_completed = self._completes(rows)
         if self.nodewise and is_completed:
             refuse(
                 "nodewise fits each column by itself, and there is no model of all to complete "

@@ -104,7 +104,7 @@ class CodesTask(Task):
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
         fields = fields + block_means((before - fields)[None], n_values)[0, column]
-        coupling, intercept, *rest = self.whole(PottsModel(inner, fields, n_values))
+        coupling, intercept, *rest = super().network(PottsModel(inner, fields, n_values))
         means = block_means(intercept[None], self.column_sizes)[0]
         intercept -= means[column_of_state(self.column_sizes)]
         return (coupling + coupling.T) / 2, intercept, *rest  # symmetric to the bit
@@ -129,22 +129,19 @@ class CodesTask(Task):
         """The problem in coordinates of full rank."""
         return Contrasts(self.problem)
 
-    def message(self, point, direction, monitor, label):
+    def message(self, point, direction, monitor):
         """What a user should know about the end of a fit, or None."""
         of_full_rank = len(point.theta) < self.problem.n_parameters
         problem = self.contrasts if of_full_rank else self.problem
-        return warning_message(problem, point, direction, monitor, self.named(label))
+        return warning_message(problem, point, direction, monitor, self.named)
 
-    def named(self, label):
-        """What messages call the columns and states that are fitted."""
-        offsets, starts = state_offsets(self.problem.n_values), state_offsets(self.column_sizes)
-
-        def name(i, a=None):
-            column = self.varying[i]
-            states = [] if a is None else [self.states[offsets[i] + a] - starts[column]]
-            return label(column, *states)
-
-        return name
+    def named(self, i, a=None):
+        """What messages call a column that is fitted, or one of its states."""
+        column, value = self.varying[i], []
+        if a is not None:
+            first = state_offsets(self.column_sizes)[column]
+            value = [self.states[self.problem.offsets[i] + a] - first]
+        return self.label(column, *value)
 
 
 def by_contrasts(problem, point, monitor, newton=newton):

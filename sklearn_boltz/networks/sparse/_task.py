@@ -83,7 +83,7 @@ class SparseTask:
     def method(self):
         """The solver."""
         # With a penalty there is a maximum.
-        return Method("prox-newton", self.solve, self.message, lambda label: None)
+        return Method("prox-newton", self.solve, self.message, lambda: None)
 
     def choose(self, codes, weights, *, how, gamma, cv):
         """Choose the strength of the penalty, and begin the fit there.
@@ -195,24 +195,24 @@ class SparseTask:
         coupling = np.where(kept[np.ix_(column, column)], (coupling + coupling.T) / 2, 0.0)
         return coupling, intercept
 
-    def message(self, point, direction, monitor, label):
+    def message(self, point, direction, monitor):
         """What a user should know about the end of a fit, or None."""
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "
                 f"not yet within tol={self.tol:g}. Raise max_iter, or use a larger alpha."
             )
-        return None if np.any(self.alpha) else self._without_penalty(point, label)
+        return None if np.any(self.alpha) else self._without_penalty(point)
 
-    def _without_penalty(self, point, label):
+    def _without_penalty(self, point):
         """That the maximum may be at infinity."""
         coupling = self.task.network(point.theta)[0]
         r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
         if abs(coupling[r, s]) < STRONG:
             return None
-        column = column_of_state(self.task.column_sizes)
+        one, other = map(self.task.label, column_of_state(self.task.column_sizes)[[r, s]])
         return (
-            f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
+            f"The coupling of {one} and {other} is {coupling[r, s]:.2g}: "
             "some of their values hardly ever, or never, occur together, and the log "
             f"pseudo-likelihood may have no maximum. With {self.remedy}, it has one."
         )

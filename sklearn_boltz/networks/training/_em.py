@@ -30,8 +30,8 @@ MAX_CELLS = 2**19
 SHARE = 0.2
 
 
-def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS):
-    """EM.
+def fit_incomplete(task, initial, method, first, n_draws, rounds):
+    """EM; -> what a user should know about the end, or None.
 
     Parameters
     ----------
@@ -42,31 +42,23 @@ def fit_incomplete(task, initial, method, first, rounds, label, n_draws=N_DRAWS)
         observed cells alone.
     method, first : Method
         Of a round, and of that estimate.
-    rounds : Monitor
-        EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
-    label : callable
-        What messages call a column.
     n_draws : int
         Of each row that has too many completions, in each round. With fewer than usual, fewer
         rows are completed by enumeration, too.
-
-    Returns
-    -------
-    result : Result
+    rounds : Monitor
+        EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
     """
-    status = rounds.run(_rounds, task, initial, method, first, rounds, label, n_draws)
-    message, network = _message(method, status, rounds, label), task.network(rounds.last)
-    return _fit.Result.of(task, network, rounds, rounds.values, status, message)
+    rounds.status = _rounds(task, initial, method, first, n_draws, rounds)
+    return _message(method, rounds)
 
 
-def _rounds(task, initial, method, first, rounds, label, n_draws):
+def _rounds(task, initial, method, first, n_draws, rounds):
     """EM; -> how it ended."""
     if not len(task.varying):
         _record(rounds, task.initial(*initial), 0.0)
         return "converged"
     if initial[0] is None and initial[1] is None:
-        monitor = Monitor(1e-3, _fit.MAX_ITER[first.name])
-        initial = _fit.maximise(task, initial, first, monitor, label).pairs
+        initial = _fit.near_maximum(task, initial, first, 1e-3)
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     n_values = task.problem.n_values
     maximum = maximise(
@@ -100,7 +92,7 @@ def _round(task, method, rounds, rows, weights, model):
     (theta, gained), problem = model.fitted, task.complete(rows, weights)
     monitor = Monitor(rounds.tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
     point, _ = method.run(problem, problem.at(theta), monitor)
-    gained += max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
+    gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
     theta = problem.neat(point.parameters)
     _record(rounds, theta, point.value / problem.total)
     return _described(task, theta, gained)
@@ -113,7 +105,7 @@ def _record(rounds, theta, value):
 
 def _is_enough(monitor):
     """Whether a round may end: the next one moves the maximum anyway."""
-    return monitor.rise < SHARE * (monitor.values[1] - monitor.values[0])
+    return monitor.rise < SHARE * (monitor.values[0] - monitor.first)
 
 
 def kept_newton():
@@ -138,14 +130,12 @@ def kept_newton():
     return climb
 
 
-def _message(method, status, rounds, label):
+def _message(method, rounds):
     """What a user should know about the end of EM, or None."""
-    reason = method.no_maximum(label)
-    if reason is not None:
-        return reason
-    if status == "max_iter":
+    reason = method.no_maximum()
+    if reason is None and rounds.status == "max_iter":
         return (
             f"EM ended at max_iter={rounds.max_iter} rounds, while the pseudo-likelihood still "
             "rose. Raise max_iter, or use missing='observed', which needs no rounds."
         )
-    return None
+    return reason

@@ -11,6 +11,7 @@ from sklearn_boltz.networks.training._objective import PseudoLikelihood
 from sklearn_boltz.networks.training._solvers import (
     MAX_NEWTON_PARAMETERS,
     Method,
+    Monitor,
     bslm,
     lbfgs,
     newton,
@@ -49,9 +50,11 @@ class Task:
         What the other columns add to the mean log pseudo-likelihood of a row.
     objective : str
         What is maximised in the end.
+    label : callable
+        What messages call a column, or with a second argument one of its values.
     """
 
-    objective = PseudoLikelihood.name
+    objective, label = PseudoLikelihood.name, str
 
     def __init__(self, problem, varying, base, seen):
         self.problem, self.varying, self.base, self.seen = problem, varying, base, seen
@@ -122,17 +125,17 @@ class Task:
         run = {"bslm": bslm, "ga": ga, "lbfgs": lbfgs, "newton": newton}[name]
         return Method(name, run, self.message, self.no_maximum)
 
-    def message(self, point, direction, monitor, label):
+    def message(self, point, direction, monitor):
         """What a user should know about the end of a fit, or None."""
-        return warning_message(self.problem, point, direction, monitor, self.named(label))
+        return warning_message(self.problem, point, direction, monitor, self.named)
 
-    def no_maximum(self, label):
+    def no_maximum(self):
         """Why the objective of incomplete rows has no maximum, or None if it may have."""
-        return apart(self.problem, self.named(label), self.objective)
+        return apart(self.problem, self.named, self.objective)
 
-    def named(self, label):
-        """What messages call the columns that vary, and their values."""
-        return lambda j, *spin: label(self.varying[j], *spin)
+    def named(self, j, *spin):
+        """What messages call a column that varies, or with -1 or 1 one of its values."""
+        return self.label(self.varying[j], *spin)
 
     def initial(self, coupling, intercept):
         """θ, from parameters of all columns; None stands for those of independent columns."""
@@ -140,15 +143,12 @@ class Task:
         inner = np.zeros((q, q)) if coupling is None else coupling[np.ix_(states, states)]
         return self.problem.pack(inner, (self.base if intercept is None else intercept)[states])
 
-    def network(self, theta):
-        """Parameters of all columns from θ, as of `whole`."""
-        return self.whole(self.problem.model(theta))
-
-    def whole(self, model):
+    def network(self, state):
         """Couplings, intercepts, terms, their weights and the potential of all columns.
 
-        From a model of those that vary.
+        From θ, or a model of the columns that vary.
         """
+        model = self.problem.model(state) if isinstance(state, np.ndarray) else state
         coupling, intercept = np.zeros((len(self.base),) * 2), self.base.copy()
         coupling[np.ix_(self.states, self.states)] = model.coupling
         intercept[self.states] = model.intercept
@@ -183,32 +183,6 @@ class Result(NamedTuple):
     message: str | None
     history: dict
 
-    @classmethod
-    def of(cls, task, network, monitor, values, status, message):
-        """Of a fit that was recorded.
-
-        Parameters
-        ----------
-        task : Task
-        network : tuple
-            Of what was last kept.
-        monitor : Monitor
-        values : sequence of float
-            The objective per row of the columns that vary, after each iteration.
-        status : str
-        message : str or None
-        """
-        n_iter = monitor.n_kept
-        return cls(
-            network,
-            np.array(values[:n_iter]) + task.constant,
-            np.array(monitor.seconds[:n_iter]),
-            n_iter,
-            status,
-            message,
-            {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
-        )
-
     @property
     def pairs(self):
         """Couplings and intercepts, where another fit begins, unless a user has ended this one."""
@@ -217,8 +191,42 @@ class Result(NamedTuple):
         return self.network[:2]
 
 
-def maximise(task, initial, method, monitor, label):
-    """Find the maximum of the objective.
+def follow(steps, task, monitor):
+    """The result of steps.
+
+    Parameters
+    ----------
+    steps : callable
+        ``steps(monitor)`` returns what a user should know about the end, or None.
+    task : Task
+    monitor : Monitor
+
+    Returns
+    -------
+    result : Result
+        After Ctrl-C, that of the last complete iteration, if there was one.
+    """
+    try:
+        message = steps(monitor)
+    except KeyboardInterrupt:
+        # Ctrl-C may come while an iteration is being recorded.
+        if not monitor.n_kept:
+            raise
+        message, monitor.status = None, "interrupted"
+    n_iter = monitor.n_kept
+    return Result(
+        task.network(monitor.last),
+        np.array(monitor.values[:n_iter]) / monitor.total + task.constant,
+        np.array(monitor.seconds[:n_iter]),
+        n_iter,
+        monitor.status,
+        message,
+        {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
+    )
+
+
+def maximise(task, initial, method, monitor):
+    """Find the maximum of the objective; -> what a user should know about the end, or None.
 
     Parameters
     ----------
@@ -227,29 +235,21 @@ def maximise(task, initial, method, monitor, label):
         Couplings and intercepts of all columns.
     method : Method
     monitor : Monitor
-    label : callable
-        What messages call a column, or with -1 or 1 one of its values.
-
-    Returns
-    -------
-    result : Result
-        After Ctrl-C, that of the last complete iteration, if there was one.
     """
-    problem, direction = task.problem, None
+    problem, direction, monitor.total = task.problem, None, task.problem.total
     point = problem.at(task.initial(*initial))
-    try:
-        if len(task.varying):
-            point, direction = method.run(problem, point, monitor)
-        else:
-            monitor(point)
-            monitor.status = "converged"
-        message = method.message(point, direction, monitor, label)
-    except KeyboardInterrupt:
-        # Ctrl-C may come while an iteration is being recorded.
-        if not monitor.n_kept:
-            raise
-        point, message, monitor.status = None, None, "interrupted"
-    if point is not None and np.isfinite(point.value):
+    if len(task.varying):
+        point, direction = method.run(problem, point, monitor)
+    else:
+        monitor(point)
+        monitor.status = "converged"
+    message = method.message(point, direction, monitor)
+    if np.isfinite(point.value):
         monitor.keep(point.parameters.copy())
-    means = np.array(monitor.values[1:]) / problem.total
-    return Result.of(task, task.network(monitor.last), monitor, means, monitor.status, message)
+    return message
+
+
+def near_maximum(task, initial, method, tol):
+    """Couplings and intercepts of all columns, found to a tolerance, where a fit may begin."""
+    monitor = Monitor(tol, MAX_ITER[method.name])
+    return follow(partial(maximise, task, initial, method), task, monitor).pairs

@@ -16,8 +16,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
-from sklearn_boltz.networks.training._existence import apart
-from sklearn_boltz.networks.training._fit import Result
 from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._solvers import Monitor
 from sklearn_boltz.numerics._random import Stream
@@ -433,8 +431,8 @@ def first_visit(problem, solve, statistics, sampler):
     return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
 
 
-def maximise_by_sampling(task, initial, monitor, label, generator, further=None, draw=None):
-    """Find the model with the moments of the data.
+def maximise_by_sampling(task, initial, generator, further, draw, monitor):
+    """Find the model with the moments of the data; -> what a user should know about the end.
 
     Parameters
     ----------
@@ -442,51 +440,36 @@ def maximise_by_sampling(task, initial, monitor, label, generator, further=None,
         Of complete rows.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
+    generator : Generator
+    further : Further or None
+        Of all columns that vary; None for pairs only.
+    draw : callable or None
+        A user's sampler, as of `spins_of_sampler`; None for chains.
     monitor : Monitor
         With the tolerance of `Search`.
-    label : callable
-        What messages call a column, or with -1 or 1 one of its values.
-    generator : Generator
-    further : Further, default=None
-        Of all columns that vary; None for pairs only.
-    draw : callable, default=None
-        A user's sampler, as of `spins_of_sampler`; None for chains.
-
-    Returns
-    -------
-    result : Result
-        After Ctrl-C, that of the last complete iteration, if there was one.
     """
     statistics, problem = Statistics(task.problem, further), task.problem
-    status, search = "max_iter", None
-    try:
-        with Workers() as workers:
-            sampler = Sampler(statistics, task.base[task.varying], generator, workers)
-            if initial[0] is None and initial[1] is None:
-                first = first_visit(problem, task.method("newton").run, statistics, sampler)
-            else:
-                theta = statistics.theta(*problem.unpack(task.initial(*initial)))
-                first = sampler.visit(theta, FIRST_ROUNDS)
-            log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
-            if draw is not None:
-                visit = partial(visit_by, draw, statistics, generator)
-                first = visit(first.theta, FIRST_ROUNDS)
-            search = Search(statistics, visit, first, log_partition, monitor.tol)
-            while len(monitor.values) < monitor.max_iter:
-                search.step()
-                _record(monitor, search)
-                if monitor.stop():
-                    status = "asked"
-                    break
-                if search.is_converged():
-                    status = "converged"
-                    break
-    except KeyboardInterrupt:
-        if monitor.last is None:
-            raise
-        status = "interrupted"
-    message, network = _message(task, search, status, monitor, label), task.whole(monitor.last)
-    return Result.of(task, network, monitor, monitor.values, status, message)
+    monitor.status = "max_iter"
+    with Workers() as workers:
+        sampler = Sampler(statistics, task.base[task.varying], generator, workers)
+        if initial[0] is None and initial[1] is None:
+            first = first_visit(problem, task.method("newton").run, statistics, sampler)
+        else:
+            theta = statistics.theta(*problem.unpack(task.initial(*initial)))
+            first = sampler.visit(theta, FIRST_ROUNDS)
+        log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
+        if draw is not None:
+            visit = partial(visit_by, draw, statistics, generator)
+            first = visit(first.theta, FIRST_ROUNDS)
+        search = Search(statistics, visit, first, log_partition, monitor.tol)
+        while monitor.status == "max_iter" and len(monitor.values) < monitor.max_iter:
+            search.step()
+            _record(monitor, search)
+            if monitor.stop():
+                monitor.status = "asked"
+            elif search.is_converged():
+                monitor.status = "converged"
+    return _message(task, search, monitor)
 
 
 def _record(monitor, search):
@@ -500,16 +483,14 @@ def _record(monitor, search):
     monitor.add(value, model, line, largest_difference=largest)
 
 
-def _message(task, search, status, monitor, label):
+def _message(task, search, monitor):
     """What a user should know about the end, or None."""
-    reason = apart(task.problem, task.named(label), "log-likelihood")
-    if reason is not None:
+    reason = task.no_maximum()
+    if reason is not None or monitor.status != "max_iter":
         return reason
-    if status != "max_iter":
-        return None
     differences = search.differences()
     worst = int(np.abs(differences).argmax())
-    moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
+    moment = search.statistics.name(worst, task.named)
     return (
         f"The fit ended at max_iter={monitor.n_kept}, while {moment} still differs from that of "
         f"the model by {abs(differences[worst]):.2g} of its standard errors in the data, more than "

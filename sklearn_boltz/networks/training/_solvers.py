@@ -39,10 +39,10 @@ class Method(NamedTuple):
     run : callable
         One of the functions below, or like them.
     message : callable
-        ``message(point, direction, monitor, label)``: what a user should know about the end.
+        ``message(point, direction, monitor)``: what a user should know about the end.
     no_maximum : callable
-        ``no_maximum(label)``: why the objective of incomplete rows has no maximum. Both are None
-        where there is nothing to tell; `label` is what messages call a column.
+        ``no_maximum()``: why the objective of incomplete rows has no maximum. Both are None where
+        there is nothing to tell.
     """
 
     name: str
@@ -72,9 +72,12 @@ class Monitor:
 
     Attributes
     ----------
+    first : float or None
+        The objective where a solver begins.
     values, seconds : list of float
-        The objective after each iteration, and how long it took. A value before these is that of
-        `begin`.
+        The objective after each iteration, and how long it took.
+    total : float
+        Number of rows, where the objective is a sum over these.
     figures : dict of list
         What else is known of each iteration, by name.
     last : object or None
@@ -90,14 +93,8 @@ class Monitor:
     def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
         self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.values, self.seconds, self.figures = [], [], {}
-        self.last, self.n_kept, self.asked = None, 0, False
-        self._time = time.perf_counter()
-
-    def begin(self, value, state):
-        """Record where the first iteration begins."""
-        self.values.append(value)
-        self.keep(state)
+        self.first, self.values, self.seconds, self.figures = None, [], [], {}
+        self.last, self.n_kept, self.asked, self.total = None, 0, False, 1.0
         self._time = time.perf_counter()
 
     def add(self, value, state, line, **figures):
@@ -121,36 +118,25 @@ class Monitor:
         self._time = time.perf_counter()
         return self.asked
 
-    def run(self, steps, *arguments):
-        """Take steps, which return how they end: "interrupted" by Ctrl-C, if there is a state."""
-        try:
-            return steps(*arguments)
-        except KeyboardInterrupt:
-            if self.last is None:
-                raise
-            return "interrupted"
-
-    @property
-    def n_iter(self):
-        """Number of iterations so far."""
-        return len(self.values) - 1
-
     @property
     def rise(self):
         """By how much the last iteration raised the objective."""
-        return self.values[-1] - self.values[-2] if self.n_iter else math.inf
+        before = [self.first, *self.values[-2:]]
+        return before[-1] - before[-2] if self.values else math.inf
 
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
         value = point.value
         # A copy, as a solver may go on with the same arrays.
         state = point.parameters.copy() if math.isfinite(value) else None
-        if not self.values:
-            self.begin(value, state)
-            asked = False
+        asked = False
+        if self.first is None:
+            self.first, self._time = value, time.perf_counter()
+            self.keep(state)
         else:
-            rise = value - self.values[-1]
-            self.add(value, state, f"iteration {self.n_iter + 1}: {value:.8f}, rise {rise:.3g}")
+            rise = value - [self.first, *self.values[-1:]][-1]
+            n_iter = len(self.values) + 1
+            self.add(value, state, f"iteration {n_iter}: {value:.8f}, rise {rise:.3g}")
             asked = self.stop()
         # Below, the sum itself is not known any better.
         rounding = 1e-12 * abs(value)
@@ -160,7 +146,7 @@ class Monitor:
             self.status = "converged"
         elif asked:
             self.status = "asked"
-        elif self.n_iter >= self.max_iter:
+        elif len(self.values) >= self.max_iter:
             self.status = "max_iter"
         else:
             return False

@@ -16,8 +16,7 @@ made the model of other rows worse.
 
 import numpy as np
 
-from sklearn_boltz.networks.training import _fit
-from sklearn_boltz.networks.training._solvers import Monitor
+from sklearn_boltz.networks.training._fit import near_maximum
 
 # Of the information on a coupling and of the variance of its score, in independent columns.
 DOUBLE = 2.0
@@ -60,7 +59,7 @@ def next_strength(couplings, information, products, strength, least, most):
     return max(least, factor / max(variance, factor / most)) if factor > 0 else least
 
 
-def choose_strength(task, initial, label, *, estimate=True):
+def choose_strength(task, initial, *, estimate=True):
     """Choose the strength of the penalty, and fit with about that.
 
     Parameters
@@ -69,8 +68,6 @@ def choose_strength(task, initial, label, *, estimate=True):
         Its penalty is changed.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
-    label : callable
-        What messages call a column.
     estimate : bool, default=True
         Whether the variance of the couplings is estimated. If not, λ is the least one.
 
@@ -81,31 +78,24 @@ def choose_strength(task, initial, label, *, estimate=True):
     initial : (ndarray, ndarray)
         Where the fit may begin.
     """
-    problem = task.problem
+    problem, method = task.problem, task.method("newton")
     n_values, total = problem.n_values, problem.total
     if len(n_values) < 2:
         return 0.0, initial
     least = least_strength(n_values)
-    most = max(MAX_ALPHA * total, least)
-    strength, method = least, task.method("newton")
-
-    def fitted(initial):
-        monitor = Monitor(TOL, _fit.MAX_ITER[method.name])
-        return _fit.maximise(task, initial, method, monitor, label).pairs
-
-    for k in range(N_ESTIMATES + 1):
+    most, strength, last = max(MAX_ALPHA * total, least), least, None
+    n_estimates = N_ESTIMATES if estimate and len(n_values) >= MIN_COLUMNS else 0
+    for _ in range(max(n_estimates, 1)):
         problem.set_alpha(strength / total)
-        if k == N_ESTIMATES:
+        initial, last = near_maximum(task, initial, method, TOL), strength
+        if n_estimates:
+            curvature = problem.pair_curvature(task.initial(*initial))
+            strength = next_strength(*curvature, strength, least, most)
+        if strength == last:
             break
-        initial = fitted(initial)
-        if not estimate or len(n_values) < MIN_COLUMNS:
-            break
-        curvature = problem.pair_curvature(task.initial(*initial))
-        found = next_strength(*curvature, strength, least, most)
-        if found == strength:
-            break
-        strength = found
-    for _ in range(N_WEIGHINGS if n_values.max() > 2 else 0):
-        initial = fitted(initial)
+    problem.set_alpha(strength / total)
+    for k in range(N_WEIGHINGS if n_values.max() > 2 else 0):
+        if k or strength != last:
+            initial = near_maximum(task, initial, method, TOL)
         problem.weigh_pairs(task.initial(*initial))
     return strength / total, initial
