@@ -69,12 +69,11 @@ from sklearn_boltz.networks.categorical._cells import (
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_best, fit_classes
-from sklearn_boltz.networks.location._completed import completed
-from sklearn_boltz.networks.location._fit import Levels, fit_one
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
+from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.location._model import LocationModel
@@ -119,7 +118,7 @@ from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
-from sklearn_boltz.networks.training._fit import MAX_ITER, Task, follow
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._likelihood import Further, Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows

@@ -161,7 +161,7 @@ MOST_CALLS = {
     "TAPRBM": 204,
     "InfiniteRBM": 120,
     "FSLLDensity": 62,
-    "FVBMPseudoLikelihood": 78,
+    "FVBMPseudoLikelihood": 70,
 }
 
 

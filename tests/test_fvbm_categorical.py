@@ -30,7 +30,6 @@ from private import (
     average_product_correction,
     distinct_codes,
     find_patterns,
-    follow,
     frobenius_scores,
     maximise_network,
     parameter_index,
@@ -89,9 +88,13 @@ def fit_categorical(
     method = task.method(solver)
     monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
     task.label = lambda *cell: f"cell {cell}"
-    found = follow(partial(maximise_network, task, (None, None), method), task, monitor)
-    coupling, intercept = found.pairs
-    return SimpleNamespace(coupling=coupling, intercept=intercept, **found._asdict())
+    message = monitor.run(partial(maximise_network, task, (None, None), method))
+    coupling, intercept, *_ = task.network(monitor.last)
+    objective = np.array(monitor.values) / monitor.total + task.constant
+    return SimpleNamespace(
+        coupling=coupling, intercept=intercept, objective=objective, message=message,
+        status=monitor.status,
+    )  # fmt: skip
 
 
 def scores_of(codes, n_values, weights=None, *, coupling_penalty, **options):

@@ -126,7 +126,7 @@ def test_choice_ends_where_the_strength_is_right():
     """Where the least strength is right there is one fit."""
     rows = spins(300, 6, same=0.95) > 0
     task = Task.of_rows(*distinct_rows(rows, np.ones(300)), 0.0)
-    alpha, (coupling, _) = choose_strength(task, (None, None))
+    alpha, (coupling, _) = choose_strength(task, task.method("newton"), (None, None))
     assert alpha == pytest.approx(10 / 300) and coupling.any()
     assert task.problem.penalty == pytest.approx(10)
 
@@ -166,7 +166,9 @@ def test_each_pair_of_categories_has_a_strength(order):
     n_values = np.array([2, 3, 4, 3])
     ordered = (n_values > 2) & (order == "ordinal")
     task = CodesTask(codes, np.ones(400), n_values, 0.0, ordered)
-    alpha, initial = choose_strength(task, (None, None), estimate=not ordered.any())
+    alpha, initial = choose_strength(
+        task, task.method("newton"), (None, None), estimate=not ordered.any()
+    )
     model = auto(codes, columns=order, tol=1e-10)
     assert model.alpha_ == pytest.approx(alpha)
     theta = task.initial(model.coupling_, model.intercept_)

@@ -14,6 +14,7 @@ from test_location import numbers_and_words, small_model, small_network
 
 from private import (
     JointLayout,
+    LocationRows,
     NumberProblem,
     PottsModel,
     as_parameters,
@@ -138,7 +139,7 @@ def test_the_sandwich_by_finite_differences(missing):
             if o.any():
                 normal = multivariate_normal((problem.design[i] @ beta)[o], sigma[np.ix_(o, o)])
                 found[i] = normal.logpdf(z[o])
-        return np.logaddexp.reduceat(found + rows.log_prior, problem.first)
+        return np.logaddexp.reduceat(found + rows.log_prior, rows.first)
 
     theta, weights = problem.fitted()[0], problem.weights
     scores = central(log_likelihoods, theta).T
@@ -178,13 +179,14 @@ def test_the_sandwich_of_least_squares_by_hand():
 def test_the_jackknife_leaves_out_rows():
     """Against refits: within 3 %, as it is a step of Newton's method in place of each."""
     network, rows, layout = incomplete_rows(0.0, 150)
-    rows = rows._replace(weights=np.ones(len(rows.weights)))
+    parts = rows.x, rows.z, rows.owner, rows.log_prior
+    rows = LocationRows(*parts[:2], np.ones(len(rows.weights)), *parts[2:])
     _, covariance = estimate_joint(network, rows, layout, jackknife=True)
     without = []
     for i in range(len(rows.z)):
         weights = np.ones(len(rows.z))
         weights[i] = 1e-9
-        others = rows._replace(weights=weights)
+        others = LocationRows(*parts[:2], weights, *parts[2:])
         without.append(estimate_joint(network, others, layout, jackknife=False)[0])
     off = np.array(without) - np.mean(without, axis=0)
     assert_allclose(np.sqrt((off**2).sum(axis=0)), np.sqrt(covariance.diagonal()), rtol=0.03)

@@ -19,7 +19,6 @@ from test_bins import NUMBERS
 from private import (
     Bins,
     Gaussians,
-    Levels,
     LocationModel,
     LocationRows,
     NormalScores,
@@ -29,8 +28,8 @@ from private import (
     fit_best,
     fit_classes,
     fit_one,
-    location_clouds,
     location_fit,
+    location_model,
 )
 from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
 
@@ -58,7 +57,7 @@ def log_densities(gaussians, x, z):
 
 def without_categories(z, weights=None):
     weights = np.ones(len(z)) if weights is None else weights
-    return LocationRows.complete(csr_array((len(z), 0)), z, weights)
+    return LocationRows(csr_array((len(z), 0)), Scores(z), weights)
 
 
 # Normal scores.
@@ -253,15 +252,15 @@ def test_sums_over_completions(missing):
     """By matrices of numbers; also of no columns."""
     codes, z = categories_and_scores(80, missing=missing)
     (rows,) = completed(small_network(), codes, [z], np.ones(80))
-    levels, x, rng = Levels(rows.x, rows.owner), rows.x.toarray(), np.random.default_rng(0)
+    x, rng = rows.x.toarray(), np.random.default_rng(0)
     assert (len(x) > 80) == (missing > 0)
     weights, values = rng.random(len(x)), rng.normal(size=(len(x), 2))
     slopes = rng.normal(size=(6, 2))
-    assert_allclose(levels.times(slopes), x @ slopes)
-    assert_allclose(levels.sums(values), x.T @ values)
-    assert_allclose(levels.sums(weights), weights @ x)
-    assert_allclose(levels.second_moments(weights), (x.T * weights) @ x, atol=1e-12)
-    nothing = Levels(csr_array((5, 0)), np.arange(5))
+    assert_allclose(rows.times(slopes), x @ slopes)
+    assert_allclose(rows.sums(values), x.T @ values)
+    assert_allclose(rows.sums(weights), weights @ x)
+    assert_allclose(rows.second_moments(weights), (x.T * weights) @ x, atol=1e-12)
+    nothing = without_categories(np.zeros((5, 2)))
     assert nothing.times(np.zeros((0, 2))).shape == (5, 2)
     assert nothing.second_moments(np.ones(5)).shape == (0, 0)
 
@@ -289,7 +288,7 @@ def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
 def test_a_regression_on_categories_is_found():
     """4,000 rows: the means of each category within 4.5 standard errors, 1 in 10,000."""
     codes, z = categories_and_scores(4000, missing=0.0)
-    rows = LocationRows.complete(small_network().one_hot(codes), z, np.ones(len(z)))
+    rows = LocationRows(small_network().one_hot(codes), Scores(z), np.ones(len(z)))
     found = fit_one(rows, 1.0)
     for k, mean in enumerate([[1, 0], [-1, 2], [0, -1]]):
         own = codes[:, 0] == k
@@ -362,7 +361,7 @@ def test_rows_with_many_completions_have_draws(monkeypatch):
     exact = model.category_probabilities(codes, z)
     means = model.expectation(codes, z, lambda states, means, variances: means, 2)
     log_sums = model.log_sums(codes, z, np.zeros(6))
-    monkeypatch.setattr(location_clouds, "MOST_COMPLETIONS", 1)
+    monkeypatch.setattr(location_model, "MOST_COMPLETIONS", 1)
     found = model.category_probabilities(codes, z)
     missing = np.repeat(codes < 0, 3, axis=1)
     assert np.abs(found - exact)[missing].mean() < 0.04 and (found - exact)[~missing].max() < 1e-12

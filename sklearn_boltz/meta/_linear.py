@@ -59,7 +59,7 @@ class LinearMeans:
         ]
         some = np.linspace(0, len(X) - 1, n_rows).astype(np.intp)
         x, z = self._one_hot(codes, shares)[some], self._scores(X)[some]
-        self._gaussian = fit_one(Rows.complete(csr_array(x), z, weights[some]), STRENGTH)
+        self._gaussian = fit_one(Rows(csr_array(x), Scores(z), weights[some]), STRENGTH)
         return self
 
     def means(self, X, codes, shares):

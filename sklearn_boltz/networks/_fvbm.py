@@ -340,22 +340,22 @@ class FVBMPseudoLikelihood(Network):
         return network
 
     def _plan(self, rows, batches, initial):
-        self._check_solver(rows)
+        if self.solver in OF_PAPER:
+            self._check_solver(rows)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
         ordered = order_of_levels(self, rows.coding)
         task = self._task(rows, batches, alpha, ordered)
-        solver = kept_newton() if self._completes(rows) else newton
-        method, first = task.method(self.solver, self.step_size, solver), task.method("newton")
+        first = task.method("newton")
         if self.alpha == "auto":
-            alpha, initial = choose_strength(task, initial, estimate=not ordered.any())
+            alpha, initial = choose_strength(task, first, initial, estimate=not ordered.any())
         found = {"alpha_": alpha, "ordered_": ordered}
+        solver = kept_newton() if self._completes(rows) else newton
+        method = task.method(self.solver, self.step_size, solver)
         steps, max_iter = self._steps(rows, task, method, initial, first, self.n_draws)
         return task, method.name, steps, self._monitor(max_iter), found
 
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""
-        if self.solver not in OF_PAPER:
-            return
         if self.solver == "ga" and self.step_size > 1:
             warnings.warn(
                 "With step_size > 1 gradient ascent may lower the pseudo-likelihood and need "

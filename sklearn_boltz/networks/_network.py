@@ -19,11 +19,11 @@ from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks._rows import Rows, positive_of_batch, read, read_batches
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._classes import fit_best
-from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.model._spin_model import term_arrays
 from sklearn_boltz.networks.training._em import MAX_ROUNDS, N_DRAWS, fit_incomplete
-from sklearn_boltz.networks.training._fit import MAX_ITER, Task, follow, maximise
+from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.networks.training._objective import distinct_rows
 from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
@@ -53,8 +53,8 @@ class Network(Drawing, Likelihoods):
     """A network of discrete variables.
 
     A child defines ``_plan(rows, batches, initial)``: from rows, and where to begin, to the task,
-    the name of the solver, the steps of `follow` and the monitor of these, and the attributes that
-    are known before the fit.
+    the name of the solver, steps and the `Monitor` of these, and the attributes that are known
+    before the fit.
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))
@@ -208,32 +208,28 @@ class Network(Drawing, Likelihoods):
                 monitor.end_iteration = lambda state: end_iteration(
                     lambda: attributes(task.network(state))
                 )
-                result = follow(steps, task, monitor)
+                message, n_iter = monitor.run(steps), monitor.n_kept
+                objective = np.array(monitor.values[:n_iter]) / monitor.total + task.constant
+                history = {re.sub("[ -]", "_", task.objective): objective}
+                figures = {"seconds": monitor.seconds} | monitor.figures
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.network),
+                    attributes(task.network(monitor.last)),
                     **found,
                     solver_=solver,
-                    n_iter_=result.n_iter,
-                    converged_=result.status == "converged" and result.message is None,
-                    history_={
-                        re.sub("[ -]", "_", task.objective): result.objective,
-                        "seconds": result.seconds,
-                    }
-                    | result.history,
+                    n_iter_=n_iter,
+                    converged_=monitor.status == "converged" and message is None,
+                    history_=history | {k: np.array(v[:n_iter]) for k, v in figures.items()},
                 )
         self._tell_columns()
         if self.verbose:
-            last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
+            last = "" if not n_iter else f"{objective[-1]:.8f} a row, "
             alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
-            print(
-                f"{solver}: {result.n_iter} iterations, {task.objective} "
-                f"{last}{result.status}{alpha}"
-            )
-        if result.message:
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
-        return result.status
+            print(f"{solver}: {n_iter} iterations, {task.objective} {last}{monitor.status}{alpha}")
+        if message:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+        return monitor.status
 
     def _task(self, rows, batches, alpha=0.0, ordered=None):
         """The pseudo-likelihood of all pairs, penalised; `ordered`, if the order of levels counts.
@@ -267,7 +263,7 @@ class Network(Drawing, Likelihoods):
         return getattr(self, "missing", "em") == "em" and not rows.is_complete
 
     def _steps(self, rows, task, method, initial, first=None, n_draws=N_DRAWS):
-        """The steps of `follow` by a method, and how many iterations there are by default.
+        """The steps of a fit by a method, and how many iterations there are by default.
 
         `first` finds where EM begins.
         """
@@ -284,10 +280,10 @@ class Network(Drawing, Likelihoods):
     def _fit_numbers(self, rows):
         """Fit the normal scores of numbers, given the categories."""
         network = self._model().potts
-        z, log_slopes = [s.z for s in rows.scores], [s.log_slope for s in rows.scores]
+        tables, z, log_slopes = zip(*rows.scores, strict=True)
         candidates = completed(network, rows.codes, z, rows.weights)
         place, self._gaussians = fit_best(candidates, log_slopes)
-        self._table = rows.scores[place].table
+        self._table = tables[place]
         vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
 
     def _layout(self, numbers=True):

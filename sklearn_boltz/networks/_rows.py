@@ -26,24 +26,25 @@ MATRICES = 12
 MOST_VALUES = np.iinfo(np.int16).max
 
 
-class Coding(NamedTuple):
+class Coding:
     """What the values of the columns are.
 
-    Attributes
+    Parameters
     ----------
     low : int
         The value whose code is 0: -1 in tables of -1 and 1, else 0.
     n_values : ndarray of int64 of shape (n_features,)
         Number of values of each column.
+
+    Attributes
+    ----------
+    is_binary : bool
+        Whether all columns have two values.
     """
 
-    low: int
-    n_values: np.ndarray
-
-    @property
-    def is_binary(self):
-        """Whether all columns have two values."""
-        return bool((self.n_values == 2).all())
+    def __init__(self, low, n_values):
+        self.low, self.n_values = low, n_values
+        self.is_binary = bool((n_values == 2).all())
 
     @property
     def larger_columns(self):
@@ -97,8 +98,8 @@ class Rows(NamedTuple):
         Of batches of complete rows of bits, the sums over all rows.
     in_order : bool
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
-    scores : list of TableScores
-        Normal scores of numbers, of which one is to be chosen; empty if there are no such numbers.
+    scores : list of tuple
+        Of `scores_of`, of which one is to be chosen; empty if there are no such numbers.
     """
 
     coding: Coding
@@ -130,36 +131,24 @@ def read(estimator, X, sample_weight, coding=None):
     codes = coding.codes(estimator, X, in_fit=is_first)
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
-    scores = scores_of(estimator._table, cells, counted, weights)
+    is_scored = estimator._table.is_scored.any()
+    scores = scores_of(estimator._table, cells, counted, weights) if is_scored else []
     codes, weights = informative(codes, weights)
     # A column without a value is a constant one.
     codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 
-class TableScores(NamedTuple):
-    """Normal scores of the numbers in a table.
-
-    Attributes
-    ----------
-    table : Table
-        That has them.
-    z : ndarray of float64 of shape (n, n_scored)
-        NaN where there is none.
-    log_slope : float
-        What the transforms add to the log-likelihood of a row, the number of their parameters
-        subtracted: sums over columns of means of ln T'.
-    """
-
-    table: object
-    z: np.ndarray
-    log_slope: float
-
-
 def scores_of(table, cells, counted, weights):
-    """Normal scores of the rows that count: those of a table, and simpler ones."""
-    if not table.is_scored.any():
-        return []
+    """Normal scores of the rows that count: those of a table, and simpler ones.
+
+    Returns
+    -------
+    found : list of (Table, ndarray of float64 of shape (n, n_scored), float)
+        The table with its scores, NaN where there is none; and what the transforms add to the
+        log-likelihood of a row, the number of their parameters subtracted: sums over columns of
+        means of ln T'.
+    """
     found, weights = [], weights[counted]
     columns = [column.scores for column in table.columns if column.scores is not None]
     is_plain = all(scores.plain is None for scores in columns)
@@ -168,7 +157,7 @@ def scores_of(table, cells, counted, weights):
         known = ~np.isnan(z) * weights[:, None]
         means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
         n_parameters = sum(c.scores.n_parameters for c in one.columns if c.scores is not None)
-        found.append(TableScores(one, z, means.sum() - n_parameters / weights.sum()))
+        found.append((one, z, means.sum() - n_parameters / weights.sum()))
     return found
 
 
@@ -182,7 +171,7 @@ def read_batches(estimator, batches):
         )
     if rows.sums is None:
         rows.codes[:, estimator._empty_columns(rows.codes)] = 0
-    return rows._replace(coding=rows.coding._replace(low=rows.coding.low or 0))
+    return rows._replace(coding=Coding(rows.coding.low or 0, rows.coding.n_values))
 
 
 def _check_size(estimator, coding):
@@ -216,7 +205,7 @@ def _found_in_batch(reader, batch):
     _check_size(reader, coding)
     codes = coding.codes(reader, X, in_fit=True)
     if coding.is_binary and (codes != 0).all():
-        coding = coding._replace(low=None)
+        coding = Coding(None, coding.n_values)
     if coding.is_binary and not (codes < 0).any():
         return _of_sums(coding, X.dtype, Sums.of(codes > 0))
     rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
@@ -282,9 +271,9 @@ def find_coding(estimator, X):
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
     table = estimator._table
-    ordered = (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
-    is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
-    return ordered if is_penalised else np.zeros_like(ordered)
+    if coding.is_binary or (estimator.alpha == 0):
+        return np.zeros(len(coding.n_values), dtype=bool)
+    return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
 def no_errors_of_ordered(estimator):

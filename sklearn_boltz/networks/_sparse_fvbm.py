@@ -16,7 +16,6 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
-from sklearn_boltz.networks.training._fit import follow
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
 
@@ -373,20 +372,24 @@ class SparseFVBM(Network):
         solver, steps = sparse.method.name, select
 
         def selected():
-            return follow(select, task, self._monitor(max_iter))
+            """Couplings and intercepts, and what a user should know about them."""
+            monitor = self._monitor(max_iter)
+            message = select(monitor)
+            return task.network(monitor.last)[:2], message
 
         def relaxed(monitor):
             """Without a penalty, for the pairs that have been selected."""
-            result, again = selected(), SparseTask(task, tol=self.tol, remedy="relax=False")
-            again.keep_pairs(result.pairs[0])
-            refit, _ = self._steps(rows, task, again.method, result.pairs)
-            return refit(monitor) or result.message
+            pairs, message = selected()
+            again = SparseTask(task, tol=self.tol, remedy="relax=False")
+            again.keep_pairs(pairs[0])
+            refit, _ = self._steps(rows, task, again.method, pairs)
+            return refit(monitor) or message
 
         def with_terms(monitor):
             """With terms of three columns and more besides all pairs, or those selected."""
             begin, allowed = initial, None
             if self.penalty != "l2" or self.edges is not None:
-                begin = selected().pairs
+                begin, _ = selected()
                 allowed = begin[0] != 0
             return fit_terms(task, begin, allowed, self.max_order, self.term_price, monitor)
 

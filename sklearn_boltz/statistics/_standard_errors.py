@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks import SparseFVBM
-from sklearn_boltz.networks.location._completed import completed
+from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network

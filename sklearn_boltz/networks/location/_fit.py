@@ -5,17 +5,24 @@ of B, and ν cells with a covariance T for Σ. So each round raises the log-like
 penalties. λ follows from the rows, as the one that makes them most probable.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, dia_array
 from scipy.special import logsumexp
 
+from sklearn_boltz.missing._completion import all_completions
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 
 # Rounds of EM at most, those in which λ is estimated, also from another fit, and the gain per row
 # that ends them.
 MAX_ROUNDS, TUNED_ROUNDS, AGAIN_ROUNDS, TOL = 200, 10, 3, 1e-4
+# Completions of a row that are enumerated at most; the draws that take their place, the sweeps that
+# lead to each, and their seed: a fit is deterministic. With more, the likelihood of held-out rows
+# was no greater.
+MOST_COMPLETIONS, N_DRAWS, N_STEPS, SEED = 32, 10, 100, 0
 # λ at most, per row: with this, no category matters.
 MOST_RIDGE = 1e6
 # The share of the greatest eigenvalue, below which one is 0.
@@ -24,10 +31,10 @@ RANK_TOL = 1e-13
 CHUNK = 2**22
 
 
-class Rows(NamedTuple):
+class Rows:
     """Completed rows: all that an incomplete row may be, each with its own weight.
 
-    Attributes
+    Parameters
     ----------
     x : csr_array of shape (n, Q)
         One-hot categories.
@@ -35,22 +42,32 @@ class Rows(NamedTuple):
         Not known are those that are missing, or do not exist.
     weights : ndarray of float64 of shape (n,)
         How often the row of the table counts.
-    owner : ndarray of int of shape (n,)
-        Which row of the table it is; equal ones stand one after another.
-    log_prior : ndarray of float64 of shape (n,)
-        ln p of the completion given the categories of its row.
+    owner : ndarray of int of shape (n,), default=None
+        Which row of the table it is; equal ones stand one after another. None if all are complete.
+    log_prior : ndarray of float64 of shape (n,), default=None
+        ln p of the completion given the categories of its row, up to a number for each row; None
+        for 0.
+
+    Attributes
+    ----------
+    first : ndarray of int of shape (n_rows,)
+        The first completion of each row.
+    place : ndarray of int of shape (n,)
+        The number of the row of each completion.
     """
 
-    x: object
-    z: Scores
-    weights: np.ndarray
-    owner: np.ndarray
-    log_prior: np.ndarray
+    def __init__(self, x, z, weights, owner=None, log_prior=None):
+        self.x, self.z, self.weights = x, z, weights
+        self.owner = np.arange(len(z)) if owner is None else owner
+        self.log_prior = np.zeros(len(z)) if log_prior is None else log_prior
+        self.first = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        self._n_each = np.diff(np.append(self.first, len(z)))
+        self.place = np.repeat(np.arange(len(self.first)), self._n_each)
 
-    @classmethod
-    def complete(cls, x, z, weights):
-        """Rows without unknown categories."""
-        return cls(x, Scores(z), weights, np.arange(len(z)), np.zeros(len(z)))
+    def take(self, which):
+        """Some of the completions."""
+        parts = self.z.take(which), self.weights[which], self.owner[which], self.log_prior[which]
+        return Rows(self.x[which], *parts)
 
     def shares(self, observed, at):
         """How much each completion counts by each class, and the log-likelihood of all rows.
@@ -59,12 +76,99 @@ class Rows(NamedTuple):
         """
         log_p = np.column_stack([given.log_densities(at) for given in observed])
         log_p += self.log_prior[:, None]
-        own = logsumexp(log_p, axis=1)
-        first = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        n_each = np.diff(np.append(first, len(own)))
-        of_row = log_sums(own, first, n_each)
-        shares = np.exp(log_p - np.repeat(of_row, n_each)[:, None]) * self.weights[:, None]
-        return shares, float(self.weights[first] @ of_row)
+        of_row = log_sums(logsumexp(log_p, axis=1), self.first, self._n_each)
+        shares = np.exp(log_p - of_row[self.place, None]) * self.weights[:, None]
+        return shares, float(self.weights[self.first] @ of_row)
+
+    # Sums over the categories. Most cells are observed, so that sums over completions are sums over
+    # rows, and over few cells.
+
+    @cached_property
+    def _parts(self):
+        """What all completions of a row share of x, a line for each row, and the rest."""
+        counts = self._by_row(self.x)
+        # An entry is shared if all completions have it.
+        shared = counts.data == np.repeat(self._n_each, np.diff(counts.indptr))
+        counts.data = shared.astype(np.float64)
+        counts.eliminate_zeros()
+        rest = csr_array(self.x - counts[self.place])
+        rest.eliminate_zeros()
+        return counts, rest
+
+    def _by_row(self, x):
+        """Sums over the completions of each row, sparse."""
+        n = x.shape[0]
+        sums = csr_array((np.ones(n), np.arange(n), np.append(self.first, n))) @ x
+        sums.sum_duplicates()
+        return sums
+
+    def times(self, matrix):
+        """x M."""
+        shared, rest = self._parts
+        return (shared @ matrix)[self.place] + rest @ matrix
+
+    def sums(self, values):
+        """xᵀ V."""
+        shared, rest = self._parts
+        return shared.T @ np.add.reduceat(values, self.first) + rest.T @ values
+
+    def second_moments(self, weights):
+        """xᵀ w x; matrices of numbers, some rows at a time, are faster than sparse ones."""
+        shared, rest = self._parts
+        weighted = dia_array((weights[None], 0), shape=(len(weights),) * 2) @ rest
+        total = (rest.T @ weighted).toarray()
+        of_rows, rest = np.add.reduceat(weights, self.first), self._by_row(csr_array(weighted))
+        step = max(1, CHUNK // max(self.x.shape[1], 1))
+        for start in range(0, len(of_rows), step):
+            part = slice(start, start + step)
+            both, own = shared[part].toarray(), rest[part].toarray()
+            mixed = both.T @ own
+            total += (both * of_rows[part, None]).T @ both + mixed + mixed.T
+        return total
+
+
+def completed(network, codes, scores, weights):
+    """Complete the categories by a network.
+
+    Parameters
+    ----------
+    network : PottsModel
+    codes : ndarray of int of shape (n, d)
+        -1 for a missing cell.
+    scores : list of ndarray of float64 of shape (n, n_scores)
+        By different transforms.
+    weights : ndarray of float64 of shape (n,)
+
+    Returns
+    -------
+    rows : list of Rows
+        With each of these scores. Rows with many completions have draws, which are equally
+        probable. Equal rows are merged, in the order of patterns.
+    """
+    keys = np.hstack([np.isnan(scores[0]), np.nan_to_num(scores[0], nan=np.inf), codes])
+    _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    codes, weights = codes[first], np.bincount(which.ravel(), weights)
+    is_many = n_completions(codes, network.n_values) > MOST_COMPLETIONS
+    few, many = np.flatnonzero(~is_many), np.repeat(np.flatnonzero(is_many), N_DRAWS)
+    states, owner, n_each = all_completions(codes[few], codes[few] < 0, network.n_values)
+    owner, log_prior = np.repeat(few[owner], n_each), network.log_weight(states)
+    if len(few):
+        of_row = log_sums(log_prior, np.cumsum(n_each) - n_each, n_each)
+        log_prior -= np.repeat(of_row, n_each)
+    if len(many):
+        drawn = gibbs_complete(network, codes[many], N_STEPS, np.random.default_rng(SEED)).codes
+        states = np.concatenate([states, drawn.astype(states.dtype)])
+        owner, log_prior = np.append(owner, many), np.append(log_prior, np.zeros(len(many)))
+    order = np.argsort(owner, kind="stable")
+    owner, x = owner[order], network.one_hot(states[order])
+    return [
+        Rows(x, Scores(z[first][owner]), weights[owner], owner, log_prior[order]) for z in scores
+    ]
+
+
+def n_completions(codes, n_values):
+    """How many joint values the missing cells of each row have."""
+    return np.where(codes < 0, n_values.astype(float), 1.0).prod(axis=1)
 
 
 class Prior(NamedTuple):
@@ -120,14 +224,14 @@ def fit_one(rows, strength, path=None, *, ridge=None, start=None):
     `path` gets the penalised log-likelihood of each round, after λ is known. `start` is the fit
     with another ν.
     """
-    scale, levels = _variances(rows), Levels(rows.x, rows.owner)
+    target = np.diag(_variances(rows))
     d, n_columns = rows.z.known.shape[1], rows.x.shape[1]
     current = start or Gaussians(
-        np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), np.diag(scale)[None]
+        np.zeros(1), np.zeros((1, d)), np.zeros((d, n_columns)), target[None]
     )
     n_tuned = (TUNED_ROUNDS if start is None else AGAIN_ROUNDS) if ridge is None else 0
-    at = levels.times(current.slopes.T)
-    prior, last = Prior(1.0 if ridge is None else ridge, strength, np.diag(scale)), -np.inf
+    at = rows.times(current.slopes.T)
+    prior, last = Prior(1.0 if ridge is None else ridge, strength, target), -np.inf
     for n_rounds in range(MAX_ROUNDS):
         given = current.observed(0, rows.z)
         shares, log_likelihood = rows.shares([given], at)
@@ -140,16 +244,16 @@ def fit_one(rows, strength, path=None, *, ridge=None, start=None):
         last = value if is_tuned else -np.inf
         completed = given.means(at), given.mean_spread(shares[:, 0])
         state = shares[:, 0], current, prior, is_tuned
-        current, prior, at = _regress(levels, *completed, *state)
+        current, prior, at = _regress(rows, *completed, *state)
     return current
 
 
-def _regress(x, z, spread, shares, current, prior, is_tuned):
+def _regress(rows, z, spread, shares, current, prior, is_tuned):
     """One round: a regression of the completed scores, with λ from the last one; and B x."""
     n = shares.sum()
-    mean_x, mean_z = x.sums(shares) / n, shares @ z / n
-    moment = x.second_moments(shares) - n * np.outer(mean_x, mean_x)
-    cross = x.sums(shares[:, None] * (z - mean_z))
+    mean_x, mean_z = rows.sums(shares) / n, shares @ z / n
+    moment = rows.second_moments(shares) - n * np.outer(mean_x, mean_x)
+    cross = rows.sums(shares[:, None] * (z - mean_z))
     eigenvalues, vectors = np.linalg.eigh(moment)
     eigenvalues = np.maximum(eigenvalues, 0)
     ridge = prior.ridge
@@ -158,7 +262,7 @@ def _regress(x, z, spread, shares, current, prior, is_tuned):
     strengths = eigenvalues + ridge
     known = strengths > RANK_TOL * strengths.max(initial=0)
     slopes = ((vectors[:, known] / strengths[known]) @ (vectors.T[known] @ cross)).T
-    at = x.times(slopes.T)
+    at = rows.times(slopes.T)
     residuals = z - at + (slopes @ mean_x - mean_z)
     scatter = (residuals * shares[:, None]).T @ residuals + spread
     scatter += ridge * slopes @ slopes.T + prior.strength * prior.target
@@ -181,58 +285,3 @@ def _evidence(eigenvalues, current, ridge, n):
 def symmetric(matrix):
     """The same to the bit as its transpose."""
     return (matrix + matrix.T) / 2
-
-
-class Levels:
-    """One-hot categories x of completions: what all those of a row share, and the rest.
-
-    Most cells are observed, so that sums over completions are sums over rows and over few cells.
-
-    Parameters
-    ----------
-    x : csr_array of shape (n, Q)
-    owner : ndarray of int of shape (n,)
-        Which row of the table it is; equal ones stand one after another.
-    """
-
-    def __init__(self, x, owner):
-        self.shape = x.shape
-        self._first = np.flatnonzero(np.diff(owner, prepend=-1))
-        n_each = np.diff(np.append(self._first, len(owner)))
-        self._place = np.repeat(np.arange(len(n_each)), n_each)
-        counts = self._by_row(x)
-        # An entry is shared if all completions have it.
-        shared = counts.data == np.repeat(n_each, np.diff(counts.indptr))
-        counts.data = shared.astype(np.float64)
-        counts.eliminate_zeros()
-        self._shared = counts
-        self._rest = csr_array(x - counts[self._place])
-        self._rest.eliminate_zeros()
-
-    def _by_row(self, x):
-        """Sums over the completions of each row, sparse."""
-        ends = np.append(self._first, x.shape[0])
-        sums = csr_array((np.ones(x.shape[0]), np.arange(x.shape[0]), ends)) @ x
-        sums.sum_duplicates()
-        return sums
-
-    def times(self, matrix):
-        """x M."""
-        return (self._shared @ matrix)[self._place] + self._rest @ matrix
-
-    def sums(self, values):
-        """xᵀ V."""
-        return self._shared.T @ np.add.reduceat(values, self._first) + self._rest.T @ values
-
-    def second_moments(self, weights):
-        """xᵀ w x; matrices of numbers, some rows at a time, are faster than sparse ones."""
-        rest = dia_array((weights[None], 0), shape=(len(weights),) * 2) @ self._rest
-        total = (self._rest.T @ rest).toarray()
-        of_rows, rest = np.add.reduceat(weights, self._first), self._by_row(csr_array(rest))
-        step = max(1, CHUNK // max(self.shape[1], 1))
-        for start in range(0, len(of_rows), step):
-            part = slice(start, start + step)
-            shared, own = self._shared[part].toarray(), rest[part].toarray()
-            mixed = shared.T @ own
-            total += (shared * of_rows[part, None]).T @ shared + mixed + mixed.T
-        return total

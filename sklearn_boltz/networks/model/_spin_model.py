@@ -53,19 +53,12 @@ class SpinModel(DiscreteModel):
     def __init__(self, coupling, intercept, terms=(), weights=(), potential=None):
         super().__init__(coupling, intercept)
         self.terms = [tuple(map(int, term)) for term in terms]
-        self.arrays, d = term_arrays(self.terms, weights), len(intercept)
-        self.potential = np.zeros(d + 1) if potential is None else np.array(potential, float)
+        self.arrays, self.n_values = term_arrays(self.terms, weights), np.full(len(intercept), 2)
+        potential = np.zeros(len(intercept) + 1) if potential is None else potential
+        self.weights, self.potential = self.arrays[2], np.array(potential, dtype=np.float64)
+        # (V(k + 1) - V(k)) / 2 for k = 0, ..., d - 1.
+        self.steps = np.diff(self.potential) / 2
         self.is_pairwise = not (self.terms or self.potential.any())
-
-    @property
-    def n_values(self):
-        """2 for each column."""
-        return np.full(len(self.intercept), 2)
-
-    @property
-    def weights(self):
-        """θ, the weights of the terms."""
-        return self.arrays[2]
 
     @cached_property
     def pairs(self):
@@ -126,11 +119,6 @@ class SpinModel(DiscreteModel):
     def count_fields(self, spins):
         """(V(k + 1) - V(k)) / 2 with k the number of other columns at 1, (n, d)."""
         return self.steps[count_ones(spins)[:, np.newaxis] - (spins > 0)]
-
-    @cached_property
-    def steps(self):
-        """(V(k + 1) - V(k)) / 2 for k = 0, ..., d - 1."""
-        return np.diff(self.potential) / 2
 
     def log_conditionals(self, codes):
         """ln p(x_j = a | the others) of complete rows in the one-hot layout, (n, 2 d)."""

@@ -1,7 +1,6 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -157,74 +156,6 @@ class Task:
         return coupling, intercept, terms, model.weights, potential
 
 
-class Result(NamedTuple):
-    """What a fit found.
-
-    Attributes
-    ----------
-    network : tuple
-        Couplings, intercepts, terms of three columns and more, their weights, and the potential of
-        the number of ones; of all columns.
-    objective, seconds : ndarray of shape (n_iter,)
-        The mean per row, less the penalty, after each iteration; and how long that took.
-    n_iter : int
-    status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
-    message : str or None
-        What a user should know about the end.
-    history : dict of ndarray
-        What else is known of each iteration.
-    """
-
-    network: tuple
-    objective: np.ndarray
-    seconds: np.ndarray
-    n_iter: int
-    status: str
-    message: str | None
-    history: dict
-
-    @property
-    def pairs(self):
-        """Couplings and intercepts, where another fit begins, unless a user has ended this one."""
-        if self.status == "interrupted":
-            raise KeyboardInterrupt
-        return self.network[:2]
-
-
-def follow(steps, task, monitor):
-    """The result of steps.
-
-    Parameters
-    ----------
-    steps : callable
-        ``steps(monitor)`` returns what a user should know about the end, or None.
-    task : Task
-    monitor : Monitor
-
-    Returns
-    -------
-    result : Result
-        After Ctrl-C, that of the last complete iteration, if there was one.
-    """
-    try:
-        message = steps(monitor)
-    except KeyboardInterrupt:
-        # Ctrl-C may come while an iteration is being recorded.
-        if not monitor.n_kept:
-            raise
-        message, monitor.status = None, "interrupted"
-    n_iter = monitor.n_kept
-    return Result(
-        task.network(monitor.last),
-        np.array(monitor.values[:n_iter]) / monitor.total + task.constant,
-        np.array(monitor.seconds[:n_iter]),
-        n_iter,
-        monitor.status,
-        message,
-        {name: np.array(found[:n_iter]) for name, found in monitor.figures.items()},
-    )
-
-
 def maximise(task, initial, method, monitor):
     """Find the maximum of the objective; -> what a user should know about the end, or None.
 
@@ -252,4 +183,5 @@ def maximise(task, initial, method, monitor):
 def near_maximum(task, initial, method, tol):
     """Couplings and intercepts of all columns, found to a tolerance, where a fit may begin."""
     monitor = Monitor(tol, MAX_ITER[method.name])
-    return follow(partial(maximise, task, initial, method), task, monitor).pairs
+    maximise(task, initial, method, monitor)
+    return task.network(monitor.last)[:2]

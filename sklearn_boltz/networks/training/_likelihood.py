@@ -147,12 +147,12 @@ class Likelihood(BinaryObjective):
 
     def __init__(self, pairs, further=None):
         self.pairs, self.further = pairs, further or Further(len(pairs.means))
-        self.means, self.penalty, self.cell_sums = pairs.means, pairs.penalty, pairs.cell_sums
-        self.total, self.moments, sums = self.further.sums(pairs)
-        d = len(self.means)
-        self.upper = np.triu_indices(d, 1)
+        total, self.moments, sums = self.further.sums(pairs)
+        super().__init__(pairs.means, total, 0.0)
+        self.penalty, self.cell_sums = pairs.penalty, pairs.cell_sums
+        d, self.n_pairs = len(self.means), self.n_parameters
         self.sums = np.append(super().pack(self.moments, self.means), sums)
-        self.n_pairs = d + len(self.upper[0])
+        self.n_parameters = len(self.sums)
         bits, (j, k) = 1 << np.arange(d), self.upper
         terms = [bits[list(term)].sum() for term in self.further.terms]
         self.terms = np.concatenate([bits, bits[j] | bits[k], terms]).astype(np.int64)
@@ -162,11 +162,6 @@ class Likelihood(BinaryObjective):
         self._products, places = np.unique(np.append(both, self.terms), return_inverse=True)
         self._pairs, self._singles = np.split(places, [len(both)])
         self._ones = d - ones_of_states(d) if len(self.further.counts) else None
-
-    @property
-    def n_parameters(self):
-        """Of pairs, and of what is further."""
-        return len(self.sums)
 
     def pack(self, coupling, intercept):
         """θ of a network of pairs."""

@@ -73,22 +73,27 @@ class Objective:
 class BinaryObjective(Objective):
     """What objectives of binary columns have in common.
 
-    A child has `at`, `total`, `penalty`, `means`, `moments`, `upper`, `observed` and `cell_sums`.
+    A child has `at`, `moments`, `observed` and `cell_sums`.
+
+    Parameters
+    ----------
+    means : ndarray of shape (d,)
+        Σ_i w_i x_i.
+    total : float
+        Number of rows.
+    alpha : float
+        The strength of the penalty per row.
     """
 
     # What else to do where there is no maximum.
     advice = ""
     observed = None  # no cell is missing
 
-    @property
-    def n_values(self):
-        """2 for each column."""
-        return np.full(len(self.means), 2)
-
-    @property
-    def n_parameters(self):
-        """d + d (d - 1) / 2."""
-        return len(self.means) + len(self.upper[0])
+    def __init__(self, means, total, alpha):
+        d = len(means)
+        self.means, self.total, self.n_values = means, total, np.full(d, 2)
+        self.upper, self.n_parameters = np.triu_indices(d, 1), d * (d + 1) // 2
+        self.penalty = min(alpha * total, 1e300)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row; that on the sum over rows is finite."""
@@ -207,10 +212,7 @@ class PseudoLikelihood(BinaryObjective):
         if padding:
             self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
             self.weights = np.pad(weights, (0, padding))
-        self.upper = np.triu_indices(len(spins), 1)
-        self.total = float(weights.sum())
-        self.set_alpha(alpha)
-        self.means = self.spins @ self.weights
+        super().__init__(self.spins @ self.weights, float(weights.sum()), alpha)
         self.observed = None if spins.all() else np.abs(self.spins)
         weighted = self.spins * self.weights
         self.moments, self._spare = weighted @ self.spins.T, [weighted]

@@ -86,8 +86,8 @@ class Monitor:
         The number of its iteration.
     asked : bool
         Whether the user has ended the fit.
-    status : str
-        Why a solver has stopped.
+    status : {"initial", "converged", "max_iter", "asked", "diverged", "interrupted"}
+        How the fit has ended.
     """
 
     def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
@@ -117,6 +117,20 @@ class Monitor:
         self.asked = self.end_iteration(self.last)
         self._time = time.perf_counter()
         return self.asked
+
+    def run(self, steps):
+        """Take ``steps(monitor)``, which return what a user should know about the end, or None.
+
+        After Ctrl-C, what was last kept is that of the last complete iteration, if there was one.
+        """
+        try:
+            return steps(self)
+        except KeyboardInterrupt:
+            # It may come while an iteration is being recorded.
+            if not self.n_kept:
+                raise
+            self.status = "interrupted"
+            return None
 
     @property
     def rise(self):

@@ -93,9 +93,8 @@ class StreamedPseudoLikelihood(BinaryObjective):
 
     def __init__(self, batches, positive, sums, alpha):
         self.batches, self.positive = batches, positive
-        self.total, self.means, self.moments = sums[:3]
-        self.set_alpha(alpha)
-        self.upper = np.triu_indices(len(self.means), 1)
+        super().__init__(sums.means, sums.total, alpha)
+        self.moments = sums.moments
 
     name = PseudoLikelihood.name
 

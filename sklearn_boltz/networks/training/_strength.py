@@ -59,13 +59,15 @@ def next_strength(couplings, information, products, strength, least, most):
     return max(least, factor / max(variance, factor / most)) if factor > 0 else least
 
 
-def choose_strength(task, initial, *, estimate=True):
+def choose_strength(task, method, initial, *, estimate=True):
     """Choose the strength of the penalty, and fit with about that.
 
     Parameters
     ----------
     task : Task or CodesTask
         Its penalty is changed.
+    method : Method
+        Newton's.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
     estimate : bool, default=True
@@ -78,7 +80,7 @@ def choose_strength(task, initial, *, estimate=True):
     initial : (ndarray, ndarray)
         Where the fit may begin.
     """
-    problem, method = task.problem, task.method("newton")
+    problem = task.problem
     n_values, total = problem.n_values, problem.total
     if len(n_values) < 2:
         return 0.0, initial

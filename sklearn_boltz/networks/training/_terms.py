@@ -357,7 +357,7 @@ def _paying(pairs, tanh, present, allowed, price, terms, weights):
 
 
 def _apart(terms):
-    """The first of those that share all columns but one: such neighbours mostly explain the same."""
+    """The first of those that share all columns but one, as these mostly explain the same."""
     chosen, taken = [], set()
     for term in terms:
         parts = set(combinations(term, len(term) - 1))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from sklearn_boltz.networks.location._fit import Rows, fit_one
+from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Observed
 from sklearn_boltz.networks.location._joint import joint_network
 from sklearn_boltz.networks.model._gauge import contrast_basis, state_offsets
@@ -85,9 +85,7 @@ def _derivatives(function, at, directions, size):
 def of_seen_values(rows, codes, n_values):
     """The completions without values that no row has; of incomplete codes, (n, d)."""
     seen = [np.isin(np.arange(q), own) for q, own in zip(n_values, codes.T, strict=True)]
-    kept = rows.x @ ~np.concatenate(seen) == 0
-    z = rows.z.take(np.flatnonzero(kept))
-    return Rows(rows.x[kept], z, rows.weights[kept], rows.owner[kept], rows.log_prior[kept])
+    return rows.take(np.flatnonzero(rows.x @ ~np.concatenate(seen) == 0))
 
 
 def places_of_categories(coding, layout):
@@ -155,19 +153,14 @@ class Problem(NamedTuple):
         return cls(rows, layout, basis, np.column_stack([np.ones(n), rows.x @ basis]), is_free)
 
     @property
-    def first(self):
-        """The first completion of each row."""
-        return np.flatnonzero(np.diff(self.rows.owner, prepend=-1))
-
-    @property
     def weights(self):
         """How often each row counts."""
-        return self.rows.weights[self.first]
+        return self.rows.weights[self.rows.first]
 
     def start(self):
         """The estimate by EM."""
         p, n_scores = self.is_free.shape
-        if len(self.first) <= p + n_scores:
+        if len(self.rows.first) <= p + n_scores:
             raise SingularInformation(REMEDY)
         try:
             one = fit_one(self.rows, 0.0, ridge=0.0)
@@ -257,7 +250,7 @@ class Problem(NamedTuple):
     def scores(self, theta, *, jackknife=False):
         """Derivatives of the log-likelihood of each row, (n_rows, n_parameters)."""
         scores, shares = self._scores(theta, jackknife)
-        return np.add.reduceat(scores * (shares / self.rows.weights)[:, None], self.first)
+        return np.add.reduceat(scores * (shares / self.rows.weights)[:, None], self.rows.first)
 
     def information(self, theta):
         """Minus the second derivatives of the log-likelihood of all rows."""
@@ -280,7 +273,7 @@ class Problem(NamedTuple):
         both = _folded((both + both.transpose(2, 3, 0, 1)).transpose(0, 3, 1, 2) / 2)
         both = _folded(np.moveaxis(both, 2, 0))
         found = np.block([[slopes, mixed], [mixed.T, both]])
-        if len(shares) > len(self.first):  # what is not known of missing categories
+        if len(shares) > len(self.rows.first):  # what is not known of missing categories
             scores, _ = self._scores(theta, False)
             means = self.scores(theta)
             found -= (scores * w).T @ scores - (means * self.weights[:, None]).T @ means
