@@ -4,15 +4,14 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.higher_order._evidence import best_triples
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
-from sklearn_boltz.networks.model._interaction_gibbs import add_term_fields, interaction_sweeps
-from sklearn_boltz.networks.model._interaction_model import Terms
+from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood as Pairs
 from sklearn_boltz.networks.training._objective import distinct_rows
+from sklearn_boltz.networks.training._terms import best_triples
 
 SIZES = [(10, 512), (20, 4096), (50, 8192)]
 
@@ -114,19 +113,13 @@ class Interactions:
         self.x, self.coupling = spins(1000, d), symmetric(d, 0.1)
         n_terms = d * (d - 1) // 2
         triples = np.argsort(generator().random((n_terms, d)), axis=1)[:, :3]
-        self.terms = Terms.of(triples, np.full(n_terms, 0.01))
-        self.local, self.steps = self.x @ self.coupling, np.zeros(d)
-        add_term_fields(self.x, *self.terms, self.local)
-        self.by_column = self.terms.by_column(d)
-        self.offset, self.free = np.zeros(d), np.ones((1000, d), dtype=np.uint8)
+        model = SpinModel(self.coupling, np.zeros(d), triples, np.full(n_terms, 0.01))
+        self.chains = model.chains(self.x > 0, 0)
         self.pairs = Pairs(np.ascontiguousarray(self.x.T), np.ones(1000))
         self.tanh = np.zeros_like(self.pairs.spins)
 
     def time_sweeps(self, d):
-        interaction_sweeps(
-            self.x, self.local, self.coupling, *self.terms, *self.by_column, self.steps,
-            self.offset, 1.0, self.free, 0, 0, 10,
-        )  # fmt: skip
+        self.chains.sweep(np.zeros(d), 10)
 
     def time_triples(self, d):
         best_triples(self.pairs, self.tanh, 100, set())

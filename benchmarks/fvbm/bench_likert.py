@@ -47,9 +47,9 @@ def charged(of, path, state, gamma):
     """The EBIC with ln N for each parameter: "penalised", "refitted" or "effective" ones."""
     network, layout, total = path.network, path.network.layout, path.network.total
     present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]
-    chosen, gradient = path.weights == 0, path.solver.gradient(state)
+    chosen, gradient = path.weights == 0, path.gradient(state)
     chosen[layout.pairs[present]] = True
-    _, parameters, matrix = next(path.solver.second_derivatives(state, chosen))
+    _, parameters, matrix = next(path.second_derivatives(state, chosen))
     step = np.zeros_like(gradient)
     step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
     before, after = (np.sqrt(np.bincount(layout.groups, theta**2))[layout.pairs]

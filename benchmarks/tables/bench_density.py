@@ -28,7 +28,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood
-from sklearn_boltz.networks.location import _choice
+from sklearn_boltz.networks.location import _classes
 
 SETS = ("iris", "wine", "diabetes", "breast_cancer", "wage")
 # A column with fewer different values than this is one of categories, and a value with a greater
@@ -48,7 +48,7 @@ def of_networks(train, test, seed):
     words = words_of(train)
     scored = FVBMPseudoLikelihood(columns={n: "number" for n in train if n not in words})
     bins, location = FVBMPseudoLikelihood().fit(train), clone(scored).fit(train)
-    with patch.object(_choice, "MOST_CLASSES", 1):
+    with patch.object(_classes, "MOST_CLASSES", 1):
         one = clone(scored).fit(train)
     parts = [("bins", FVBMPseudoLikelihood()), ("location", scored)]
     mixture = BoltzmannMixture(parts, random_state=seed).fit(train)

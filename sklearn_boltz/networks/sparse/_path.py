@@ -1,7 +1,5 @@
 """Minima along a path of falling penalties, and the choice of one of them."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.linalg import solve
 from scipy.stats import chi2
@@ -24,48 +22,7 @@ def alpha_grid(first, n_alphas, network):
     return first * np.geomspace(1, last, n_alphas)[:, None]
 
 
-class Selected(NamedTuple):
-    """What was found on a path, of `n` penalties.
-
-    Attributes
-    ----------
-    alphas, criterion : ndarray of shape (n, n_parts)
-        NaN after the end of a part's path.
-    thetas : list of ndarray of shape (n_parameters,)
-    best : ndarray of int of shape (n_parts,)
-        Where the criterion of each part is least.
-    theta : ndarray of shape (n_parameters,)
-        The parameters of all parts there.
-    """
-
-    alphas: np.ndarray
-    criterion: np.ndarray
-    thetas: list
-    best: np.ndarray
-    theta: np.ndarray
-
-    def neighbours(self, network):
-        """Those of each penalty, as `neighbours`; none after the end of a part's path."""
-        return [neighbours(network, np.nan_to_num(theta)) for theta in self.thetas]
-
-    def least_shrunk(self, network):
-        """The same pairs with the smallest penalty of the path that selects them."""
-        layout, best = network.layout, self.best.copy()
-        present = self.neighbours(network)
-        columns = [layout.part_of_column == part for part in range(layout.n_parts)]
-        for part, own in enumerate(columns):
-            chosen = present[best[part]][own]
-            while (
-                best[part] + 1 < len(present)
-                and not np.isnan(self.criterion[best[part] + 1, part])
-                and np.array_equal(present[best[part] + 1][own], chosen)
-            ):
-                best[part] += 1
-        places = best[layout.part_of_parameter], np.arange(len(self.theta))
-        return self._replace(best=best, theta=np.array(self.thetas)[places])
-
-
-def select(solver, alphas, criterion):
+def follow(solver, alphas, criterion):
     """Follow a path until the criterion of every part has long passed its minimum.
 
     Parameters
@@ -78,12 +35,14 @@ def select(solver, alphas, criterion):
 
     Returns
     -------
-    selected : Selected
+    alphas, criterion : ndarray of shape (n, n_parts)
+        Of those n that were reached; NaN after the end of a part's path.
+    thetas : ndarray of shape (n, n_parameters)
+        The same of the parameters.
     """
     n_parts = alphas.shape[1]
     best, least = np.zeros(n_parts, dtype=int), np.full(n_parts, np.inf)
-    theta, found, thetas, alpha = None, [], [], alphas[0]
-    part_of = solver.layout.part_of_parameter
+    found, thetas, alpha = [], [], alphas[0]
     for k in range(len(alphas)):
         going = k - best <= PATIENCE
         if not going.any():
@@ -92,13 +51,28 @@ def select(solver, alphas, criterion):
         state = solver.go(alpha).state
         value = np.where(going, criterion(alpha, state), np.nan)
         found.append(value)
-        thetas.append(np.where(going[part_of], state.theta, np.nan))
+        thetas.append(np.where(going[solver.layout.part_of_parameter], state.theta, np.nan))
         better = value < least
         best[better], least[better] = k, value[better]
-        theta = np.where(better[part_of], state.theta, theta) if k else state.theta
-    criterion = np.array(found)
-    used = np.where(np.isnan(criterion), np.nan, alphas[: len(criterion)])
-    return Selected(used, criterion, thetas, best, theta)
+    found = np.array(found)
+    return np.where(np.isnan(found), np.nan, alphas[: len(found)]), found, np.array(thetas)
+
+
+def least_shrunk(layout, criterion, present, best):
+    """Of each part, the last penalty with the same pairs as at `best`, going on from there.
+
+    `present` are the `neighbours` of each penalty.
+    """
+    best = best.copy()
+    for part in range(layout.n_parts):
+        own, k = layout.part_of_column == part, best[part] + 1
+        while (
+            k < len(present)
+            and not np.isnan(criterion[k, part])
+            and np.array_equal(present[k][own], present[best[part]][own])
+        ):
+            best[part], k = k, k + 1
+    return best
 
 
 def neighbours(network, theta):

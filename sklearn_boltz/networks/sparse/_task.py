@@ -13,9 +13,10 @@ from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
     alpha_grid,
     ebic,
+    follow,
     held_out,
+    least_shrunk,
     neighbours,
-    select,
 )
 from sklearn_boltz.networks.sparse._penalty import Penalty, UserPenalty
 from sklearn_boltz.networks.sparse._solver import Solver
@@ -102,12 +103,53 @@ class SparseTask:
         found : dict
             The attributes `alpha_`, `alphas_` and `path_`.
         """
-        selected = select_alpha(self, codes, weights, how=how, gamma=gamma, cv=cv)
-        self.start = selected.theta
-        alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
-        self.alpha = alpha if self.nodewise else float(alpha[0])
-        found = among_all(self.task, alpha, np.nan) if self.nodewise else self.alpha
-        return {"alpha_": found} | attributes_of_path(self, how, selected)
+        network, layout, task = self.network, self.network.layout, self.task
+        alphas, criterion, thetas = self._path(codes, weights, how, gamma, cv)
+        present = [neighbours(network, np.nan_to_num(theta)) for theta in thetas]
+        best = np.nanargmin(criterion, axis=0)
+        if how == "ebic" and network.is_categorical:
+            # The criterion is that of a refit: it tells pairs, not how much they shrink.
+            best = least_shrunk(layout, criterion, present, best)
+        self.start = thetas[best[layout.part_of_parameter], np.arange(layout.n_parameters)]
+        alpha = self.alpha = alphas[best, np.arange(layout.n_parts)]
+        degrees = np.sum(present, axis=2)
+        if self.nodewise:
+            arrays = alpha, alphas, criterion
+            alpha, alphas, criterion = (among_all(task, a, np.nan) for a in arrays)
+            n_edges = among_all(task, degrees, 0)
+        else:
+            alpha = self.alpha = float(alpha[0])
+            alphas, criterion, n_edges = alphas[:, 0], criterion[:, 0], degrees.sum(axis=1) // 2
+        matrices = zip(*(path_matrices(self, theta) for theta in thetas), strict=True)
+        coupling, intercept = map(np.array, matrices)
+        path = Bunch(alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges)
+        path.update({"ebic": criterion} if how == "ebic" else {"cv_score": -criterion})
+        return {"alpha_": alpha, "alphas_": alphas, "path_": path}
+
+    def _path(self, codes, weights, how, gamma, cv):
+        """Follow a path, as of `follow`."""
+        path = self._begin(self.network)
+        alphas = alpha_grid(path.first_alphas(), N_ALPHAS, self.network)
+        if how == "ebic":
+            return follow(path, alphas, lambda _, state: ebic(path, state, gamma))
+
+        def of_rows(rows):
+            kept = distinct_incomplete(*informative(codes[rows], weights[rows]))
+            return network_of(self.task.problem_of(*kept), self.nodewise)
+
+        pairs = [
+            (self._begin(of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
+        ]
+        total = sum(other.total for _, other in pairs)
+        return follow(
+            path,
+            alphas,
+            lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
+        )
+
+    def _begin(self, network):
+        """The solver of a network at the beginning of a path, at independent columns."""
+        return self.solver(network).begin(network.theta(self.task.initial(None, None)))
 
     def without_pairs(self):
         """The same attributes where there is no pair to choose."""
@@ -216,67 +258,6 @@ class SparseTask:
             "some of their values hardly ever, or never, occur together, and the log "
             f"pseudo-likelihood may have no maximum. With {self.remedy}, it has one."
         )
-
-
-def select_alpha(sparse, codes, weights, *, how, gamma, cv):
-    """Follow a path; -> `Selected`. See `SparseTask.choose`."""
-    network, path = sparse.network, path_of(sparse, sparse.network)
-    alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
-    if how == "ebic":
-        selected = select(path, alphas, lambda _, state: ebic(path, state, gamma))
-        # Of blocks, the criterion is that of a refit: it tells pairs, not how much they shrink.
-        return selected.least_shrunk(network) if network.is_categorical else selected
-
-    def of_rows(rows):
-        kept = distinct_incomplete(*informative(codes[rows], weights[rows]))
-        return network_of(sparse.task.problem_of(*kept), sparse.nodewise)
-
-    pairs = [
-        (path_of(sparse, of_rows(fit)), of_rows(held)) for fit, held in check_cv(cv).split(codes)
-    ]
-    total = sum(other.total for _, other in pairs)
-    return select(
-        path,
-        alphas,
-        lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
-    )
-
-
-def path_of(sparse, network):
-    """The solver of a network at the beginning of a path, at independent columns."""
-    return sparse.solver(network).begin(network.theta(sparse.task.initial(None, None)))
-
-
-def attributes_of_path(sparse, how, selected):
-    """The attributes `alphas_` and `path_`.
-
-    Parameters
-    ----------
-    sparse : SparseTask
-    how : {"ebic", "cv"}
-    selected : Selected
-
-    Returns
-    -------
-    attributes : dict
-    """
-    network, task = sparse.network, sparse.task
-    degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
-    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[how]
-    if sparse.nodewise:
-        alphas = among_all(task, selected.alphas, np.nan)
-        score = among_all(task, selected.criterion, np.nan)
-        n_edges = among_all(task, degrees, 0)
-    else:
-        alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
-        n_edges = np.sum(degrees, axis=1) // 2
-    whole = [path_matrices(sparse, theta) for theta in selected.thetas]
-    coupling, intercept = map(np.array, zip(*whole, strict=True))
-    found = Bunch(
-        alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,
-        **{name: sign * score},
-    )  # fmt: skip
-    return {"alphas_": alphas, "path_": found}
 
 
 def among_all(task, values, fill):
