@@ -56,6 +56,7 @@ from sklearn_boltz.missing._completion import Model as CompletionModel
 from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import (
     CONTRAST,
     PRIOR,

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from private import _batches, _streamed, as_batches, distinct_states, mini_batches
+from private import (
+    _batches,
+    _streamed,
+    as_batches,
+    distinct_states,
+    mini_batches,
+    network_rows,
+)
 from private import _rows as _streams
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
@@ -75,7 +82,7 @@ def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("alpha", [0.0, 0.005])
 def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
-    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 8)  # no rows are kept
+    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 8)  # no rows are kept
     monkeypatch.setattr(_streamed, "PART_ENTRIES", 300)
     X = make_rows()
     X[:, 6] = 1

@@ -26,8 +26,8 @@ from private import (
     _batches,
     _Dask,
     _enumeration,
-    _streamed,
     find_cluster,
+    network_rows,
     outlive_workers,
 )
 from private import RBMModel as Model
@@ -218,7 +218,7 @@ def test_columns_are_learned_on_the_workers(client, nothing_is_collected):
 def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, monkeypatch):
     expected = FVBMPseudoLikelihood().fit(X)
     # A worker keeps what it finds, but here it is too much.
-    monkeypatch.setattr(_streamed, "_few", lambda rows, weights: (None, None))
+    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 0)
     model = FVBMPseudoLikelihood().fit(in_blocks(X))
     np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-11)
     assert model.n_iter_ == expected.n_iter_

@@ -89,11 +89,11 @@ def fit_categorical(
     monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
     task.label = lambda *cell: f"cell {cell}"
     message = monitor.run(partial(maximise_network, task, (None, None), method))
-    coupling, intercept, *_ = task.network(monitor.last)
+    network = task.network(monitor.last)
     objective = np.array(monitor.values) / monitor.total + task.constant
     return SimpleNamespace(
-        coupling=coupling, intercept=intercept, objective=objective, message=message,
-        status=monitor.status,
+        coupling=network[0], intercept=network[1], network=network, objective=objective,
+        message=message, status=monitor.status,
     )  # fmt: skip
 
 

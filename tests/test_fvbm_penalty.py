@@ -13,10 +13,10 @@ from private import (
     CodesTask,
     PseudoLikelihood,
     Task,
-    _streamed,
     choose_strength,
     distinct_rows,
     least_strength,
+    network_rows,
     next_strength,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
@@ -214,7 +214,7 @@ def test_curvature_of_batches(monkeypatch):
     """By passes over batches, and of the rows in memory."""
     X = spins(300, 6, 7)
     expected = auto(X)
-    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 10)
     model = auto(Batches([X[:100], X[100:]]))
     assert model._seen is None
     assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)

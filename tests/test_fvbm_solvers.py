@@ -12,7 +12,7 @@ from oracles_fvbm import unpack
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from private import PseudoLikelihood, _streamed, bslm, distinct_rows
+from private import PseudoLikelihood, bslm, distinct_rows, network_rows
 from private import SolverMonitor as Monitor
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
@@ -120,7 +120,7 @@ def test_newton_does_not_overshoot_where_values_are_rare(streamed, monkeypatch):
     field = 0.7 * rng.normal(size=(10_000, 1)) + 0.7 * rng.normal(size=(10_000, 30))
     X = (field > np.linspace(0.5, 2.5, 30)).astype(int)
     if streamed:
-        monkeypatch.setattr(_streamed, "MOST_ENTRIES", 1)
+        monkeypatch.setattr(network_rows, "MOST_ENTRIES", 1)
     model = maximised(Batches([X[:4000], X[4000:]]) if streamed else X)
     assert model.converged_ and model.n_iter_ < 30
     assert (model._seen is None) == streamed

@@ -14,8 +14,9 @@ from sklearn_boltz.tables._batches import summarise
 from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
 
-# Codes of the distinct rows of batches that are kept, at most.
-MOST_KEPT = 2**27
+# Codes of the distinct rows of batches that are kept, at most; and of complete rows of bits, of
+# which sums will do.
+MOST_KEPT, MOST_ENTRIES = 2**27, 2**22
 TOO_MANY = (
     "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or more than "
     "two values a column, and these batches have too many. Use fewer rows, or fill the cells."
@@ -95,7 +96,7 @@ class Rows(NamedTuple):
     weights : ndarray of shape (n,) or None
         How often each row counts.
     sums : Sums or None
-        Of batches of complete rows of bits, the sums over all rows.
+        Of batches of complete rows of bits that are not kept, the sums over all rows.
     in_order : bool
         Whether the codes are the rows of one table, one after another, and not the distinct ones.
     scores : list of tuple
@@ -169,7 +170,7 @@ def read_batches(estimator, batches):
             f"{type(estimator).__name__}: normal scores of numbers follow from all rows at once. "
             "Fit one table, or declare the columns as 'binned'."
         )
-    if rows.sums is None:
+    if rows.codes is not None:
         rows.codes[:, estimator._empty_columns(rows.codes)] = 0
     return rows._replace(coding=Coding(rows.coding.low or 0, rows.coding.n_values))
 
@@ -206,15 +207,17 @@ def _found_in_batch(reader, batch):
     codes = coding.codes(reader, X, in_fit=True)
     if coding.is_binary and (codes != 0).all():
         coding = Coding(None, coding.n_values)
-    if coding.is_binary and not (codes < 0).any():
-        return _of_sums(coding, X.dtype, Sums.of(codes > 0))
-    rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
-    return Rows(coding, X.dtype, *rows)
+    return _collected(coding, X.dtype, *informative(codes, np.ones(len(codes))))
 
 
-def _of_sums(coding, dtype, sums):
-    codes = None if sums.rows is None else sums.rows.view(np.int8)
-    return Rows(coding, dtype, codes, sums.weights, sums)
+def _collected(coding, dtype, codes, weights):
+    """The distinct rows, or sums over complete ones of bits where they are too many."""
+    codes, weights = distinct_incomplete(codes, weights)
+    if coding.is_binary and codes.size > MOST_ENTRIES and not (codes < 0).any():
+        return Rows(coding, dtype, None, None, Sums.of(codes > 0, weights))
+    if codes.size > MOST_KEPT:
+        raise ValueError(TOO_MANY)
+    return Rows(coding, dtype, codes, weights)
 
 
 def _merge(one, other):
@@ -226,15 +229,13 @@ def _merge(one, other):
         )
     n_values = np.maximum(one.coding.n_values, other.coding.n_values)
     coding = Coding(lows.pop() if lows else None, n_values)
-    if one.sums is not None and other.sums is not None:
-        return _of_sums(coding, one.dtype, one.sums + other.sums)
-    if one.codes is None or other.codes is None:
+    if one.codes is not None and other.codes is not None:
+        pairs = (one.codes, other.codes), (one.weights, other.weights)
+        return _collected(coding, one.dtype, *map(np.concatenate, pairs))
+    if not (coding.is_binary and one.is_complete and other.is_complete):
         raise ValueError(TOO_MANY)
-    pairs = (one.codes, other.codes), (one.weights, other.weights)
-    codes, weights = distinct_incomplete(*map(np.concatenate, pairs))
-    if codes.size > MOST_KEPT:
-        raise ValueError(TOO_MANY)
-    return Rows(coding, one.dtype, codes, weights)
+    sums = [rows.sums or Sums.of(rows.codes > 0, rows.weights) for rows in (one, other)]
+    return Rows(coding, one.dtype, None, None, sums[0] + sums[1])
 
 
 def positive_of_batch(reader, coding, columns, k, batch):

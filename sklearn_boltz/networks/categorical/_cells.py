@@ -26,24 +26,6 @@ MAX_STATES = 2**16 - 2
 NEVER = -1e30
 
 
-class Group(NamedTuple):
-    """Columns that are evaluated together.
-
-    Attributes
-    ----------
-    sites : ndarray of int64 of shape (LANES,)
-        The columns, -1 for none.
-    codes : ndarray of int16 of shape (n, LANES)
-        Their cells, -1 where missing.
-    n_states : int
-        The largest number of states among them.
-    """
-
-    sites: np.ndarray
-    codes: np.ndarray
-    n_states: int
-
-
 class Cells:
     """Rows of codes, as the kernels want them.
 
@@ -58,7 +40,7 @@ class Cells:
 
     Attributes
     ----------
-    groups : list of Group
+    groups : list of tuple
         All columns, those with like numbers of states together.
     """
 
@@ -82,32 +64,35 @@ class Cells:
             self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
 
     def _group(self, sites):
+        """These columns, -1 for none; their cells; where they have states; whose these are in θ."""
         padded = np.full(LANES, -1)
         padded[: len(sites)] = sites
         codes = np.full((len(self.codes), LANES), -1, dtype=np.int16)
         codes[:, : len(sites)] = self.codes[:, sites]
-        return Group(padded, codes, int(self.n_values[sites].max()))
+        state = np.arange(self.n_values[sites].max())[:, None]
+        inside = (padded >= 0) & (state < self.n_values[padded])
+        return padded, codes, inside, (self.offsets[:-1][padded] + state)[inside]
 
     def evaluate(self, group, theta, starts, gradient):
         """The log pseudo-likelihood of a group, whose derivatives are added to a gradient.
 
         θ has the intercepts of all states, then the blocks of couplings where `starts` says.
         """
-        sizes = self.n_states + 1, self.n_states + 1, self._block_rows
+        sites, codes, inside, places = group
+        sizes, n_states = (self.n_states + 1, self.n_states + 1, self._block_rows), len(inside)
         *buffers, sums = self._buffers
         table, slopes, fields = (
-            buffer[: group.n_states * size * LANES].reshape(group.n_states, size, LANES)
+            buffer[: n_states * size * LANES].reshape(n_states, size, LANES)
             for buffer, size in zip(buffers, sizes, strict=True)
         )
-        inside, places = self._places(group)
-        intercept = np.full((group.n_states, LANES), NEVER)
-        intercept[:, group.sites < 0] = 0
+        intercept = np.full((n_states, LANES), NEVER)
+        intercept[:, sites < 0] = 0
         intercept[inside] = theta[places]
-        slope, blocks = np.zeros_like(intercept), (group.sites, self.n_values, starts)
+        slope, blocks = np.zeros_like(intercept), (sites, self.n_values, starts)
         pack_table(theta, *blocks, table)
         slopes.fill(0)
         value = evaluate_group(
-            self.patterns, group.codes, self.weights, intercept, table, fields, sums,
+            self.patterns, codes, self.weights, intercept, table, fields, sums,
             np.empty_like(intercept), slope, slopes,
         )  # fmt: skip
         fold_table(gradient, *blocks, slopes)
@@ -121,13 +106,6 @@ class Cells:
         sizes = np.array([self.n_states + 1, self.n_states + 1, self._block_rows])
         tables = [np.empty(size) for size in int(self.n_values.max()) * LANES * sizes]
         return [*tables, np.empty((PANEL * n_patterns, LANES))]
-
-    def _places(self, group):
-        """Where a group has states, and where their intercepts stand."""
-        known = group.sites >= 0
-        state = np.arange(group.n_states)[:, None]
-        inside = known & (state < self.n_values[group.sites])
-        return inside, (self.offsets[:-1][group.sites] + state)[inside]
 
 
 class Patterns(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import contrast_basis, state_slices, to_zero_sum
+from sklearn_boltz.networks.model._model import log_softmax
 from sklearn_boltz.networks.training._objective import Objective, Point
 
 
@@ -79,13 +80,7 @@ class Contrasts(Objective):
 
     def probabilities(self, z):
         """Of each state given the other columns, of shape (n, Q)."""
-        fields = self.fields(z)
-        for states in self.states:
-            field = fields[:, states]
-            field -= field.max(axis=1, keepdims=True)
-            np.exp(field, out=field)
-            field /= field.sum(axis=1, keepdims=True)
-        return fields
+        return np.exp(log_softmax(self.fields(z), self.problem.offsets))
 
     def at(self, z):
         """Evaluate the objective."""
@@ -117,22 +112,15 @@ class Contrasts(Objective):
         """
         information = np.zeros((self.n_parameters,) * 2)
         chances = self.probabilities(point.theta) if chances is None else chances
-        places = self.places()
-        weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
+        places, weights = self.places(), self.weights[:, None] * (self.problem.cells.codes >= 0)
         for i, states in enumerate(self.states):
-            own = np.flatnonzero(self.column == i)
-            others = np.flatnonzero(self.column != i)
-            basis, p = self.basis[states, own], chances[:, states]
-            y = np.column_stack([np.ones(len(p)), self.features[:, others]]).astype(dtype)
-            mean = p @ basis
-            for k, r in enumerate(own):
-                for m, s in enumerate(own[: k + 1]):
-                    spread = p @ (basis[:, k] * basis[:, m]) - mean[:, k] * mean[:, m]
-                    part = y.T @ (y * (weights[:, i] * spread)[:, None].astype(dtype))
-                    rows, columns = ([t, *places[t, others]] for t in (r, s))
-                    information[np.ix_(rows, columns)] += part
-                    if r != s:
-                        information[np.ix_(columns, rows)] += part
+            own, others = (np.flatnonzero(which) for which in (self.column == i, self.column != i))
+            x = np.column_stack([np.ones(len(chances)), self.features[:, others]]).astype(dtype)
+            block = softmax_information(
+                self.basis[states, own], chances[:, states], x, weights[:, i]
+            )
+            place = np.column_stack([own, places[np.ix_(own, others)]]).ravel()
+            information[np.ix_(place, place)] += block.reshape(len(place), -1)
         r, s = (self.column[features] for features in self.pairs)
         penalty = 2 * self.penalty * self.problem.pair_weights[r, s]
         free = np.zeros(len(self.column))
@@ -190,3 +178,24 @@ class Contrasts(Objective):
             product = np.kron(self.basis[self.states[i], left], self.basis[self.states[j], right])
             loadings[place, places[np.ix_(left, right)].ravel()] = product
         return loadings
+
+
+def softmax_information(basis, chances, x, weights):
+    """Second derivatives of the regression of a column on x, (k, m, k, m) for k contrasts.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (q, k)
+        The contrasts of its states.
+    chances : ndarray of shape (n, q)
+        The probabilities of these.
+    x : ndarray of shape (n, m)
+    weights : ndarray of shape (n,)
+    """
+    mean, block = chances @ basis, np.empty((basis.shape[1], x.shape[1]) * 2)
+    for r in range(len(block)):
+        for s in range(r + 1):
+            spread = chances @ (basis[:, r] * basis[:, s]) - mean[:, r] * mean[:, s]
+            part = (x * (weights * spread)[:, None].astype(x.dtype)).T @ x
+            block[r, :, s], block[s, :, r] = part, part.T
+    return block

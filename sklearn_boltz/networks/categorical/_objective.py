@@ -197,30 +197,23 @@ class CategoricalPseudoLikelihood:
         Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. In parts of the
         rows, so that no array of all rows and contrasts is needed.
         """
-        basis, (coupling, intercept) = contrast_basis(self.n_values), self.unpack(theta)
+        basis, (coupling, _) = contrast_basis(self.n_values), self.unpack(theta)
         column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         pairs, squares = np.nonzero(column[:, None] < column), basis**2
-        codes, weights = self.cells.codes, self.cells.weights
-        begins, state_column = self.offsets[:-1], column_of_state(self.n_values)
-        known = (codes >= 0).T @ weights
-        means = (self.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
+        codes, weights, model = self.cells.codes, self.cells.weights, self.model(theta)
+        known = np.maximum((codes >= 0).T @ weights, 1e-300)
+        means = (self.counts() / known[column_of_state(self.n_values)]) @ basis
         total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
         for start in range(0, len(codes), step):
             part = slice(start, start + step)
-            observed = codes[part] >= 0
-            states = np.zeros((len(observed), len(basis)))
-            row, which = np.nonzero(observed)
-            states[row, codes[part][row, which] + begins[which]] = 1
-            chances = states @ coupling + intercept
-            chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
-            np.exp(chances, out=chances)
-            chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
-            values, expected = states @ basis, chances @ basis
-            spread = chances @ squares - expected**2
-            for array in (values, expected, spread):
-                array *= observed[:, column]
-            features = (values - means) * observed[:, column]
-            total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
+            observed, chances = (
+                (codes[part] >= 0)[:, column],
+                np.exp(model.log_conditionals(codes[part])),
+            )
+            values, expected = model.one_hot(codes[part]) @ basis, chances @ basis
+            spread = (chances @ squares - expected**2) * observed
+            arrays = (values - means) * observed, (values - expected) * observed, spread
+            total += pair_curvature(*(array.T for array in arrays), weights[part])
         couplings = (basis.T @ coupling @ basis)[pairs]
         return np.array([couplings / 2, *(4 * total[:, *pairs])])
 

@@ -522,9 +522,6 @@ def annealed(model, row, column):
 def _independent_intercept(model, row):
     """Intercepts of independent columns with the rates that chains find given a row."""
     generator = np.random.default_rng(SEED)
-    chains = gibbs_complete(model, np.tile(row, (N_PILOT, 1)), N_PILOT_STEPS, generator)
-    rates = np.zeros(model.starts[-1])
-    for _ in range(N_PILOT_STEPS):
-        chains.sweep(model.intercept)
-        rates += chains.probabilities(model.intercept).mean(axis=0) / N_PILOT_STEPS
+    rows = np.tile(row, (N_PILOT, 1))
+    rates = gibbs_probabilities(model, rows, N_PILOT_STEPS, generator).mean(axis=0)
     return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))

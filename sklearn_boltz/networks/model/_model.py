@@ -168,11 +168,7 @@ class DiscreteModel:
 
     def log_softmax(self, fields):
         """Normalise the values of each column in the one-hot layout, in place."""
-        first = self.starts[:-1]
-        fields -= np.repeat(np.maximum.reduceat(fields, first, axis=-1), self.n_values, axis=-1)
-        sums = np.add.reduceat(np.exp(fields), first, axis=-1)
-        fields -= np.repeat(np.log(sums), self.n_values, axis=-1)
-        return fields
+        return log_softmax(fields, self.starts)
 
 
 class Chains:
@@ -198,3 +194,12 @@ class Chains:
 def states_of_groups(n_values, label):
     """log2 of the number of joint states of the columns with each label."""
     return np.bincount(label, np.log2(n_values), minlength=1)
+
+
+def log_softmax(fields, starts):
+    """Normalise the values of each column in the one-hot layout, in place."""
+    first, sizes = starts[:-1], np.diff(starts)
+    fields -= np.repeat(np.maximum.reduceat(fields, first, axis=-1), sizes, axis=-1)
+    sums = np.add.reduceat(np.exp(fields), first, axis=-1)
+    fields -= np.repeat(np.log(sums), sizes, axis=-1)
+    return fields

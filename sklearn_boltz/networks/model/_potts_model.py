@@ -3,6 +3,7 @@
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -109,31 +110,21 @@ class PottsModel(DiscreteModel):
     @cached_property
     def log_linear(self):
         """The model as a log-linear one, and what the logarithms of its weights lack."""
-        d, cuts = len(self.n_values), self.starts
-        inverse = [np.linalg.inv(local_basis(m)) for m in self.n_values.tolist()]
-        single = [
-            inverse[j] @ self.intercept[cuts[j] : cuts[j + 1]] for j in range(d)
-        ]  # of the terms of each column; the first is constant
-        constant, bases, thetas = 0.0, [np.zeros((0, d), dtype=np.int64)], [np.zeros(0)]
-        for j, k in np.argwhere(np.triu(self.adjacency(), 1)).tolist():
-            block = self.coupling[cuts[j] : cuts[j + 1], cuts[k] : cuts[k + 1]]
-            theta = inverse[j] @ block @ inverse[k].T
-            constant += theta[0, 0]
-            single[j][1:] += theta[1:, 0]
-            single[k][1:] += theta[0, 1:]
-            y, z = np.nonzero(np.ones((len(theta) - 1, theta.shape[1] - 1)))
-            basis = np.zeros((len(y), d), dtype=np.int64)
-            basis[:, j], basis[:, k] = y + 1, z + 1
-            bases.append(basis)
-            thetas.append(theta[1:, 1:].ravel())
-        for j in range(d):
-            constant += single[j][0]
-            basis = np.zeros((self.n_values[j] - 1, d), dtype=np.int64)
-            basis[:, j] = np.arange(1, self.n_values[j])
-            bases.append(basis)
-            thetas.append(single[j][1:])
-        model = LogLinearModel(self.n_values, np.concatenate(bases), np.concatenate(thetas))
-        return model, float(constant)
+        inverse = block_diag(*(np.linalg.inv(local_basis(m)) for m in self.n_values.tolist()))
+        coupling, single = inverse @ self.coupling @ inverse.T, inverse @ self.intercept
+        first, column = self.starts[:-1], np.repeat(np.arange(len(self.n_values)), self.n_values)
+        # The first function of each column is constant: a pair of it and another is that other.
+        constant = single[first].sum() + coupling[np.ix_(first, first)].sum() / 2
+        single = single + coupling[:, first].sum(axis=1)
+        place = np.arange(len(column)) - first[column]
+        both = self.adjacency()[column][:, column] & np.triu(np.outer(place, place) > 0)
+        r, s = np.nonzero(both)
+        alone, lines = np.flatnonzero(place), np.arange(len(r))
+        basis = np.zeros((len(r) + len(alone), len(self.n_values)), dtype=np.int64)
+        basis[lines, column[r]], basis[lines, column[s]] = place[r], place[s]
+        basis[np.arange(len(alone)) + len(r), column[alone]] = place[alone]
+        theta = np.concatenate([coupling[r, s], single[alone]])
+        return LogLinearModel(self.n_values, basis, theta), float(constant)
 
     # Sampling.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
-from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.categorical._contrasts import Contrasts, softmax_information
 from sklearn_boltz.networks.training._bslm import evaluate_fields
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
 
@@ -326,13 +326,7 @@ class ContrastNetwork:
         others = np.flatnonzero(used[own[0]] & (contrasts.column != i))
         x = np.column_stack([np.ones(len(chances)), self._features[:, others]])
         weights = contrasts.weights / self.total * self._known[:, i]
-        mean = chances @ basis
-        block = np.empty((len(own), x.shape[1]) * 2)
-        for k in range(len(own)):
-            for m in range(k + 1):
-                spread = chances @ (basis[:, k] * basis[:, m]) - mean[:, k] * mean[:, m]
-                part = (x * (weights * spread)[:, None]).T @ x
-                block[k, :, m], block[m, :, k] = part, part.T
+        block = softmax_information(basis, chances, x, weights)
         places = np.column_stack([layout.places[own, own], layout.places[np.ix_(own, others)]])
         return places.ravel(), block.reshape(places.size, -1)
 

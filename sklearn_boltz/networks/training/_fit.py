@@ -93,7 +93,7 @@ class Task:
         """
         varying = np.flatnonzero(np.abs(sums.means) < sums.total)
         moments = sums.moments[np.ix_(varying, varying)]
-        part = Sums(sums.total, sums.means[varying], moments, None, None)
+        part = Sums(sums.total, sums.means[varying], moments)
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
 

@@ -9,8 +9,6 @@ probabilities to the moments of all sets of variables.
 """
 
 import math
-from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from sklearn_boltz.networks.model._spin_model import SpinModel, ones_of_states
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     BinaryObjective,
+    Point,
     largest_move,
 )
 
@@ -99,27 +98,6 @@ class Further:
         return theta[: len(self.terms)], potential
 
 
-class ExactPoint(NamedTuple):
-    """Parameters, the objective there, and moments of the model.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_parameters,)
-    value : float
-    expected : ndarray of shape (n_parameters,)
-        Of the sufficient statistics.
-    products : ndarray
-        Of the products of any two terms.
-    """
-
-    theta: np.ndarray
-    value: float
-    expected: np.ndarray
-    products: np.ndarray
-
-    parameters = property(attrgetter("theta"))
-
-
 class Likelihood(BinaryObjective):
     """Σ_i w_i θ·t(x_i) - N ln Z - ½ α N (Σ_{j<k} m_jk² + Σ_t θ_t²), exactly.
 
@@ -156,6 +134,7 @@ class Likelihood(BinaryObjective):
         bits, (j, k) = 1 << np.arange(d), self.upper
         terms = [bits[list(term)].sum() for term in self.further.terms]
         self.terms = np.concatenate([bits, bits[j] | bits[k], terms]).astype(np.int64)
+        self._penalised = slice(d, len(self.terms))  # couplings and weights, not the potential
         # The product of two terms is that of the variables which are in one of them only. That of a
         # single variable with itself has none.
         both = np.bitwise_xor.outer(self.terms, self.terms).ravel()
@@ -174,18 +153,15 @@ class Likelihood(BinaryObjective):
 
     def evaluate(self, theta):
         """The objective at θ."""
-        coupling, _ = self.unpack(theta)
-        log_z, mass, table = self._weights(theta)
+        (log_z, mass, table), penalised = self._weights(theta), theta[self._penalised]
         value = theta @ self.sums - self.total * log_z
-        value -= self.penalty / 4 * np.vdot(coupling, coupling)
-        weights = self._term_weights(theta)
-        value -= self.penalty / 2 * weights @ weights
+        value -= self.penalty / 2 * penalised @ penalised
         counts = self.further.counts
         if len(counts):
             counts = np.bincount(self._ones, table)[counts] / mass
         products = fwht(table, overwrite_a=True, n_jobs=-1)[self._products] / mass
         expected = np.append(products[self._singles], counts)
-        return ExactPoint(theta, float(value), expected, products)
+        return Point(theta, float(value), expected=expected, products=products)
 
     def _log_weights(self, theta):
         """θ·t(x) of all states, without the potential."""
@@ -228,18 +204,10 @@ class Likelihood(BinaryObjective):
         theta[len(self.terms) :] = (potential - powers @ polynomial)[counts]
         return theta
 
-    def _term_weights(self, theta):
-        """The weights of the terms of more columns."""
-        return theta[self.n_pairs : len(self.terms)]
-
-    def _penalised(self):
-        """The places of couplings and terms in θ."""
-        return np.arange(len(self.means), len(self.terms))
-
     def gradient(self, point):
         """∂/∂θ: the moments of the data less those of the model, of shape (n_parameters,)."""
-        gradient, penalised = self.sums - self.total * point.expected, self._penalised()
-        gradient[penalised] -= self.penalty * point.theta[penalised]
+        gradient = self.sums - self.total * point.expected
+        gradient[self._penalised] -= self.penalty * point.theta[self._penalised]
         return gradient
 
     def information(self, point, dtype=np.float64):
@@ -248,8 +216,7 @@ class Likelihood(BinaryObjective):
         if len(self.further.counts):
             information = self._with_counts(information, point)
         information = self.total * (information - np.outer(point.expected, point.expected))
-        penalised = self._penalised()
-        information[penalised, penalised] += self.penalty
+        np.einsum("ii->i", information)[self._penalised] += self.penalty
         return information
 
     def _with_counts(self, products, point):
@@ -279,7 +246,8 @@ class Likelihood(BinaryObjective):
         """By how much a direction moves the field of any state at most, but for the potential."""
         coupling, intercept = self.unpack(direction)
         reach = np.abs(intercept)
-        for term, weight in zip(self.further.terms, self._term_weights(direction), strict=True):
+        weights = direction[self.n_pairs : len(self.terms)]
+        for term, weight in zip(self.further.terms, weights, strict=True):
             reach[list(term)] += abs(weight)
         return largest_move(coupling, reach)
 

@@ -5,7 +5,6 @@ a symmetric matrix `coupling` with zero diagonal and a vector `intercept`. Data 
 variable by variable, shape (d, n), as distinct rows with weights.
 """
 
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,32 +19,27 @@ CACHED = 2**17
 
 
 class Point(NamedTuple):
-    """Parameters, the objective there and its gradient.
+    """Parameters, the objective there, and what else an objective keeps of it.
 
     `full` is θ of the problem that a task has, where a solver knows it by other parameters.
+    `coupling`, `fields` and their `tanh` are those of bits; `expected` and `products` are moments
+    of the model.
     """
 
     theta: np.ndarray
     value: float
     gradient: np.ndarray | None = None
     full: np.ndarray | None = None
+    coupling: np.ndarray | None = None
+    fields: np.ndarray | None = None
+    tanh: np.ndarray | None = None
+    expected: np.ndarray | None = None
+    products: np.ndarray | None = None
 
     @property
     def parameters(self):
         """θ of the problem that a task has."""
         return self.theta if self.full is None else self.full
-
-
-class SpinPoint(NamedTuple):
-    """Parameters, the objective there, and what it follows from."""
-
-    theta: np.ndarray
-    value: float
-    coupling: np.ndarray
-    fields: np.ndarray
-    tanh: np.ndarray
-
-    parameters = property(attrgetter("theta"))
 
 
 class Objective:
@@ -231,7 +225,7 @@ class PseudoLikelihood(BinaryObjective):
     def recycle(self, *used):
         """Take back arrays, and those of points, that are no longer needed."""
         for one in used:
-            self._spare += [one.fields, one.tanh] if isinstance(one, SpinPoint) else [one]
+            self._spare += [one.fields, one.tanh] if isinstance(one, Point) else [one]
 
     def fields(self, coupling, intercept):
         """F, of shape (d, n)."""
@@ -254,7 +248,7 @@ class PseudoLikelihood(BinaryObjective):
             - self.n_terms * np.log(2)
             - self.penalty / 4 * np.vdot(coupling, coupling)
         )
-        return SpinPoint(theta, float(value), coupling, fields, tanh)
+        return Point(theta, float(value), coupling=coupling, fields=fields, tanh=tanh)
 
     def of_rows(self, rows, counts):
         """The objective of other rows, complete ones of 0 and 1."""

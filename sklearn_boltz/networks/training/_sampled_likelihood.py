@@ -80,7 +80,8 @@ class Statistics:
         both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
         pairs, sums = self.pack(np.zeros_like(self.mean), covariance), sums / self.total
         self.n_pairs, self.moments = len(pairs), np.append(pairs, sums)
-        n_terms = len(self.further.terms)
+        n_terms, self.ridge = len(self.further.terms), np.zeros(len(self.moments))
+        self.ridge[d : self.n_pairs + n_terms] = self.alpha
         squares = np.append(np.ones(n_terms), sums[n_terms:])
         self.variances = np.append(self.pack(alone, both), squares - sums**2)
 
@@ -141,20 +142,9 @@ class Statistics:
             return sums
         return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
 
-    def _penalised(self):
-        """Where the parameters with a penalty stand in θ: there is none on the potential."""
-        return slice(len(self.mean), self.n_pairs + len(self.further.terms))
-
     def penalty(self, theta):
         """½ α (Σ m_jk² + Σ θ_t²)."""
-        penalised = theta[self._penalised()]
-        return self.alpha / 2 * np.vdot(penalised, penalised)
-
-    def penalty_slope(self, theta):
-        """Its derivative."""
-        slope, penalised = np.zeros_like(theta), self._penalised()
-        slope[penalised] = self.alpha * theta[penalised]
-        return slope
+        return np.vdot(self.ridge * theta, theta) / 2
 
     def log_likelihood(self, theta, log_partition):
         """The mean of the rows, less the penalty."""
@@ -323,7 +313,7 @@ class Search:
         """Moments of the data less those of the model, less the slope of the penalty."""
         statistics, here = self.statistics, self.here
         difference = statistics.moments - here.expected
-        return difference - statistics.penalty_slope(here.theta)
+        return difference - statistics.ridge * here.theta
 
     def differences(self):
         """The gradient in standard errors of the moments of the data."""
@@ -375,8 +365,8 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states, alpha = visit.states, statistics.penalty_slope(np.ones_like(gradient))
-    damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
+    states = visit.states
+    damping = ridge + statistics.ridge + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
         values = statistics.log_weights(direction, states)

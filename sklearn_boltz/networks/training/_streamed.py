@@ -1,8 +1,7 @@
 """The log pseudo-likelihood of rows that come in batches.
 
 It is a sum over rows, and so are its derivatives: each value is the sum, over one pass, of the
-values of the batches. One pass beforehand collects the sums that do not depend on the
-parameters, and the distinct rows while they are few.
+values of the batches. One pass beforehand collects the sums that do not depend on the parameters.
 """
 
 from functools import partial, reduce
@@ -16,64 +15,35 @@ from sklearn_boltz.networks.training._objective import (
     Point,
     PseudoLikelihood,
 )
-from sklearn_boltz.tables._batches import distinct_states
 
-# Entries of the distinct rows that are kept, at most, and of the part of a batch that is worked
-# on at once: ten arrays of float64 of that size exist at a time.
-MOST_ENTRIES, PART_ENTRIES = 2**22, 2**19
+# Entries of the part of a batch that is worked on at once: ten arrays of float64 of that size exist
+# at a time.
+PART_ENTRIES = 2**19
 
 
 class Sums(NamedTuple):
-    """Sums over ±1-valued rows, which are kept where few are distinct.
-
-    Attributes
-    ----------
-    total : float
-        Number of rows.
-    means : ndarray of shape (d,)
-        Σ x_j.
-    moments : ndarray of shape (d, d)
-        Σ x_j x_k.
-    rows : ndarray of bool of shape (n_distinct, d) or None
-        Where they are 1.
-    weights : ndarray of shape (n_distinct,) or None
-        How often each occurs.
-    """
+    """Sums over ±1-valued rows: their number, Σ x_j and Σ x_j x_k."""
 
     total: float
     means: np.ndarray
     moments: np.ndarray
-    rows: np.ndarray | None
-    weights: np.ndarray | None
 
     @classmethod
-    def of(cls, positive):
-        """The sums of some rows."""
-        d = positive.shape[1]
-        means, moments = np.zeros(d), np.zeros((d, d))
-        for spins in spins_in_parts(positive):
-            means += spins.sum(axis=1)
-            moments += spins @ spins.T
-        kept = distinct_states(positive, np.ones(len(positive)))
-        return cls(float(len(positive)), means, moments, *_few(*kept))
+    def of(cls, positive, weights):
+        """The sums of rows that are given by where they are 1, and how often each counts."""
+        parts = (cls(p.total, p.means, p.moments) for p in in_parts(positive, weights))
+        return reduce(add, parts, cls(0.0, 0.0, 0.0))
 
     def __add__(self, other):
-        kept = None, None
-        if self.rows is not None and other.rows is not None:
-            pairs = zip(self[3:], other[3:], strict=True)
-            kept = _few(*distinct_states(*(np.concatenate(pair) for pair in pairs)))
-        return Sums(*(a + b for a, b in zip(self[:3], other[:3], strict=True)), *kept)
+        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def _few(rows, weights):
-    return (None, None) if rows.size > MOST_ENTRIES else (rows.astype(bool), weights)
-
-
-def spins_in_parts(positive):
-    """Yield ±1 of float64, variable by variable, of a part of the rows at a time."""
+def in_parts(positive, weights):
+    """Yield the pseudo-likelihood, without a penalty, of a part of the rows at a time."""
     step = max(1, PART_ENTRIES // max(1, positive.shape[1]))
     for start in range(0, len(positive), step):
-        yield 2.0 * positive[start : start + step].T - 1.0
+        part = slice(start, start + step)
+        yield PseudoLikelihood(2.0 * positive[part].T - 1.0, weights[part])
 
 
 class StreamedPseudoLikelihood(BinaryObjective):
@@ -132,8 +102,8 @@ class StreamedPseudoLikelihood(BinaryObjective):
 
 def _of_batch(find, merge, positive, k, batch):
     """What is found in one batch, part by part, without the penalty."""
-    parts = spins_in_parts(positive(k, batch))
-    return reduce(merge, (find(PseudoLikelihood(x, np.ones(x.shape[1]))) for x in parts))
+    rows = positive(k, batch)
+    return reduce(merge, map(find, in_parts(rows, np.ones(len(rows)))))
 
 
 def _value_and_gradient(theta, problem):
