@@ -116,7 +116,7 @@ from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
-from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood, _streamed
+from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from private import (
     _batches,
-    _streamed,
+    _objective,
     as_batches,
     distinct_states,
     mini_batches,
@@ -83,7 +83,7 @@ def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
 @pytest.mark.parametrize("alpha", [0.0, 0.005])
 def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     monkeypatch.setattr(network_rows, "MOST_ENTRIES", 8)  # no rows are kept
-    monkeypatch.setattr(_streamed, "PART_ENTRIES", 300)
+    monkeypatch.setattr(_objective, "PART_ENTRIES", 300)
     X = make_rows()
     X[:, 6] = 1
     expected = FVBMPseudoLikelihood(solver=solver, alpha=alpha).fit(X)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.training._streamed import Sums
+from sklearn_boltz.networks.training._objective import Sums
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._batches import summarise
 from sklearn_boltz.tables._cells import is_whole

@@ -488,13 +488,13 @@ class Chains:
         leap *= self.generator.uniform(0.5, 1.5, size=(len(x), 1, 1))
         p = np.triu(self.generator.normal(size=shape), 1) * (x != 0)
         start = p = p + p.swapaxes(1, 2)
-        slope = self.slope(x)
+        slope = self.slope(x, x @ self.cells, x @ self.means)
         for _ in range(N_LEAPS):
             p = p + leap / 2 * slope
             x = x + leap * p
-            slope = self.slope(x)
+            fields, shifts = x @ self.cells, x @ self.means
+            slope = self.slope(x, fields, shifts)
             p = p + leap / 2 * slope
-        fields, shifts = x @ self.cells, x @ self.means
         log_p = self.log_density(slice(None), self.thresholds, fields, shifts)
         # Matrices have each pair twice.
         gain = self.log_prior(x) - self.log_prior(self.interaction) + (start**2 - p**2) / 2
@@ -504,10 +504,9 @@ class Chains:
         self.shifts[accepted], self.log_p[accepted] = shifts[accepted], log_p[accepted]
         return accepted
 
-    def slope(self, interaction):
+    def slope(self, interaction, fields, shifts):
         """The derivatives of the log posterior by the interactions, (n_chains, d, d)."""
-        shifts = interaction @ self.means
-        weights, factor = np.exp(self.thresholds) * self.exists, np.exp(interaction @ self.cells)
+        weights, factor = np.exp(self.thresholds) * self.exists, np.exp(fields)
         total, moment = np.zeros((2, *factor.shape))
         for h in self.levels[::-1] - 1:
             total += weights[..., h, np.newaxis]

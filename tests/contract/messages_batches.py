@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from private import _counts, _streamed
+from private import _counts, _objective, network_rows
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -41,7 +41,10 @@ def pieces(X=BITS, step=30):
 
 def by_passes(source, **options):
     """A fit that keeps no row, as where many of them are distinct."""
-    with mock.patch.multiple(_streamed, MOST_ENTRIES=8, PART_ENTRIES=300):
+    with (
+        mock.patch.object(network_rows, "MOST_ENTRIES", 8),
+        mock.patch.object(_objective, "PART_ENTRIES", 300),
+    ):
         return FVBMPseudoLikelihood(**options).fit(source)
 
 

@@ -8,7 +8,6 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 from itertools import combinations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, next_weights
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
@@ -19,7 +18,7 @@ from sklearn_boltz.networks.model._gauge import (
     state_slices,
     to_zero_sum,
 )
-from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._potts_model import PottsModel, one_hot
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     Point,
@@ -138,19 +137,11 @@ class CategoricalPseudoLikelihood:
 
     def empty_cells(self):
         """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
-        codes, offsets = self.cells.codes, self.offsets
-        whole = np.flatnonzero((codes >= 0).all(axis=0))
-        if len(whole) < 2:
-            return []
-        column = column_of_state(self.n_values)
-        states = np.flatnonzero(np.isin(column, whole))
-        lines = (codes + offsets[:-1])[:, whole]
-        n, d = lines.shape
-        ones = np.ones(n * d, dtype=np.float32)
-        rows = csr_array((ones, lines.ravel(), np.arange(0, n * d + 1, d)), (n, len(column)))
-        together = (rows.T @ rows).toarray()[np.ix_(states, states)]
-        below = column[states][:, None] < column[states]
-        r, s = states[np.argwhere((together == 0) & below)].T
+        offsets, column = self.offsets, column_of_state(self.n_values)
+        whole = (self.cells.codes >= 0).all(axis=0)[column]
+        ones = one_hot(self.cells.codes, offsets)
+        below = whole[:, None] & whole & (column[:, None] < column)
+        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)
         i, j = column[r], column[s]
         found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
         return [tuple(cell) for cell in found.tolist()]

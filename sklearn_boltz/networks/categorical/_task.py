@@ -20,8 +20,12 @@ from sklearn_boltz.networks.model._gauge import (
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.training._existence import warning_message
 from sklearn_boltz.networks.training._fit import Task
-from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
-from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, Method, newton
+from sklearn_boltz.networks.training._solvers import (
+    MAX_NEWTON_PARAMETERS,
+    Method,
+    maximise_lbfgs,
+    newton,
+)
 
 
 class CodesTask(Task):

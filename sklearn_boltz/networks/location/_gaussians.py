@@ -37,11 +37,6 @@ class Gaussians:
         return len(self.log_weights)
 
     @property
-    def arrays(self):
-        """The parameters."""
-        return [self.log_weights, self.intercepts, self.slopes, self.covariances]
-
-    @property
     def moments(self):
         """E[z | x] at x = 0, and cov[z | x], which is the same for all x."""
         p = np.exp(self.log_weights)

@@ -355,13 +355,10 @@ def impute(model, codes, how, n_steps, generator):
             filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
-        find = gibbs_mode if how == "mode" else _drawn
-        filled[many] = find(model, codes[many], n_steps, generator)
+        arguments = model, codes[many], n_steps, generator
+        is_mode = how == "mode"
+        filled[many] = gibbs_mode(*arguments) if is_mode else gibbs_complete(*arguments).codes
     return filled
-
-
-def _drawn(model, codes, n_steps, generator):
-    return gibbs_complete(model, codes, n_steps, generator).codes
 
 
 def _means(model, codes, n_steps, generator):

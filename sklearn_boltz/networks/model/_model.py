@@ -54,7 +54,9 @@ class DiscreteModel:
     def is_enumerable(self):
         """Whether each set of connected columns has few enough joint states."""
         _, label = connected_components(self.adjacency(), directed=False)
-        return bool((states_of_groups(self.n_values, label) <= math.log2(MAX_STATES)).all())
+        # log2 of the number of joint states of the columns with each label.
+        bits = np.bincount(label, np.log2(self.n_values), minlength=1)
+        return bool((bits <= math.log2(MAX_STATES)).all())
 
     def log_partition(self):
         """ln Z, exact."""
@@ -189,11 +191,6 @@ class Chains:
         for name in self.arrays:
             mine, theirs = getattr(self, name), getattr(other, name)
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
-
-
-def states_of_groups(n_values, label):
-    """log2 of the number of joint states of the columns with each label."""
-    return np.bincount(label, np.log2(n_values), minlength=1)
 
 
 def log_softmax(fields, starts):

@@ -49,10 +49,7 @@ class PottsModel(DiscreteModel):
 
     def one_hot(self, codes):
         """Rows of 0 and 1, sparse, (n, Q); no 1 for a missing cell."""
-        known = codes >= 0
-        indices = (codes + self.starts[:-1])[known]
-        indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), self.starts[-1]))
+        return one_hot(codes, self.starts)
 
     def fields(self, codes):
         """h_j(a) + Σ_k J_jk(a, x_k) over the observed cells of each row, (n, Q)."""
@@ -201,6 +198,14 @@ class PottsChains(Chains):
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, Q)."""
         return np.exp(self.model.log_softmax(self.local + intercept))
+
+
+def one_hot(codes, starts):
+    """Rows of 0 and 1, sparse, (n, Q); no 1 for a missing cell."""
+    known = codes >= 0
+    indices = (codes + starts[:-1])[known]
+    indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), starts[-1]))
 
 
 def local_basis(m):

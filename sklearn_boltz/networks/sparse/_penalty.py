@@ -75,13 +75,6 @@ class Penalty(NamedTuple):
         norms = self.norms(theta)
         return np.where(norms > 0, self.l1, 0.0) * norms + self.l2 / 2 * norms**2
 
-    def prox(self, z, curvature):
-        """argmin_θ Σ_g [ ½ c_g ‖θ_g - z_g‖² ] + penalty, for a curvature c_g of each group."""
-        norms = self.norms(z)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            kept = np.where(norms * curvature > self.l1, curvature - self.l1 / norms, 0.0)
-        return (kept / (curvature + self.l2))[self.groups] * z
-
     def violation(self, theta, gradient):
         """How far -∇f is from the subdifferential of the penalty, for each group.
 

@@ -90,7 +90,12 @@ def _described(task, theta, gained):
 def _round(task, method, rounds, rows, weights, model):
     """The next model: the maximum of the objective of the completed rows."""
     (theta, gained), problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(rounds.tol, _fit.MAX_ITER[method.name], lambda _: _is_enough(monitor))
+    # The next round moves the maximum anyway.
+    monitor = Monitor(
+        rounds.tol,
+        _fit.MAX_ITER[method.name],
+        lambda _: monitor.rise < SHARE * (monitor.values[0] - monitor.first),
+    )
     point, _ = method.run(problem, problem.at(theta), monitor)
     gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
     theta = problem.neat(point.parameters)
@@ -101,11 +106,6 @@ def _round(task, method, rounds, rows, weights, model):
 def _record(rounds, theta, value):
     """Record the end of a round, with the objective per row."""
     rounds.add(value, theta, f"round {len(rounds.values) + 1}: {value:.8f} a row")
-
-
-def _is_enough(monitor):
-    """Whether a round may end: the next one moves the maximum anyway."""
-    return monitor.rise < SHARE * (monitor.values[0] - monitor.first)
 
 
 def kept_newton():

@@ -6,7 +6,11 @@ import numpy as np
 
 from sklearn_boltz.networks.training._existence import apart, warning_message
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
-from sklearn_boltz.networks.training._objective import PseudoLikelihood
+from sklearn_boltz.networks.training._objective import (
+    PseudoLikelihood,
+    StreamedPseudoLikelihood,
+    Sums,
+)
 from sklearn_boltz.networks.training._solvers import (
     MAX_NEWTON_PARAMETERS,
     Method,
@@ -15,7 +19,6 @@ from sklearn_boltz.networks.training._solvers import (
     lbfgs,
     newton,
 )
-from sklearn_boltz.networks.training._streamed import StreamedPseudoLikelihood, Sums
 
 MAX_ITER = {
     "bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "prox-newton": 1_000,

@@ -12,10 +12,9 @@ from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._existence import without_maximum
-from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._objective import Point, PseudoLikelihood
-from sklearn_boltz.networks.training._solvers import Monitor
+from sklearn_boltz.networks.training._solvers import Monitor, maximise_lbfgs
 
 # Entries of a temporary array that should stay in the cache.
 CACHED = 2**18
