@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks._rows import Rows, no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks._rows import Rows, order_of_levels
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
@@ -372,9 +372,6 @@ class FVBMPseudoLikelihood(Network):
                 f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
                 "or missing='em', which completes them."
             )
-
-    def _no_errors(self):
-        return no_errors_of_ordered(self) if self.ordered_.any() else None
 
     def _unpenalised(self, codes, weights):
         is_chosen = self.alpha == "auto" and self.alpha_ > 0

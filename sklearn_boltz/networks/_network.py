@@ -16,7 +16,13 @@ from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
-from sklearn_boltz.networks._rows import Rows, positive_of_batch, read, read_batches
+from sklearn_boltz.networks._rows import (
+    Rows,
+    no_errors_of_ordered,
+    positive_of_batch,
+    read,
+    read_batches,
+)
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._fit import completed
@@ -415,7 +421,7 @@ class Network(Drawing, Likelihoods):
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
-        return None
+        return no_errors_of_ordered(self) if np.any(getattr(self, "ordered_", False)) else None
 
     def _unpenalised(self, codes, weights):
         """The network that standard errors, tests and criteria are of.

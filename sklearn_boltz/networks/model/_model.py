@@ -2,7 +2,7 @@
 
 import math
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -112,23 +112,15 @@ class DiscreteModel:
 
     def log_conditionals_of_any(self, codes):
         """ln p(x_j | the other observed cells) of all values in the one-hot layout, (n, Q)."""
-        complete = (codes >= 0).all(axis=1)
-        if complete.all():
-            return self.log_conditionals(codes)
-        result = np.empty((len(codes), self.starts[-1]))
-        result[complete] = self.log_conditionals(codes[complete])
-        result[~complete] = _incomplete.log_conditionals(self, codes[~complete])
-        return result
+        return by_completeness(
+            codes, self.log_conditionals, partial(_incomplete.log_conditionals, self)
+        )
 
     def log_sums(self, codes, base):
         """ln Σ exp(log_weight) over the completions of each row; for ln p, less ln Z."""
-        complete = (codes >= 0).all(axis=1)
-        if complete.all():
-            return self.log_weight(codes)
-        result = np.empty(len(codes))
-        result[complete] = self.log_weight(codes[complete])
-        result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
-        return result
+        return by_completeness(
+            codes, self.log_weight, lambda rows: _incomplete.log_sums(self, rows, base)
+        )
 
     def enumerated(self, codes, max_states):
         """What follows from all joint states of the missing cells of each row.
@@ -191,6 +183,17 @@ class Chains:
         for name in self.arrays:
             mine, theirs = getattr(self, name), getattr(other, name)
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
+
+
+def by_completeness(codes, of_complete, of_incomplete):
+    """What two functions find of complete and of other rows."""
+    complete = (codes >= 0).all(axis=1)
+    found = of_complete(codes[complete] if not complete.all() else codes)
+    if complete.all():
+        return found
+    result = np.empty((len(codes), *found.shape[1:]))
+    result[complete], result[~complete] = found, of_incomplete(codes[~complete])
+    return result
 
 
 def log_softmax(fields, starts):

@@ -168,19 +168,13 @@ class PottsChains(Chains):
         self.codes = np.array(codes, dtype=np.int32, order="C")
         self.free = np.ones(codes.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
         self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
-        self._work = np.empty(model.n_values.max(initial=1))
-
-    def copy(self):
-        """Chains with states of their own."""
-        other = super().copy()
-        other._work = np.empty_like(self._work)  # of one thread
-        return other
 
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free cells, one after another, with couplings times `scale`."""
+        work = np.empty(self.model.n_values.max(initial=1))
         categorical_sweeps(
             self.codes, self.local, self.model.coupling, np.ascontiguousarray(intercept),
-            self.model.starts, scale, self.free, self._work, self.seed, self.n_sweeps, n_sweeps,
+            self.model.starts, scale, self.free, work, self.seed, self.n_sweeps, n_sweeps,
             self.first_row,
         )  # fmt: skip
         self.n_sweeps += n_sweeps

@@ -60,11 +60,6 @@ class SpinModel(DiscreteModel):
         self.steps = np.diff(self.potential) / 2
         self.is_pairwise = not (self.terms or self.potential.any())
 
-    @cached_property
-    def pairs(self):
-        """The part of the model with single columns and pairs."""
-        return self if self.is_pairwise else SpinModel(self.coupling, self.intercept)
-
     def scaled(self, factor):
         """The model whose log-weights are multiplied by a factor."""
         parts = self.coupling, self.intercept, self.weights, self.potential
@@ -91,11 +86,16 @@ class SpinModel(DiscreteModel):
 
     # Rows. In those with missing cells, only the observed cells count, without the potential.
 
+    def pair_fields(self, spins):
+        """M x + b of each row, (n, d)."""
+        fields = np.empty_like(spins)
+        row_fields(spins, np.ascontiguousarray(self.coupling), self.intercept, fields)
+        return fields
+
     def fields(self, codes):
         """What flipping each column to 1 adds to the log-weight, halved, (n, d)."""
         spins = to_spins(codes)
-        fields = np.empty_like(spins)
-        row_fields(spins, np.ascontiguousarray(self.coupling), self.intercept, fields)
+        fields = self.pair_fields(spins)
         if not self.is_pairwise:
             add_term_fields(spins, *self.arrays, fields)
             fields += np.where(is_complete(codes), self.count_fields(spins), 0)
@@ -103,11 +103,11 @@ class SpinModel(DiscreteModel):
 
     def log_weight(self, codes):
         """½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x)) of each row."""
-        if self.is_pairwise:
-            fields = self.fields(codes) - self.intercept
-            return pair_weight(to_spins(codes), fields, self.intercept)
         spins = to_spins(codes)
-        weight = self.pairs.log_weight(codes) + self.term_sums(spins)
+        weight = pair_weight(spins, self.pair_fields(spins) - self.intercept, self.intercept)
+        if self.is_pairwise:
+            return weight
+        weight += self.term_sums(spins)
         return weight + np.where(is_complete(codes)[:, 0], self.potential[count_ones(spins)], 0)
 
     def term_sums(self, spins, factors=1.0):
@@ -154,10 +154,10 @@ class SpinModel(DiscreteModel):
         # The last column is the fastest.
         bit = {j: 1 << (k - 1 - place) for place, j in enumerate(columns.tolist())}
         table, bits = np.zeros((len(codes), 1 << k)), np.array(list(bit.values()))
-        table[:, bits] = self.pairs.fields(codes)[:, columns]
+        spins = to_spins(codes)
+        table[:, bits] = self.pair_fields(spins)[:, columns]
         i, j = np.triu_indices(k, 1)
         table[:, bits[i] + bits[j]] = self.coupling[columns[i], columns[j]]
-        spins = to_spins(codes)
         for term, weight in zip(self.terms, self.weights, strict=True):
             own = sum(bit.get(j, 0) for j in term)
             if own:

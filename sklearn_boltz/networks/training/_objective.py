@@ -8,6 +8,7 @@ the values of the batches.
 """
 
 from functools import partial, reduce
+from itertools import product
 from operator import add, methodcaller
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ CACHED = 2**17
 # Entries of the part of a batch that is worked on at once: ten arrays of float64 of that size exist
 # at a time.
 PART_ENTRIES = 2**19
+# The values of two variables.
+SIGNS = list(product((-1, 1), repeat=2))
 
 
 class Point(NamedTuple):
@@ -131,11 +134,10 @@ class BinaryObjective(Objective):
         """
         n, both, single = self.cell_sums()
         found, first = [], single[:, None] if single.ndim == 1 else single
-        for s in (-1, 1):
-            for t in (-1, 1):
-                count = n + s * first + t * first.T + s * t * both
-                j, k = np.nonzero(np.triu(count < 0.5, 1))
-                found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
+        for s, t in SIGNS:
+            count = n + s * first + t * first.T + s * t * both
+            j, k = np.nonzero(np.triu(count < 0.5, 1))
+            found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
         return sorted(found)
 
     def rarest_cell(self, j, k):
@@ -150,11 +152,7 @@ class BinaryObjective(Objective):
             n, first, second, both = known.sum(), known @ x, known @ y, known @ (x * y)
         if j == k:
             return min(((n + s * first) / 2, s, s) for s in (-1, 1))
-        return min(
-            ((n + s * first + t * second + s * t * both) / 4, s, t)
-            for s in (-1, 1)
-            for t in (-1, 1)
-        )
+        return min(((n + s * first + t * second + s * t * both) / 4, s, t) for s, t in SIGNS)
 
     def pair_curvature(self, theta):
         """Each coupling, the information on it by itself, and the variance of its score.
@@ -214,16 +212,13 @@ class PseudoLikelihood(BinaryObjective):
             self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
             self.weights = np.pad(weights, (0, padding))
         super().__init__(self.spins @ self.weights, float(weights.sum()), alpha)
-        self.observed = None if spins.all() else np.abs(self.spins)
+        # The number of observed cells, weighted.
+        self.observed, self._n_terms = None, len(spins) * self.total
+        if not spins.all():
+            self.observed = np.abs(self.spins)
+            self._n_terms = float((self.observed @ self.weights).sum())
         weighted = self.spins * self.weights
         self.moments, self._spare = weighted @ self.spins.T, [weighted]
-
-    @property
-    def n_terms(self):
-        """Number of observed cells, weighted."""
-        if self.observed is None:
-            return len(self.means) * self.total
-        return float((self.observed @ self.weights).sum())
 
     def array(self):
         """An array like the data, with any content: new ones would cost page faults."""
@@ -252,7 +247,7 @@ class PseudoLikelihood(BinaryObjective):
             self.means @ intercept
             + np.vdot(self.moments, coupling)
             - log_cosh
-            - self.n_terms * np.log(2)
+            - self._n_terms * np.log(2)
             - self.penalty / 4 * np.vdot(coupling, coupling)
         )
         return Point(theta, float(value), coupling=coupling, fields=fields, tanh=tanh)

@@ -86,6 +86,8 @@ class Monitor:
         The objective where a solver begins.
     values, seconds : list of float
         The objective after each iteration, and how long it took.
+    rise : float
+        By how much the last iteration of a solver raised the objective.
     total : float
         Number of rows, where the objective is a sum over these.
     figures : dict of list
@@ -105,6 +107,7 @@ class Monitor:
         self.end_iteration, self.verbose = end_iteration, verbose
         self.first, self.values, self.seconds, self.figures = None, [], [], {}
         self.last, self.n_kept, self.asked, self.total = None, 0, False, 1.0
+        self.rise = math.inf
         self._time = time.perf_counter()
 
     def add(self, value, state, line, **figures):
@@ -142,12 +145,6 @@ class Monitor:
             self.status = "interrupted"
             return None
 
-    @property
-    def rise(self):
-        """By how much the last iteration raised the objective."""
-        before = [self.first, *self.values[-2:]]
-        return before[-1] - before[-2] if self.values else math.inf
-
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
         value = point.value
@@ -158,9 +155,8 @@ class Monitor:
             self.first, self._time = value, time.perf_counter()
             self.keep(state)
         else:
-            rise = value - [self.first, *self.values[-1:]][-1]
-            n_iter = len(self.values) + 1
-            self.add(value, state, f"iteration {n_iter}: {value:.8f}, rise {rise:.3g}")
+            self.rise, n_iter = value - [self.first, *self.values][-1], len(self.values) + 1
+            self.add(value, state, f"iteration {n_iter}: {value:.8f}, rise {self.rise:.3g}")
             asked = self.stop()
         # Below, the sum itself is not known any better.
         rounding = 1e-12 * abs(value)
@@ -304,7 +300,10 @@ def lbfgs(problem, point, monitor):
 
 
 def maximise_lbfgs(problem, point, monitor):
-    """Climb to the maximum of a concave objective.
+    """Limited-memory BFGS for millions of parameters.
+
+    SciPy's passes over its history take longer there than the objective. Here an iteration reads it
+    twice.
 
     Parameters
     ----------
