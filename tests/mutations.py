@@ -258,7 +258,7 @@ SOURCES = [
     ("networks/training/_objective.py",
      "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
      "information_of or curvature or rarest or empty'", [
-        ("self.penalty / 4 * np.vdot", "self.penalty / 2 * np.vdot"),
+        ("            - self.penalty / 4 * np.vdot", "            - self.penalty / 2 * np.vdot"),
         ("2 * cross", "cross"),
         ("information[pairs, pairs] += self.penalty",
          "information[pairs, pairs] += self.penalty / 2"),

@@ -204,10 +204,11 @@ def test_interaction_sweeps(d, n, scale, seed):
     products = [x[:, term].prod(axis=1) for term in model.terms]
     assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
     expected, local = swept(x, free, seed, draw), x @ model.coupling
+    by_column = model.chains(x > 0, 0).by_column
     add_term_fields(x, *terms, local)
     assert_allclose(local, total(x), atol=1e-12)
     interaction_sweeps(
-        x, local, model.coupling, *terms, *terms.by_column(d), model.steps, offset, scale,
+        x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
         free.view(np.uint8), seed, FIRST, N_SWEEPS,
     )  # fmt: skip
     assert_array_equal(x, expected)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import contrast_basis, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._model import log_softmax
-from sklearn_boltz.networks.training._objective import Objective, Point
+from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 
 
 class Contrasts(Objective):
@@ -84,23 +84,14 @@ class Contrasts(Objective):
 
     def at(self, z):
         """Evaluate the objective."""
-        theta = self.problem.pack(*self.unpack(z))
-        value, gradient = self.problem.evaluate(theta)
-        coupling, intercept = self.problem.unpack(gradient)
+        point = self.problem.at(self.problem.pack(*self.unpack(z)))
         # J_ij and J_ji are one parameter.
-        slope = self.pack(coupling, intercept)
-        return Point(z, value, slope, theta)
+        slope = self.pack(*self.problem.unpack(point.gradient))
+        return Point(z, point.value, slope, point.theta)
 
     def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
         return np.abs(self.fields(direction)).max(initial=0)
-
-    def places(self):
-        """Where K_rs stands in z, and on the diagonal η_r; of shape (D, D)."""
-        d = len(self.column)
-        places = np.diag(np.arange(d))
-        places[self.pairs] = places.T[self.pairs] = np.arange(d, self.n_parameters)
-        return places
 
     def information(self, point, dtype=np.float64, chances=None):
         """-∂²/∂z², of shape (n_parameters, n_parameters).
@@ -112,7 +103,10 @@ class Contrasts(Objective):
         """
         information = np.zeros((self.n_parameters,) * 2)
         chances = self.probabilities(point.theta) if chances is None else chances
-        places, weights = self.places(), self.weights[:, None] * (self.problem.cells.codes >= 0)
+        places, weights = (
+            parameter_places(self.column),
+            self.weights[:, None] * (self.problem.cells.codes >= 0),
+        )
         for i, states in enumerate(self.states):
             own, others = (np.flatnonzero(which) for which in (self.column == i, self.column != i))
             x = np.column_stack([np.ones(len(chances)), self.features[:, others]]).astype(dtype)
@@ -172,7 +166,7 @@ class Contrasts(Objective):
         """
         loadings = np.zeros((self.problem.n_parameters, self.n_parameters))
         loadings[: len(self.basis), : len(self.column)] = self.basis
-        places = self.places()
+        places = parameter_places(self.column)
         for i, j, place in self.problem.blocks():
             left, right = self.column == i, self.column == j
             product = np.kron(self.basis[self.states[i], left], self.basis[self.states[j], right])

@@ -267,7 +267,7 @@ class SpinChains(Chains):
             counts = np.bincount(members, minlength=spins.shape[1])
             terms = np.repeat(np.arange(len(model.terms)), np.diff(starts))
             terms = terms[np.argsort(members, kind="stable")]
-            self._by_column = np.concatenate([[0], np.cumsum(counts)]), terms
+            self.by_column = np.concatenate([[0], np.cumsum(counts)]), terms
 
     @property
     def codes(self):
@@ -281,7 +281,7 @@ class SpinChains(Chains):
         if model.is_pairwise:
             gibbs_sweeps(*arguments, *how, self.first_row)
         else:
-            arguments += *model.arrays, *self._by_column, model.steps
+            arguments += *model.arrays, *self.by_column, model.steps
             interaction_sweeps(*arguments, *how, self.first_row)
         self.n_sweeps += n_sweeps
 

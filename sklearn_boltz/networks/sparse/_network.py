@@ -45,9 +45,10 @@ class Layout:
     def __init__(self, column, nodewise, shift):
         d = int(column[-1]) + 1
         self.column, self.nodewise, self.shift = column, nodewise, shift
-        self.pairs = np.arange(d * d).reshape(d, d) if nodewise else parameter_places(d)
+        each = np.arange(d * d)
+        self.pairs = each.reshape(d, d) if nodewise else parameter_places(each[:d])
         self.n_groups = int(self.pairs.max()) + 1
-        self.parts = np.arange(d * d) // d if nodewise else np.zeros(self.n_groups, dtype=int)
+        self.parts = each // d if nodewise else np.zeros(self.n_groups, dtype=int)
         self.n_parts = d if nodewise else 1
         self._part_starts = np.searchsorted(self.parts, np.arange(self.n_parts))
         self.part_of_column = np.arange(d) if nodewise else np.zeros(d, dtype=int)

@@ -69,24 +69,21 @@ class Task:
             self.constant = log_p @ (counts @ (codes[:, others] >= 0)) / counts.sum()
 
     @classmethod
-    def of_rows(cls, spins, counts, alpha):
-        """Of distinct rows, of shape (d, n_distinct), and how often each counts."""
-        varying = np.flatnonzero(np.ptp(spins, axis=1))
-        sums = spins @ counts
-        seen = np.packbits(spins.T > 0, axis=1), counts
+    def of_rows(cls, spins, counts, alpha, seen=None, varying=None):
+        """Of distinct rows, (d, n_distinct), 0 for a missing cell, and how often each counts."""
+        if varying is None:
+            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
+        if seen is None:
+            seen = np.packbits(spins.T > 0, axis=1), counts
+        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
         kept = spins if len(varying) == len(spins) else spins[varying]
-        problem = PseudoLikelihood(kept, counts, alpha)
-        return cls(problem, varying, np.arctanh(sums / (counts.sum() + 1)), seen)
+        return cls(PseudoLikelihood(kept, counts, alpha), varying, base, seen)
 
     @classmethod
     def of_incomplete_rows(cls, codes, counts, alpha, varying=None):
         """Of distinct rows of shape (n_distinct, d) where -1 is a missing cell."""
         spins = np.ascontiguousarray(np.where(codes < 0, 0.0, 2.0 * codes - 1).T)
-        if varying is None:
-            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
-        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
-        problem = PseudoLikelihood(np.ascontiguousarray(spins[varying]), counts, alpha)
-        return cls(problem, varying, base, (codes, counts))
+        return cls.of_rows(spins, counts, alpha, (codes, counts), varying)
 
     @classmethod
     def of_batches(cls, batches, positive, sums, alpha):

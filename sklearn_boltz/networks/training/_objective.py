@@ -163,6 +163,12 @@ class BinaryObjective(Objective):
         curvature = self.pair_sums(theta, self.means / n_known)
         return np.array([self.unpack(theta)[0], *curvature])[:, *self.upper]
 
+    def penalised(self, information):
+        """With the second derivatives of the penalty, in place."""
+        pairs = np.arange(len(self.means), self.n_parameters)
+        information[pairs, pairs] += self.penalty
+        return information
+
     def away(self, j, k, s, t):
         """The direction in which x_j = s and x_k = t become less probable together."""
         coupling, intercept = np.zeros_like(self.moments), np.zeros_like(self.means)
@@ -300,13 +306,11 @@ class PseudoLikelihood(BinaryObjective):
         with z = x_i, but z_j = 1 for the intercept. The sums over rows are done in `dtype`.
         """
         d = len(self.means)
-        places = parameter_places(d)
+        places = parameter_places(np.arange(d))
         information = np.zeros((self.n_parameters, self.n_parameters))
         for j, block in enumerate(self._logistic_information(point, dtype)):
             information[np.ix_(places[j], places[j])] += block
-        pairs = np.arange(d, self.n_parameters)
-        information[pairs, pairs] += self.penalty
-        return information
+        return self.penalised(information)
 
     def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
@@ -406,11 +410,14 @@ def largest_gain(least, greatest):
     return max(greatest.max(initial=0), -least.min(initial=0))
 
 
-def parameter_places(d):
-    """Where m_jk, and on the diagonal b_j, stand in θ; of shape (d, d)."""
-    places = np.zeros((d, d), dtype=np.intp)
-    places[np.triu_indices(d, 1)] = np.arange(d, d + d * (d - 1) // 2)
-    return places + places.T + np.diag(np.arange(d))
+def parameter_places(column):
+    """Where K_rs stands in θ, and on the diagonal the intercept; (D, D), for features of columns.
+
+    There is no K of two features of one column: 0.
+    """
+    places, (r, s) = np.diag(np.arange(len(column))), np.nonzero(column[:, None] < column)
+    places[r, s] = places[s, r] = np.arange(len(column), len(column) + len(r))
+    return places
 
 
 def distinct_rows(positive, weights):
@@ -501,10 +508,7 @@ class StreamedPseudoLikelihood(BinaryObjective):
 
     def information(self, point, dtype=np.float64):
         """-∂²/∂θ², of shape (n_parameters, n_parameters)."""
-        information = self._sum(_information, point.theta, dtype)
-        pairs = np.arange(len(self.means), self.n_parameters)
-        information[pairs, pairs] += self.penalty
-        return information
+        return self.penalised(self._sum(_information, point.theta, dtype))
 
     def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, null_space
 
+from sklearn_boltz.networks.training._objective import parameter_places
+
 # Entries of a temporary array.
 CHUNK = 2**22
 # The share of a row's information that is left out with it: less than all, so that a row which
@@ -219,9 +221,7 @@ class Regressions(NamedTuple):
         inverse : ndarray of shape (n_parameters, n_parameters)
             H⁻¹; 0 for parameters that are not free.
         """
-        d, pairs = len(self.column), self.pairs
-        places = np.diag(np.arange(d))
-        places[pairs] = places.T[pairs] = np.arange(d, len(inverse))
+        d, places = len(self.column), parameter_places(self.column)
         own = self.column[:, None] == self.column
         inverse, residuals = inverse.astype(np.float32), np.empty_like(self.residuals)
         for rows in row_slices(len(residuals), d * d):

@@ -89,7 +89,7 @@ def spin_curvature(network, codes, weights, jackknife):
         )
         problem = spin_problem(network, codes, weights, alpha)
         found = found._replace(separated=empty_pairs(problem, found.places))
-    places = parameter_places(d)[tuple(found.columns)]
+    places = parameter_places(np.arange(d))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
 
