@@ -64,7 +64,6 @@ from sklearn_boltz.networks.categorical._block_penalty import (
     next_weights,
 )
 from sklearn_boltz.networks.categorical._cells import (
-    distinct_codes,
     find_patterns,
 )
 from sklearn_boltz.networks.categorical._contrasts import Contrasts

@@ -28,7 +28,6 @@ from private import (
     as_matrices,
     as_parameters,
     average_product_correction,
-    distinct_codes,
     find_patterns,
     frobenius_scores,
     maximise_network,
@@ -162,14 +161,6 @@ def test_rows_in_blocks_and_large_fields(monkeypatch):
     expected = log_pseudo_likelihood(codes, n_values, weights, *problem.unpack(theta))
     assert value == pytest.approx(expected, rel=1e-12)
     assert np.isfinite(gradient).all()
-
-
-def test_distinct_codes():
-    codes = np.array([[0, 1], [-1, -1], [200, 1], [0, 1], [0, -1], [0, 1]])
-    weights = np.array([1.0, 5.0, 2.0, 0.0, 3.0, 4.0])
-    found, counts = distinct_codes(codes, weights)
-    pairs = {tuple(row): w for row, w in zip(found.tolist(), counts, strict=True)}
-    assert pairs == {(0, 1): 5.0, (200, 1): 2.0, (0, -1): 3.0}
 
 
 @settings(max_examples=cases(20))

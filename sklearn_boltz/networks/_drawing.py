@@ -299,13 +299,15 @@ class Drawing:
             probabilities in any table, and in each call.
         """
         check_is_fitted(self)
+        j = self._variable(column)
+        X = self._ignoring(X, j)
+        if self._table.is_scored[j]:
+            return self._bin_probabilities(X, j)
         if self._gaussians is not None:
-            j = self._variable(column)
-            X = self._ignoring(X, j)
-            if self._table.is_scored[j]:
-                return self._bin_probabilities(X, j)
             return self._of_categories(self._given_others(X, j), j)
-        codes, j = self._codes_but(X, column)
+        cells = self._known_cells(X, copy=True)
+        cells[:, j] = 1  # any legal value
+        codes = self._coding.codes(self, cells)
         with Workers() as workers:
             found = _incomplete.column_probabilities(self._model(), codes, j, workers)
         return self._of_categories(found, j)
@@ -321,10 +323,3 @@ class Drawing:
             return scores.bin_probabilities(codes[:, j], z[:, k], variances[:, k])
 
         return model.expectation(codes, z, shares, scores.bins.n_bins)
-
-    def _codes_but(self, X, column):
-        """Codes of rows, whatever stands in a column, and its number."""
-        j = self._variable(column)
-        X = self._known_cells(self._ignoring(X, j), copy=True)
-        X[:, j] = 1  # any legal value
-        return self._coding.codes(self, X), j

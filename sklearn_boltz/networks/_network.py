@@ -279,7 +279,7 @@ class Network(Drawing, Likelihoods):
         return partial(maximise, task, initial, method), MAX_ITER[method.name]
 
     def _monitor(self, max_iter, tol=None):
-        """The monitor of a fit; `max_iter` and `tol` if the user says nothing, or has no say."""
+        """The monitor of a fit, with this `max_iter` unless the user has set another."""
         tol = self.tol if tol is None else tol
         return Monitor(tol, self.max_iter or max_iter, verbose=self.verbose)
 

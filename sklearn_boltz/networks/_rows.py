@@ -200,7 +200,7 @@ def _check_size(estimator, coding):
 
 
 def _found_in_batch(reader, batch):
-    """Sums of complete rows of bits, or distinct rows; `low` is None if it does not occur."""
+    """The rows of a batch, as of `_collected`; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
@@ -271,9 +271,9 @@ def find_coding(estimator, X):
 
 def order_of_levels(estimator, coding):
     """The columns whose order makes a difference to the penalty; an array of bool."""
-    table = estimator._table
-    if coding.is_binary or (estimator.alpha == 0):
+    if coding.is_binary or estimator.alpha == 0:
         return np.zeros(len(coding.n_values), dtype=bool)
+    table = estimator._table
     return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 

@@ -194,25 +194,3 @@ def independent_intercept(counts, n_values):
     column = column_of_state(n_values)
     logarithm = np.log(counts + 1 / np.asarray(n_values)[column])
     return logarithm - block_means(logarithm[None], n_values)[0, column]
-
-
-def distinct_codes(codes, weights):
-    """Collapse equal rows, and leave out those that count nothing.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n, n_columns)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_distinct, n_columns)
-    weights : ndarray of shape (n_distinct,)
-        The sums over equal rows.
-    """
-    used = (weights > 0) & (codes >= 0).any(axis=1)
-    codes, weights = np.ascontiguousarray(codes[used]), np.asarray(weights)[used]
-    narrow = codes.astype(np.int8 if codes.max(initial=0) < 128 else np.int32, order="C")
-    keys = narrow.view(np.dtype((np.void, narrow.itemsize * narrow.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return codes[first], np.bincount(inverse.ravel(), weights, len(first))

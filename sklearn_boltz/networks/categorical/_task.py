@@ -4,8 +4,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.categorical._cells import (
-    distinct_codes,
     independent_intercept,
     state_counts,
 )
@@ -53,7 +53,7 @@ class CodesTask(Task):
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
         self.seen, self.column_sizes = (codes, counts), np.asarray(n_values, dtype=np.int64)
         ordered = ordered if ordered is not None and ordered.any() else None
-        codes, weights = distinct_codes(codes, counts)
+        codes, weights = informative(codes, counts)
         offsets, column = state_offsets(self.column_sizes), column_of_state(self.column_sizes)
         state_weights = state_counts(codes, offsets, weights)
         occurs = state_weights > 0
@@ -63,7 +63,7 @@ class CodesTask(Task):
         # The number of each state among those of its column that occur; the last is for -1.
         self._number = np.append(np.cumsum(occurs) - 1, -1)
         self._number[:-1] -= (np.cumsum(n_occur) - n_occur)[column]
-        kept, kept_weights = distinct_codes(self._numbered(codes), weights)
+        kept, kept_weights = distinct_incomplete(*informative(self._numbered(codes), weights))
         self.problem = CategoricalPseudoLikelihood(
             kept,
             n_occur[self.varying],

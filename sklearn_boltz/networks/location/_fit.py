@@ -197,7 +197,6 @@ class Prior(NamedTuple):
             total -= 0.5 * self.strength * (log_det + trace)
         if gaussians.n_classes == 1 and self.ridge > 0:
             slopes, covariance = gaussians.slopes, gaussians.covariances[0]
-            _, log_det = np.linalg.slogdet(covariance)
             total -= 0.5 * self.ridge * (slopes * np.linalg.solve(covariance, slopes)).sum()
         return total
 

@@ -186,11 +186,11 @@ class Chains:
 
 
 def by_completeness(codes, of_complete, of_incomplete):
-    """What two functions find of complete and of other rows."""
+    """What one function finds of complete rows, and another of those with missing cells."""
     complete = (codes >= 0).all(axis=1)
-    found = of_complete(codes[complete] if not complete.all() else codes)
     if complete.all():
-        return found
+        return of_complete(codes)
+    found = of_complete(codes[complete])
     result = np.empty((len(codes), *found.shape[1:]))
     result[complete], result[~complete] = found, of_incomplete(codes[~complete])
     return result

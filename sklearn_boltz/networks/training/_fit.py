@@ -70,12 +70,16 @@ class Task:
 
     @classmethod
     def of_rows(cls, spins, counts, alpha, seen=None, varying=None):
-        """Of distinct rows, (d, n_distinct), 0 for a missing cell, and how often each counts."""
+        """Of distinct rows, (d, n_distinct), and how often each counts.
+
+        If cells are missing, where it has 0, they are also given as `seen`.
+        """
         if varying is None:
             varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
+        known = counts.sum() if seen is None else np.abs(spins) @ counts
+        base = np.arctanh(spins @ counts / (known + 1))
         if seen is None:
             seen = np.packbits(spins.T > 0, axis=1), counts
-        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
         kept = spins if len(varying) == len(spins) else spins[varying]
         return cls(PseudoLikelihood(kept, counts, alpha), varying, base, seen)
 

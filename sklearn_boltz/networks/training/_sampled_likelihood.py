@@ -149,13 +149,8 @@ class Statistics:
     def log_likelihood(self, theta, log_partition):
         """The mean of the rows, less the penalty."""
         coupling, intercept = self.parameters(theta)
-        d = len(self.mean)
-        products = np.zeros((d, d))
-        products[self.upper] = self.moments[d : self.n_pairs]
-        products += np.outer(self.mean, self.mean)
-        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
-        weight += theta[self.n_pairs :] @ self.moments[self.n_pairs :]
-        return weight - log_partition - self.penalty(theta)
+        at_mean = (intercept + coupling @ self.mean / 2) @ self.mean
+        return at_mean + theta @ self.moments - log_partition - self.penalty(theta)
 
     def name(self, place, label):
         """What a message calls a term."""
@@ -319,10 +314,6 @@ class Search:
         """The gradient in standard errors of the moments of the data."""
         return self.gradient() / self._errors
 
-    def is_converged(self):
-        """Whether the moments are those of the data."""
-        return bool(np.abs(self.differences()).max() <= self.tolerance)
-
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
         noise = self.here.errors / self._errors
@@ -457,7 +448,7 @@ def maximise_by_sampling(task, initial, generator, further, draw, monitor):
             _record(monitor, search)
             if monitor.stop():
                 monitor.status = "asked"
-            elif search.is_converged():
+            elif np.abs(search.differences()).max() <= search.tolerance:
                 monitor.status = "converged"
     return _message(task, search, monitor)
 
