@@ -41,7 +41,7 @@ class Cells:
     Attributes
     ----------
     groups : list of tuple
-        All columns, those with like numbers of states together.
+        All columns, those with like numbers of states together, as of `_group`.
     """
 
     def __init__(self, codes, n_values, weights):
@@ -64,7 +64,7 @@ class Cells:
             self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
 
     def _group(self, sites):
-        """These columns, -1 for none; their cells; where they have states; whose these are in θ."""
+        """Columns, -1 for none; their cells; where they have states; and where these are in θ."""
         padded = np.full(LANES, -1)
         padded[: len(sites)] = sites
         codes = np.full((len(self.codes), LANES), -1, dtype=np.int16)

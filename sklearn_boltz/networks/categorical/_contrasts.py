@@ -103,10 +103,8 @@ class Contrasts(Objective):
         """
         information = np.zeros((self.n_parameters,) * 2)
         chances = self.probabilities(point.theta) if chances is None else chances
-        places, weights = (
-            parameter_places(self.column),
-            self.weights[:, None] * (self.problem.cells.codes >= 0),
-        )
+        weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
+        places = parameter_places(self.column)
         for i, states in enumerate(self.states):
             own, others = (np.flatnonzero(which) for which in (self.column == i, self.column != i))
             x = np.column_stack([np.ones(len(chances)), self.features[:, others]]).astype(dtype)

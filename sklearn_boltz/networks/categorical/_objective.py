@@ -197,11 +197,9 @@ class CategoricalPseudoLikelihood:
         total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
         for start in range(0, len(codes), step):
             part = slice(start, start + step)
-            observed, chances = (
-                (codes[part] >= 0)[:, column],
-                np.exp(model.log_conditionals(codes[part])),
-            )
-            values, expected = model.one_hot(codes[part]) @ basis, chances @ basis
+            some = codes[part]
+            observed, chances = (some >= 0)[:, column], np.exp(model.log_conditionals(some))
+            values, expected = model.one_hot(some) @ basis, chances @ basis
             spread = (chances @ squares - expected**2) * observed
             arrays = (values - means) * observed, (values - expected) * observed, spread
             total += pair_curvature(*(array.T for array in arrays), weights[part])

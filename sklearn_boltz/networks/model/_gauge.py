@@ -7,6 +7,8 @@ taken from h_i, changes no distribution. In the zero-sum gauge every block of th
 rows and columns that sum to 0, and so does the intercept of each column.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.linalg import block_diag, helmert
 
@@ -18,8 +20,7 @@ def state_offsets(n_values):
 
 def state_slices(n_values):
     """Where the states of each column are among those of all."""
-    ends = np.cumsum(n_values, dtype=np.int64)
-    return [slice(end - q, end) for end, q in zip(ends, n_values, strict=True)]
+    return [slice(*ends) for ends in pairwise(state_offsets(n_values).tolist())]
 
 
 def column_of_state(n_values):

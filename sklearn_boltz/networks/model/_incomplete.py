@@ -52,7 +52,7 @@ MANY = 2**9
 
 
 class Joint:
-    """All joint states of some missing columns that nothing but the observed ones connects.
+    """All joint states of missing columns that interact with no other missing ones.
 
     Parameters
     ----------
