@@ -8,11 +8,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
-    BaseBoltzmann,
-    fingerprint,
-    validate_arguments,
-)
+from sklearn_boltz._estimator import BaseBoltzmann, fingerprint, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._rows import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
@@ -28,11 +24,7 @@ from sklearn_boltz.networks.sampling._sampling import (
     spurious_message,
     strange_columns,
 )
-from sklearn_boltz.networks.sampling._tempering import (
-    N_CHAINS,
-    Path,
-    ladder_log_partition,
-)
+from sklearn_boltz.networks.sampling._tempering import N_CHAINS, Path, ladder_log_partition
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import (
     combined,

@@ -14,11 +14,7 @@ from scipy.linalg import block_diag, eigh
 from scipy.linalg.blas import daxpy
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.model._gauge import (
-    column_of_state,
-    contrast_basis,
-    state_offsets,
-)
+from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis, state_offsets
 
 # The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
 # is 24. And by how much less a trend is penalised. From a survey of 27 items with six levels, of

@@ -5,10 +5,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.categorical._cells import (
-    independent_intercept,
-    state_counts,
-)
+from sklearn_boltz.networks.categorical._cells import independent_intercept, state_counts
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import BITS, CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (

@@ -14,12 +14,7 @@ import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import fwht
 from sklearn_boltz.networks.model._spin_model import SpinModel, ones_of_states
-from sklearn_boltz.networks.training._objective import (
-    CHUNK,
-    BinaryObjective,
-    Point,
-    largest_move,
-)
+from sklearn_boltz.networks.training._objective import CHUNK, BinaryObjective, Point, largest_move
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
