@@ -156,7 +156,7 @@ def test_chains_know_where_they_are():
     assert_array_equal(x, x.swapaxes(1, 2))
     assert_allclose(chains.fields, x @ chains.cells, atol=1e-10)
     assert_allclose(chains.log_p, log_density(x), rtol=1e-10)
-    slope = chains.slope(x)
+    slope = chains.slope(x, chains.fields, chains.shifts)
     for j, k in (0, 3), (1, 2), (0, 2):
         step = np.zeros((4, 4))
         step[j, k] = step[k, j] = 1e-5

@@ -155,7 +155,8 @@ class Monitor:
             self.first, self._time = value, time.perf_counter()
             self.keep(state)
         else:
-            self.rise, n_iter = value - [self.first, *self.values][-1], len(self.values) + 1
+            self.rise = value - (self.values or [self.first])[-1]
+            n_iter = len(self.values) + 1
             self.add(value, state, f"iteration {n_iter}: {value:.8f}, rise {self.rise:.3g}")
             asked = self.stop()
         # Below, the sum itself is not known any better.
