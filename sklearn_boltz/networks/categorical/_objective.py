@@ -198,8 +198,8 @@ class CategoricalPseudoLikelihood:
         """Half of each contrast K of two columns, the information on it, and its score's variance.
 
         Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. The contrasts are
-        those in which the penalty is a sum of squares. In parts of the
-        rows, so that no array of all rows and contrasts is needed.
+        those in which the penalty is a sum of squares. In parts of the rows, so that no array of
+        all rows and contrasts is needed.
         """
         none = np.zeros(len(self.n_values), dtype=bool)
         basis, norms = ordered_basis(self.n_values, none if self.ordered is None else self.ordered)
