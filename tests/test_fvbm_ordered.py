@@ -16,10 +16,12 @@ from private import (
     TREND,
     CategoricalPseudoLikelihood,
     PottsModel,
+    Table,
     cell_probabilities,
     contrast_basis,
     next_weights,
 )
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
 
 Q = np.array([3, 2, 4, 3])
@@ -185,6 +187,36 @@ def test_order_makes_no_difference_without_penalty_or_levels(ratings):
         plain, ordered = fit(X, alpha=alpha), fit(X, alpha=alpha, columns="ordinal")
         assert not ordered.ordered_.any() and ordered.solver_ == "newton"
         assert_array_equal(ordered.coupling_, plain.coupling_)
+
+
+def test_ordered_types_are_ordinal(ratings):
+    """Of pandas, with more than two values; categories of numbers without an order are nominal."""
+    X = ratings.assign(
+        word=pd.Categorical(ratings["word"], ["b", "a", "c"], ordered=True),
+        bit=pd.Categorical(np.where(ratings["bit"], "yes", "no"), ["no", "yes"], ordered=True),
+        one=pd.Categorical(ratings["one"]),
+    )
+    model = FVBMPseudoLikelihood().fit(X)
+    kinds = ["nominal", "ordinal", "ordinal", "binary"]
+    assert list(model.columns_.values()) == kinds and model.ordered_.tolist()[:3] == [0, 1, 1]
+    assert FVBMPseudoLikelihood(columns={"two": "nominal"}).fit(X).columns_["two"] == "nominal"
+    table = Table.learn(X)
+    assert table.is_ordered.tolist() == [False, True, True, False] and not table.has_means.any()
+    # Their weak couplings are shrunk, by more than the least strength of .09.
+    model = FVBMPseudoLikelihood().fit(X[["word", "bit", "one"]])
+    assert model.ordered_.any() and model.alpha_ > 1
+
+
+@pytest.mark.parametrize("columns", ["ordinal", {"one": "ordinal"}])
+def test_standard_errors_are_those_without_a_penalty(ratings, columns):
+    X = ratings[["one", "bit"]].clip(upper=2)
+    found, plain = (
+        statistics.inference(FVBMPseudoLikelihood(columns=kinds).fit(X), X)
+        for kinds in (columns, "nominal")
+    )
+    assert_array_equal(found.estimate, plain.estimate)
+    assert_array_equal(found.std_err, plain.std_err)
+    assert np.isfinite(found.std_err).all()
 
 
 def test_number_of_draws():

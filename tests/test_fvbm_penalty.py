@@ -15,6 +15,7 @@ from private import (
     least_strength,
     network_rows,
     next_strength,
+    to_zero_sum,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
@@ -163,9 +164,7 @@ def test_each_pair_of_categories_has_a_strength(order):
     n_values = np.array([2, 3, 4, 3])
     ordered = (n_values > 2) & (order == "ordinal")
     task = CodesTask(codes, np.ones(400), n_values, 0.0, ordered)
-    alpha, initial = choose_strength(
-        task, task.method("newton"), (None, None), estimate=not ordered.any()
-    )
+    alpha, initial = choose_strength(task, task.method("newton"), (None, None))
     model = auto(codes, columns=order, tol=1e-10)
     assert model.alpha_ == pytest.approx(alpha)
     theta = task.initial(model.coupling_, model.intercept_)
@@ -294,6 +293,18 @@ def test_graph(fitted):
 
 
 def test_ordered_columns():
-    """Their penalty is no multiple of the identity: the common strength is the least one."""
-    model = auto(categories(200), columns="ordinal")
-    assert model.alpha_ * 200 == pytest.approx(least_strength(np.array([2, 3, 4, 3])))
+    """The common strength is of contrasts in which their penalty is a sum of squares."""
+    codes, n_values = categories(200).astype(np.int8), np.array([2, 3, 4, 3])
+    task = CodesTask(codes, np.ones(200), n_values, 0.0, n_values > 2)
+    problem, rng = task.problem, np.random.default_rng(0)
+    theta = rng.normal(size=12 + problem.entries()[0].size)
+    coupling, intercept = problem.unpack(theta)
+    theta = problem.pack(*to_zero_sum(coupling, intercept, n_values))
+    problem.set_alpha(0.0)
+    free = problem.evaluate(theta)[0]
+    problem.set_alpha(1.0)
+    penalty = (free - problem.evaluate(theta)[0]) / problem.penalty
+    contrasts, _, _ = problem.pair_curvature(theta)
+    assert_allclose(4 * contrasts @ contrasts, penalty, rtol=1e-8)
+    least = least_strength(n_values)
+    assert auto(categories(200), columns="ordinal").alpha_ * 200 > 2 * least

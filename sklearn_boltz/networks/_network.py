@@ -293,7 +293,8 @@ class Network(Drawing, Likelihoods):
             vars(other).pop(name, None)
         vars(other).update(params, verbose=0)
         rows = Rows(self._coding, self._sample_dtype, codes, weights, in_order=True)
-        other._fit(rows, None, None, None, initial)
+        if other._fit(rows, None, None, None, initial) == "interrupted":
+            raise KeyboardInterrupt
         return other
 
     def _fit_numbers(self, rows):

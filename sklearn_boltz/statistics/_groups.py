@@ -39,7 +39,8 @@ class GroupComparison:
         The labels of the groups.
     coupling : ndarray of shape (2, n_features, n_features)
         The couplings of each group, m_jk, or the Frobenius norms of the blocks. Where numbers have
-        normal scores, they are those of :func:`joint_network`, with a score counted as √2.
+        normal scores, they are those of :func:`~sklearn_boltz.statistics.joint_network`, and a
+        score counts √2 times.
     difference : ndarray of shape (n_features, n_features)
         The coupling m_jk of each pair in the first group less that in the second. If some variable
         has more than two values or a normal score, the Frobenius norm of the difference of the

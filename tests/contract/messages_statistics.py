@@ -59,6 +59,9 @@ FITS = {
 }
 
 
+WAGES = pd.DataFrame({"pay": np.arange(60) / 7, "job": ["a", "b", "c"] * 20})
+
+
 @once
 def network(name):
     X, options = FITS[name]
@@ -230,6 +233,7 @@ CASES = {
     "jackknife after EM": inference("gaps", covariance="jackknife"),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
+    "inference of bins": lambda: statistics.inference(FVBMPseudoLikelihood().fit(WAGES), WAGES),
     "inference of terms of three": inference("term"),
     "inference of counts": inference("counts"),
     "aic of counts": lambda: statistics.aic(network("counts"), SPINS),

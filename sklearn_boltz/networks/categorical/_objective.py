@@ -9,12 +9,15 @@ from itertools import combinations
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, next_weights
+from sklearn_boltz.networks.categorical._block_penalty import (
+    BlockPenalty,
+    next_weights,
+    ordered_basis,
+)
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
-    contrast_basis,
     state_slices,
     to_zero_sum,
 )
@@ -185,10 +188,13 @@ class CategoricalPseudoLikelihood:
     def pair_curvature(self, theta):
         """Half of each contrast K of two columns, the information on it, and its score's variance.
 
-        Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. In parts of the
-        rows, so that no array of all rows and contrasts is needed.
+        Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. The contrasts are
+        those in which the penalty is a sum of squares. In parts of the rows, so that no array of
+        all rows and contrasts is needed.
         """
-        basis, (coupling, _) = contrast_basis(self.n_values), self.unpack(theta)
+        none = np.zeros(len(self.n_values), dtype=bool)
+        basis, norms = ordered_basis(self.n_values, none if self.ordered is None else self.ordered)
+        coupling, _ = self.unpack(theta)
         column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         pairs, squares = np.nonzero(column[:, None] < column), basis**2
         codes, weights, model = self.cells.codes, self.cells.weights, self.model(theta)
@@ -203,7 +209,7 @@ class CategoricalPseudoLikelihood:
             spread = (chances @ squares - expected**2) * observed
             arrays = (values - means) * observed, (values - expected) * observed, spread
             total += pair_curvature(*(array.T for array in arrays), weights[part])
-        couplings = (basis.T @ coupling @ basis)[pairs]
+        couplings = (basis.T @ coupling @ basis / np.outer(norms, norms))[pairs]
         return np.array([couplings / 2, *(4 * total[:, *pairs])])
 
     def pack(self, coupling, intercept):
