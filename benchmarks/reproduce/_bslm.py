@@ -27,11 +27,7 @@ def matrices(theta, d):
 
 
 def machine(theta, d):
-    """An estimator whose parameters are θ."""
-    rows = np.random.default_rng(0).choice([-1, 1], size=(50, d))
-    model = FVBMPseudoLikelihood(alpha=0.02).fit(rows)
-    model.coupling_, model.intercept_ = matrices(theta, d)
-    return model
+    return FVBMPseudoLikelihood.from_couplings(*matrices(theta, d))
 
 
 def estimate(model):
@@ -71,8 +67,7 @@ def sequences(max_iter):
             model = FVBMPseudoLikelihood(solver="bslm", alpha=0.0, max_iter=max_iter)
             with unconverged_is_fine():
                 _, seconds = timed(model.fit, X, None, None, *start)
-            there = machine(np.zeros(len(theta)), d)
-            there.coupling_, there.intercept_ = start
+            there = FVBMPseudoLikelihood.from_couplings(*start)
             initial = there.log_pseudo_likelihood(X).mean()
             found.append(Sequence(d, run, model, theta, X, seconds, initial))
     return found

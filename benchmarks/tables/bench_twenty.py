@@ -279,11 +279,6 @@ def fitted(make, settings, phases, X, seed):
     return model, seconds
 
 
-def default(make, train, valid, test, seed, args):
-    model, seconds = fitted(make, {}, [], train, seed)
-    return judged([model], valid, test, seconds)
-
-
 def recipe(members, train, valid, test, seed, args):
     found = [fitted(*member, train, 100 * k + seed) for k, member in enumerate(members)]
     seconds = sum(seconds for _, seconds in found)
@@ -302,40 +297,29 @@ def products(train, valid, test, seed, args):
     return known(independent(train, valid), *timed(independent, train, test))
 
 
-def best_by_validation(what, grid, fit, valid, most):
-    """Go along a grid until two settings in a row are no better; -> value, model, seconds."""
+def by_validation(make, what, grid, share, train, valid, test, seed, args):
+    """The best by the validation rows, along a grid until two settings in a row are no better."""
     best, worse = (-np.inf, None, 0.0), 0
     for setting in grid:
-        if setting > most or worse == 2:
+        if setting > len(train) // share or worse == 2:
             break
-        score, seconds = timed(fit, setting)
+        score, seconds = timed(make, train, valid, seed, setting)
         value = score(valid)
         print(f"  {setting} {what}: validation {value:.3f}, {seconds:.0f} s", flush=True)
         worse = 0 if value > best[0] else worse + 1
         best = max(best, (value, score, seconds), key=lambda found: found[0])
-    return best
-
-
-def bernoulli_mixture(train, valid, test, seed, args):
-    """The number of components by the validation rows."""
-
-    def fit(n_components):
-        return BernoulliMixture(n_components, seed=seed).fit(train, valid).score
-
-    found = best_by_validation("components", N_BERNOULLI, fit, valid, len(train) // 4)
-    value, score, seconds = found
+    value, score, seconds = best
     return known(value, score(test), seconds)
 
 
-def circuit(learn, train, valid, test, seed, args):
-    """The number of rows at which a circuit is not split any more, by the validation rows."""
+def bernoulli_mixture(train, valid, seed, n_components):
+    return BernoulliMixture(n_components, seed=seed).fit(train, valid).score
 
-    def fit(n_rows):
-        rows = learn(train, seed, n_rows)
-        return lambda X: float(rows(X).mean())
 
-    value, score, seconds = best_by_validation("rows", CIRCUIT_ROWS, fit, valid, len(train) // 2)
-    return known(value, score(test), seconds)
+def circuit(learn, train, valid, seed, n_rows):
+    """One that is not split any more at so many rows."""
+    rows = learn(train, seed, n_rows)
+    return lambda X: float(rows(X).mean())
 
 
 def bernoulli_rbm(train, valid, test, seed, args):
@@ -355,19 +339,29 @@ def bernoulli_rbm(train, valid, test, seed, args):
 
 # Where nothing is drawn at random, one seed is all.
 OURS = {
-    "SDCPRBM": (partial(default, SDCPRBM), True),
-    "TAPRBM": (partial(default, TAPRBM), True),
-    "FVBMPseudoLikelihood": (partial(default, FVBMPseudoLikelihood), False),
-    "FSLLDensity": (partial(default, FSLLDensity), False),
+    kind.__name__: (partial(recipe, [(kind, {}, [])]), kind in (SDCPRBM, TAPRBM))
+    for kind in (SDCPRBM, TAPRBM, FVBMPseudoLikelihood, FSLLDensity)
 }
-PEERS = {
-    "independent columns": (products, False),
-    "Chow-Liu tree": (tree, False),
-    "mixture of Bernoullis": (bernoulli_mixture, True),
-    "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
-    "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
-    "BernoulliRBM": (bernoulli_rbm, True),
-}
+PEERS = (
+    {
+        "independent columns": (products, False),
+        "Chow-Liu tree": (tree, False),
+        "mixture of Bernoullis": (
+            partial(by_validation, bernoulli_mixture, "components", N_BERNOULLI, 4),
+            True,
+        ),
+    }
+    | {
+        f"{name} (deeprob-kit)": (
+            partial(by_validation, partial(circuit, learn), "rows", CIRCUIT_ROWS, 2),
+            True,
+        )
+        for name, learn in (("LearnSPN", learn_spn), ("random circuits", random_circuits))
+    }
+    | {
+        "BernoulliRBM": (bernoulli_rbm, True),
+    }
+)
 
 
 def models_of(name, part, n_columns):
@@ -439,10 +433,12 @@ def grouped(path):
     return {key: np.array(rows) for key, rows in found.items()}
 
 
-def chosen(found, name, parts):
+def chosen(found, name, parts, end=""):
     """The model of these parts with the best validation rows: (part, model), or None."""
     best = {
-        key: rows[:, 0].mean() for key, rows in found.items() if key[0] == name and key[1] in parts
+        key: rows[:, 0].mean()
+        for key, rows in found.items()
+        if key[0] == name and key[1] in parts and key[2].endswith(end)
     }
     return max(best, key=best.get)[1:] if best else None
 
@@ -514,21 +510,17 @@ ALL = ["set", "model", "part", "test", "ladder", "AIS", "chains", "validation", 
        "range"]  # fmt: skip
 
 
-def published_rows():
-    """A row a set, a column a model."""
-    return [
-        [SETS[name], *(as_printed(of_set[m]) if m in of_set else "" for m in SOURCES)]
-        for name, of_set in PUBLISHED.items()
-    ]
-
-
 def tell(args):
     """Print and keep the tables, and draw the picture."""
     found = grouped(args.path)
+    published = [
+        [SETS[name], *(as_printed(of_set[m]) if m in of_set else "" for m in SOURCES)]
+        for name, of_set in PUBLISHED.items()
+    ]
     for stem, header, rows in [
         ("twenty_summary", SUMMARY, summary(found)),
         ("twenty_fits", ALL, all_fits(found)),
-        ("twenty_published", ["set", *SOURCES], published_rows()),
+        ("twenty_published", ["set", *SOURCES], published),
         ("twenty_sources", ["model", "source", "how"], [[m, *s] for m, s in SOURCES.items()]),
     ]:
         print_table(header, rows)
@@ -539,29 +531,17 @@ def tell(args):
 # The picture.
 
 
-def of_model(part, model):
-    return lambda found, name: (part, model)
-
-
-def circuits_of(found, name):
-    of_circuits = {key: rows for key, rows in found.items() if key[2].endswith("(deeprob-kit)")}
-    return chosen(of_circuits, name, ("peers",))
-
-
-def best_of_ours(found, name):
-    return chosen(found, name, ("default", "validated"))
-
-
-# Label, colour, marker, and which model of a set it is. What is grey may lie off the picture.
+# Label, colour, marker, part and end of the name of a model. Of several, the one with the best
+# validation rows is shown. What is grey may lie off the picture.
 OTHERS = "#777777"
 SHOWN = [
-    ("SDCPRBM by default", "#0f5c8e", "o", of_model("default", "SDCPRBM")),
-    ("network by default", "#5b9bc8", "s", of_model("default", "FVBMPseudoLikelihood")),
-    ("best of ours", "#f0a04b", "D", best_of_ours),
-    ("circuits run here", OTHERS, "^", circuits_of),
-    ("BernoulliRBM", OTHERS, "v", of_model("peers", "BernoulliRBM")),
-    ("mixture of Bernoullis", OTHERS, "x", of_model("peers", "mixture of Bernoullis")),
-    ("Chow–Liu tree", OTHERS, "+", of_model("peers", "Chow-Liu tree")),
+    ("SDCPRBM by default", "#0f5c8e", "o", ["default"], "SDCPRBM"),
+    ("network by default", "#5b9bc8", "s", ["default"], "FVBMPseudoLikelihood"),
+    ("best of ours", "#f0a04b", "D", ["default", "validated"], ""),
+    ("circuits run here", OTHERS, "^", ["peers"], "(deeprob-kit)"),
+    ("BernoulliRBM", OTHERS, "v", ["peers"], "BernoulliRBM"),
+    ("mixture of Bernoullis", OTHERS, "x", ["peers"], "mixture of Bernoullis"),
+    ("Chow–Liu tree", OTHERS, "+", ["peers"], "Chow-Liu tree"),
 ]
 
 
@@ -577,7 +557,7 @@ def draw(found, path):
         draw_set(ax, found, name)
     handles = [
         plt.Line2D([], [], color=color, marker=marker, ls="", ms=8, label=label)
-        for label, color, marker, _ in SHOWN
+        for label, color, marker, *_ in SHOWN
     ]
     handles.append(plt.Line2D([], [], color="k", marker="|", ls="", ms=12, label="published"))
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=11)
@@ -590,10 +570,10 @@ def draw_set(ax, found, name):
     """A strip: brackets of ours and figures of others, less the best published figure."""
     best = best_published(name)[1]
     shown = {}
-    for label, color, marker, choose in SHOWN:
-        choice = choose(found, name)
-        rows = None if choice is None else found.get((name, *choice))
-        if rows is not None:
+    for label, color, marker, parts, end in SHOWN:
+        choice = chosen(found, name, parts, end)
+        if choice is not None:
+            rows = found[(name, *choice)]
             shown[label] = rows[:, 1].mean() - best, rows[:, 2].mean() - best, color, marker
     # What is far below would squeeze the rest.
     near = [low for low, _, color, _ in shown.values() if color != OTHERS]
