@@ -143,6 +143,7 @@ LEARNERS = [
     TAPRBM(4, max_iter=5, penalty=None, persistent=True, random_state=0),
     TAPRBM(4, max_iter=5, columns="truncated_gaussian", random_state=0),
     TAPRBM(4, max_iter=5, hidden="truncated_gauss_bernoulli", random_state=0),
+    TAPDBM((4, 3), pretrain_max_iter=0, max_iter=5, random_state=0),
     InfiniteRBM(3, random_state=0),
 ]
 

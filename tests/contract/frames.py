@@ -88,6 +88,7 @@ REFUSED = {
     "dates of NumPy": np.full((2, 2), np.datetime64("2020-01-01")),
     "seven columns of differences of times": seven(DAYS - DAYS[0]),
     "seven columns of dates with a zone": seven(DAYS.tz_localize("UTC")),
+    "months": pd.DataFrame({"month": pd.period_range("2026-01", periods=40, freq="M")}),
     "two columns of a name": pd.concat([people(), people()[["city"]]], axis=1),
     "a column alone": people()["city"],
     "a list of cells": people()["city"].tolist(),

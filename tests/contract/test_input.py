@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse as sp
 from conftest import cases
 from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, OF_ANY_TABLE, each, name_of
-from contract.frames import ODD, REFUSED, all_states, bits, gaps
+from contract.frames import ODD, REFUSED, all_states, bits
 from contract.test_messages import said
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from private import missing_code
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, BoltzmannImputer, FSLLDensity, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import TruncatedGaussBernoulli, TruncatedGaussian
 
@@ -138,7 +138,7 @@ def test_any_type_and_layout(estimator, X, dtype, layout):
     assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@each(DENSITIES)
+@each(MODELS)
 @settings(max_examples=cases(8))
 @given(
     X=rows(),
@@ -148,6 +148,7 @@ def test_any_type_and_layout(estimator, X, dtype, layout):
 )
 def test_every_sparse_format(estimator, X, layout, dtype, container):
     """It is as good as dense rows, or refused in words."""
+    assume(len(X) > 1 or not is_classifier(estimator))  # which wants two classes
     table = getattr(sp, f"{layout}_{container}")(X.astype(dtype))
     model = clone(estimator)
     if not model.__sklearn_tags__().input_tags.sparse:
@@ -261,19 +262,6 @@ def test_any_cardinalities(X, declared):
 # What comes back, and values out of range.
 
 
-@each(MODELS)
-def test_imputation_returns_observed_cells_as_given(estimator):
-    X = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
-    model = clone(estimator).fit(X)
-    holes = X.copy()
-    holes[::3, 1] = np.nan
-    filled = model.impute(holes, how="mode", random_state=0)
-    known = ~np.isnan(holes)
-    assert_array_equal(filled[known], X[known])
-    assert set(filled[~known]) <= {0.0, 1.0}
-    assert filled.dtype == holes.dtype
-
-
 @pytest.mark.parametrize("estimator", RANGED, ids=repr)
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_values_out_of_range_are_clipped_with_one_warning(estimator, container):
@@ -381,14 +369,6 @@ def test_what_looks_like_a_code_for_missing_values(values, code):
     assert missing_code(values) == code
 
 
-@each(MODELS)
-@pytest.mark.parametrize("hole", [np.nan, None, pd.NA])
-def test_missing_cells_of_objects(estimator, hole):
-    frame = pd.DataFrame(bits()).astype(object)
-    frame.loc[3, 3] = frame.loc[7, 3] = frame.loc[5, 4] = hole
-    assert_finite(clone(estimator).fit(frame).score_samples(frame))
-
-
 @pytest.mark.parametrize("kind", [TruncatedGaussian, TruncatedGaussBernoulli])
 def test_the_range_of_the_message_works(kind):
     X = 1 + 5 * np.random.default_rng(0).random((50, 2))
@@ -396,20 +376,3 @@ def test_the_range_of_the_message_works(kind):
     low = 0 if kind is TruncatedGaussBernoulli else np.nanmin(X)
     units = kind.from_data(X, low, np.nanmax(X))
     TAPRBM(2, columns=units, max_iter=1).fit(X)
-
-
-def test_no_missing_cells_of_sparse_rows():
-    X = sp.csr_array(bits().astype(float))
-    model = SDCPRBM(2, max_iter=1).fit(X)
-    X.data[0] = np.nan
-    with pytest.raises(ValueError, match="pass X.toarray"):
-        model.score_samples(X)
-    assert_finite(model.score_samples(X.toarray()))
-
-
-def test_indicators_beside_an_array():
-    X = gaps()
-    filled = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(X)
-    missing = np.isnan(X)
-    assert_array_equal(filled[:, 5:], missing[:, missing.any(axis=0)])
-    assert_array_equal(filled[:, :5][~missing], X[~missing])

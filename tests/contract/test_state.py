@@ -131,11 +131,11 @@ THREADED = [
 ]
 
 
-def work(estimator, seed):
+def work(estimator, seed, n_jobs):
     """Fit, and use what was fitted; -> all that came out."""
     X, model = bits(200, seed=seed), clone(estimator)
     if "n_jobs" in model.get_params():
-        model.set_params(n_jobs=2)
+        model.set_params(n_jobs=n_jobs)
     model.fit(X)
     found = [*fitted_values(model).values(), model.score_samples(X), model.transform(X)]
     missing = np.where(np.random.default_rng(seed).random(X.shape) < 0.3, np.nan, X)
@@ -147,14 +147,16 @@ def work(estimator, seed):
 
 @each(THREADED)
 @pytest.mark.filterwarnings("ignore:The AIS estimate")
-def test_threads_give_the_bits_of_a_sequence(estimator):
+def test_threads_give_the_bits_of_a_sequence(estimator, monkeypatch):
+    """Of three fits at once, each of which divides its work, however little, among two more."""
+    monkeypatch.setattr("sklearn_boltz.numerics._threads.MIN_WORK", 1)
     seeds = range(3)
-    in_sequence = [work(estimator, seed) for seed in seeds]
+    in_sequence = [work(estimator, seed, n_jobs=1) for seed in seeds]
     found, together = {}, threading.Barrier(len(seeds))
 
     def run(seed):
         together.wait()
-        found[seed] = work(estimator, seed)
+        found[seed] = work(estimator, seed, n_jobs=2)
 
     threads = [threading.Thread(target=run, args=[seed]) for seed in seeds]
     for thread in threads:

@@ -359,25 +359,6 @@ def test_a_constant_column_beside_categories(constant):
     assert set(mixture.sample(20, given={"city": "c1"}, random_state=0)["city"]) == {"c1"}
 
 
-DATES = {
-    "zone": lambda days: pd.to_datetime(days).tz_localize("UTC"),
-    "timedelta": lambda days: pd.to_datetime(days) - pd.Timestamp("2020-01-01"),
-    "period": lambda days: pd.PeriodIndex(days, freq="D"),
-}
-
-
-@pytest.mark.parametrize("kind", DATES)
-@pytest.mark.parametrize("n_days", [3, 60])
-def test_times_that_are_no_dates_are_refused(n_days, kind):
-    days = [str(day) for day in np.datetime64("2020-01-01") + np.arange(60) % n_days]
-    table = people()[["member", "kids"]]
-    table["day"] = DATES[kind](days)
-    refused = "'day' contains times of day, differences of times or dates with a time zone"
-    for model in (PAIRS, TERMS, UNITS, BoltzmannImputer()):
-        with pytest.raises(ValueError, match=refused):
-            clone(model).fit(table)
-
-
 def test_a_network_of_levels_from_zero_begins_an_rbm():
     table = people()
     rbm = SDCPRBM(5, init=SparseFVBM(), max_iter=0, random_state=0)
