@@ -88,14 +88,6 @@ def test_constant_columns_are_set_aside():
     assert nothing.converged_ and np.isfinite(nothing.score(np.ones((1, 3), dtype=int)))
 
 
-def test_a_new_fit_forgets_the_old_partition():
-    assert not hasattr(FVBMPseudoLikelihood(), "log_partition_")
-    a, b = (spins_of(3, seed) for seed in (1, 2))
-    model = FVBMPseudoLikelihood().fit(a)
-    assert model.log_partition_ != model.fit(b).log_partition_
-    assert model.log_partition_ == clone(model).fit(b).log_partition_
-
-
 def test_verbose(capsys):
     model = FVBMPseudoLikelihood(verbose=2).fit(spins_of(3))
     printed = capsys.readouterr().out.splitlines()

@@ -24,10 +24,8 @@ from private import (
     Contrasts,
     Regressions,
     SolverMonitor,
-    as_matrices,
     as_parameters,
     average_product_correction,
-    distinct_codes,
     find_patterns,
     frobenius_scores,
     maximise_network,
@@ -156,14 +154,6 @@ def test_rows_in_blocks_and_large_fields(monkeypatch):
     expected = log_pseudo_likelihood(codes, n_values, weights, *problem.unpack(theta))
     assert value == pytest.approx(expected, rel=1e-12)
     assert np.isfinite(gradient).all()
-
-
-def test_distinct_codes():
-    codes = np.array([[0, 1], [-1, -1], [200, 1], [0, 1], [0, -1], [0, 1]])
-    weights = np.array([1.0, 5.0, 2.0, 0.0, 3.0, 4.0])
-    found, counts = distinct_codes(codes, weights)
-    pairs = {tuple(row): w for row, w in zip(found.tolist(), counts, strict=True)}
-    assert pairs == {(0, 1): 5.0, (200, 1): 2.0, (0, -1): 3.0}
 
 
 @settings(max_examples=cases(20))
@@ -298,48 +288,6 @@ def test_standard_errors_are_those_of_simulations():
     assert (squares > chi2.ppf(0.00025, n_runs)).all()
     assert (squares < chi2.ppf(0.99975, n_runs)).all()
     assert binom.ppf(0.00025, n_runs, 0.95) <= covered <= binom.ppf(0.99975, n_runs, 0.95)
-
-
-def test_parameters_and_matrices():
-    n_values = [2, 3, 1]
-    model = random_potts(n_values)
-    values = as_parameters(model.coupling, model.intercept, n_values)
-    coupling, intercept = as_matrices(values, n_values, fill=0)
-    assert_array_equal(coupling, model.coupling)
-    assert_array_equal(intercept, model.intercept)
-    index = parameter_index(n_values)
-    k = np.flatnonzero((index.i == 0) & (index.a == 1) & (index.j == 1) & (index.b == 2))
-    assert_array_equal(values[k], block(coupling, n_values, 0, 1)[1, 2])
-
-
-def test_states_that_never_occur_and_constant_columns():
-    n_values = np.array([3, 3, 2, 4])
-    codes = np.random.default_rng(0).integers(0, 2, (300, 4))
-    codes[:, 1], codes[:, 3] = 2, -1
-    result = fit_categorical(codes, n_values, tol=1e-10)
-    assert result.message is None and np.isfinite(result.coupling).all()
-    alone = fit_categorical(codes[:, [0, 2]], [2, 2], tol=1e-10)
-    expected = block(alone.coupling, [2, 2], 0, 1)
-    assert_allclose(block(result.coupling, n_values, 0, 2)[:2], expected, atol=1e-9)
-    assert_array_equal(result.coupling[2], 0)
-    # One observation is spread over the states: 1/3 of it is where nothing was seen.
-    first, second, _, last = np.split(result.intercept, state_offsets(n_values)[1:-1])
-    assert second[2] - second[0] == pytest.approx(np.log(300 + 1 / 3) - np.log(1 / 3))
-    counts = np.log(np.bincount(codes[:, 0], minlength=3) + 1 / 3)
-    assert first[2] - first[:2].mean() == pytest.approx(counts[2] - counts[:2].mean())
-    assert_allclose(last, 0, atol=1e-12)
-
-
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("codes", [
-    np.full((3, 2), -1), np.zeros((1, 2), int), np.zeros((0, 2), int), np.array([[0, 1], [1, -1]]),
-])  # fmt: skip
-def test_tables_of_hardly_anything(solver, codes):
-    for penalty in (0.0, 1.0):
-        result = fit_categorical(
-            codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50
-        )
-        assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
 
 
 def test_scores_by_hand():

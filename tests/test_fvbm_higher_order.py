@@ -271,14 +271,6 @@ def test_estimator():
     assert np.exp(model.score_samples(codes)).sum() == pytest.approx(1)
 
 
-def test_weights_are_counts():
-    X = rows_with_a_term()
-    weights = np.random.default_rng(0).integers(0, 3, size=len(X))
-    one, two = fit(X, weights, max_order=3), fit(np.repeat(X, weights, axis=0), max_order=3)
-    assert one.terms_ == two.terms_
-    assert_allclose(one.term_weights_, two.term_weights_, rtol=1e-6)
-
-
 def test_given_terms_by_name():
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(rows_with_a_term(), columns=list("abcdef"))
@@ -296,24 +288,6 @@ def test_observed_cells():
     assert (0, 1, 2) in model.terms_
     assert model.term_weights_[model.terms_.index((0, 1, 2))] == pytest.approx(0.5, abs=0.15)
     assert np.isfinite(model.score(X))
-
-
-def test_hard_tables():
-    """float32, huge weights, rows without a cell, and equal rows give what plain ones do."""
-    X = rows_with_a_term(400)
-    assert fit(X, max_order=3).terms_ == [(0, 1, 2)]
-    assert fit(X.astype(np.float32), max_order=3).terms_ == [(0, 1, 2)]
-    empty = np.vstack([X, np.full((3, 6), np.nan)])
-    chosen = {"max_order": 3, "missing": "observed", "tol": 1e-8}
-    expected = fit(X, **chosen).term_weights_
-    assert_allclose(fit(empty, **chosen).term_weights_, expected, atol=1e-4)
-    heavy = fit(X, np.full(400, 1e3), **chosen)
-    weights = dict(zip(heavy.terms_, heavy.term_weights_, strict=True))
-    assert (0, 1, 2) in weights
-    # A row that is never seen: with a penalty there is a maximum.
-    rest = X[~(X[:, :3] == 1).all(axis=1)]
-    rare = fit(rest, **LIKELIHOOD, terms=[(0, 1, 2)], alpha=0.01)
-    assert np.isfinite(rare.term_weights_).all()
 
 
 def test_constant_columns_and_few_rows():
@@ -446,16 +420,6 @@ def test_products_of_given_terms_are_those_of_the_rows():
     assert model.terms_ == TERMS
     assert model.score(x) > fit(x, **LIKELIHOOD).score(x)
     assert_allclose(model.history_["log_likelihood"][-1], model.score(x))
-
-
-def test_counts_that_never_occur_and_constant_columns():
-    x = np.tile(np.eye(4, dtype=int), (5, 1))
-    model = fit(x, count_potential=True, **LIKELIHOOD)
-    assert np.isfinite(model.count_potential_).all()
-    assert model.score(x) > -np.log(4) - 0.1
-    constant = np.insert(neurons(0, 200), 1, 1, axis=1)
-    model = fit(constant, terms=[(0, 1, 2), (0, 2, 3)], alpha=0.01, **LIKELIHOOD)
-    assert model.term_weights_[model.terms_.index((0, 2, 3))] != 0
 
 
 def test_chains_find_what_a_table_finds(monkeypatch):

@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -287,16 +286,6 @@ def test_weights_are_counts_in_inference_and_criteria(rows):
         assert value == pytest.approx(criterion(expected, repeated), abs=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_weights_of_any_size(rows, scale):
-    w = np.full(len(rows), scale)
-    model = fit(rows, w, alpha=0.01)
-    with pytest.warns(UserWarning, match="rows for 4") if scale < 1 else nullcontext():
-        result = statistics.inference(model, rows, sample_weight=w)
-    assert np.isfinite(result.std_err).all() and (result.std_err > 0).all()
-    assert np.isfinite(statistics.ebic(model, rows, w))
-
-
 @pytest.mark.parametrize("share", [0.0, 0.1])
 @pytest.mark.parametrize("n_values", [2, 3])
 def test_other_rows_and_forgotten_weights_warn(share, n_values):
@@ -520,13 +509,6 @@ def test_criteria_in_both_codings_agree(rows):
     mixed.coupling_[:8, :8], mixed.intercept_[:8] = blocks.coupling, blocks.intercept
     expected = statistics.aic(bits, X) + 800 * np.log(3) + 2 * 2
     assert statistics.aic(mixed, wide) == pytest.approx(expected, abs=0.01)
-
-
-@pytest.mark.parametrize("missing", ["em", "observed"])
-def test_criteria_with_missing_cells(rows, missing):
-    X = np.where(np.random.default_rng(0).random(rows.shape) < 0.05, np.nan, rows)
-    model = fit(X, missing=missing)
-    assert 10 < (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2 < 20
 
 
 # Joint Wald tests.

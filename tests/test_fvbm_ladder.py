@@ -5,7 +5,6 @@ Where a figure is said to be within 4 standard errors, that fails by chance with
 fixed seeds, but for those that hypothesis chooses.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -408,11 +407,3 @@ def test_shares_of_modes_in_samples():
     assert len(model.sample(3, random_state=0, n_steps=20, n_temperatures=1)) == 3
     held = model.sample(20, random_state=0, n_steps=50, given={0: 1, 5: -1})
     assert (held[:, 0] == 1).all() and (held[:, 5] == -1).all()
-
-
-def test_a_single_sample_and_many(estimator, monkeypatch):
-    monkeypatch.setattr(_model, "MAX_STATES", 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert estimator.sample(1, random_state=0, n_steps=5).shape == (1, 8)
-        assert estimator.sample(1501, random_state=0, n_steps=5).shape == (1501, 8)

@@ -51,18 +51,6 @@ def test_solvers_agree_on_rows_with_gaps(solver, missing, atol):
     assert_allclose(other.coupling_, best.coupling_, atol=atol)
 
 
-@pytest.mark.parametrize("missing", ["em", "observed"])
-def test_complete_rows_are_fitted_as_ever(missing):
-    X = random_spins(5, 2, scale=0.35).sample(300, np.random.default_rng(0), 1)
-    expected = FVBMPseudoLikelihood(alpha=0.0).fit(X)
-    for rows in (X.astype(float), X.astype(np.float32)):
-        model = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(rows)
-        assert_array_equal(model.coupling_, expected.coupling_)
-        assert_array_equal(model.intercept_, expected.intercept_)
-        one, other = (statistics.inference(m, X).covariance for m in (model, expected))
-        assert_array_equal(one, other)
-
-
 def expected_score(model, codes):
     """Σ E[score | observed cells] by going through all states."""
     distribution = SpinModel(model.coupling_, model.intercept_)
@@ -209,14 +197,6 @@ def test_parts_and_batches(missing, n_values):
     assert_allclose(mixed.coupling_, whole.coupling_, atol=1e-6)
     parts = clone(model).fit(complete).partial_fit(X)
     assert_allclose(parts.coupling_, whole.coupling_, atol=1e-3)
-
-
-def test_gaps_among_signs_are_those_among_bits():
-    X = table(random_spins(3, 1), 200, 0.2, 0)
-    expected = FVBMPseudoLikelihood(alpha=0.0).fit(X)
-    signs = FVBMPseudoLikelihood(alpha=0.0).fit(2 * X - 1)
-    assert_array_equal(signs.coupling_, expected.coupling_)
-    assert_allclose(signs.transform(2 * X - 1), 2 * expected.transform(X) - 1, atol=1e-12)
 
 
 @pytest.mark.parametrize(

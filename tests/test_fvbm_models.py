@@ -26,7 +26,6 @@ from scipy.special import logsumexp
 
 from private import (
     BinaryModel,
-    InteractionModel,
     Path,
     _factor,
     _joint,
@@ -126,45 +125,6 @@ def test_given_and_tempered(n_values, seed, temperature):
     found = part.log_weight(states[kept][:, free])
     assert_allclose(found - found[0], expected - expected[0], atol=1e-10)
     assert_array_equal(part.n_values, np.array(n_values)[free])
-
-
-@settings(max_examples=15)
-@given(st.integers(1, 6), densities, seeds)
-def test_spins_are_a_potts_model_of_two_values(d, density, seed):
-    spins = random_spins(d, seed, density=density)
-    potts = spins.potts()
-    codes = np.random.default_rng(seed).integers(-1, 2, size=(20, d))
-    assert potts.log_partition() == pytest.approx(spins.log_partition(), abs=1e-10)
-    for name in ("log_pseudo_likelihood", "log_conditionals_of_any"):
-        for rows in (codes, np.abs(codes)):
-            assert_allclose(getattr(potts, name)(rows), getattr(spins, name)(rows), atol=1e-10)
-    p = potts.expectation(codes)
-    assert_allclose(spins.expectation(codes), p[:, 1::2] - p[:, ::2], atol=1e-10)
-    assert_array_equal(potts.adjacency(), spins.adjacency())
-    base, row = potts.intercept, codes[0]
-    expected = spins.independent_log_sum(spins.intercept, row)
-    assert potts.independent_log_sum(base, row) == pytest.approx(expected, abs=1e-10)
-    expected = spins.rates_of_independent(spins.intercept)
-    assert_allclose(potts.rates_of_independent(base)[1::2], expected)
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 6), densities, seeds)
-def test_without_terms_nothing_changes(d, density, seed):
-    """The same bits as those of pairs."""
-    spins = random_spins(d, seed, density=density)
-    model = InteractionModel(spins.coupling, spins.intercept)
-    codes = np.random.default_rng(seed).integers(2, size=(20, d))
-    for name in ("log_weight", "fields"):
-        assert_array_equal(getattr(model, name)(codes), getattr(spins, name)(codes))
-    assert_array_equal(model.adjacency(), spins.adjacency())
-    assert model.log_partition() == spins.log_partition()
-    assert model.scale == spins.scale
-    ours, theirs = model.chains(codes, seed), spins.chains(codes, seed)
-    for chains in (ours, theirs):
-        chains.sweep(model.intercept, 3)
-    assert_array_equal(ours.codes, theirs.codes)
-    assert_array_equal(ours.log_weight(model.intercept), theirs.log_weight(model.intercept))
 
 
 @pytest.mark.parametrize("n_values", [[2, 3, 4, 2, 3], [2] * 7])

@@ -6,7 +6,6 @@ from networks import categories, spins
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz import SparseFVBM
 
@@ -91,9 +90,3 @@ def test_scikit_learn_clones_and_searches_it():
     assert model.penalty.gamma == 2.0
     search = GridSearchCV(model, {"penalty": ["group", MinimaxConcave(1.0)]}, cv=3).fit(BITS)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-@pytest.mark.parametrize("penalty", [object(), "l3", np.abs])
-def test_what_is_no_penalty(penalty):
-    with pytest.raises(InvalidParameterError, match="The 'penalty' parameter of SparseFVBM"):
-        SparseFVBM(penalty=penalty).fit(BITS)

@@ -1,12 +1,9 @@
 """The penalty that FVBMPseudoLikelihood chooses by itself, alpha="auto"."""
 
-import pickle
-
 import numpy as np
 import pytest
 from networks import categories, fit, spins
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
 from private import (
     MAX_ALPHA,
@@ -241,29 +238,6 @@ def test_held_out_rows(n, same):
         assert min(gains) > 0.1
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.array([[1, -1, 1]]),
-        np.array([[1, -1, 1], [-1, 1, 1]]),
-        np.repeat(spins(20, 1), 4, axis=1),
-        np.column_stack([spins(30, 6), np.ones(30)]),
-        np.eye(5, dtype=int),
-        np.zeros((4, 3), dtype=int),
-        np.arange(8)[:, None] * np.ones((1, 3)),
-    ],
-    ids=["one row", "two rows", "duplicates", "constant", "unit rows", "zeros", "all values"],
-)
-def test_extremes_are_finite(X):
-    for weights in (None, np.full(len(X), 1e-3), np.full(len(X), 1e6)):
-        model = auto(X, weights)
-        assert np.isfinite(model.coupling_).all() and np.isfinite(model.intercept_).all()
-        assert np.isfinite(model.alpha_) and model.alpha_ >= 0
-        assert np.isfinite(model.log_pseudo_likelihood(X)).all()
-    if not np.ptp(X, axis=0).any():
-        assert model.alpha_ == 0.0 and not model.coupling_.any()
-
-
 def test_alpha_has_a_ceiling():
     """Rows of all states of four columns, once each, have couplings of exactly 0."""
     states = (np.arange(16)[:, None] >> np.arange(4)) & 1
@@ -306,20 +280,6 @@ def test_inference_is_that_without_a_penalty(fitted):
     assert chosen.alpha_ > 0 == without.alpha_  # nothing has changed the model
 
 
-def test_inference_of_words_weights_and_missing_cells():
-    pd = pytest.importorskip("pandas")
-    table = pd.DataFrame(np.array(list("abcd"))[categories(300)], columns=list("wxyz"))
-    table.iloc[:30, 2] = None
-    weights = np.random.default_rng(0).integers(1, 3, 300)
-    one, other = (
-        statistics.inference(make(table, weights, tol=1e-8), table, sample_weight=weights)
-        for make in (auto, fit)
-    )
-    assert_array_equal(one.names, other.names)
-    assert_allclose(one.estimate, other.estimate, atol=1e-9)
-    assert_allclose(one.std_err, other.std_err, rtol=1e-6)
-
-
 def test_graph(fitted):
     pytest.importorskip("networkx")
     X, chosen, without = fitted
@@ -331,22 +291,7 @@ def test_graph(fitted):
         statistics.to_networkx(auto(spins(200, 5)), result)
 
 
-def test_parameters_of_the_user_and_size_of_a_pickle(fitted):
-    X, chosen, _ = fitted
-    model = clone(chosen).fit(X)
-    before = len(pickle.dumps(model))
-    statistics.inference(model, X)
-    assert len(pickle.dumps(model)) < before + 1000
-    model.coupling_ = np.zeros((5, 5))
-    assert not statistics.inference(model, X).estimate[5:].any()
-
-
 def test_ordered_columns():
     """Their penalty is no multiple of the identity: the common strength is the least one."""
     model = auto(categories(200), columns="ordinal")
     assert model.alpha_ * 200 == pytest.approx(least_strength(np.array([2, 3, 4, 3])))
-
-
-def test_verbose(capsys):
-    model = auto(spins(100, 6), verbose=1)
-    assert f"alpha={model.alpha_:.3g}" in capsys.readouterr().out

@@ -259,26 +259,7 @@ def test_a_group_of_two_bits_is_l1():
     assert_allclose(mixed.coupling_[1:6:2, 1:6:2], groups.coupling_, atol=1e-6)
 
 
-@pytest.mark.parametrize("how", ["ebic", "cv"])
-def test_groups_by_node(how):
-    X = categories(200, [2, 3, 3])
-    model = fit(X, penalty="group", alpha=how, nodewise="and")
-    assert model.alpha_.shape == (3,) and model.path_.coupling.shape[1:] == (8, 8)
-    assert_array_equal(model.coupling_, model.coupling_.T)
-    assert model.coupling_.any() and model.converged_
-
-
 # Limits and what must not matter.
-
-
-@by_node
-def test_no_pair_with_a_large_penalty(nodewise):
-    X = spins(300, 4, 2)
-    none = fit(X, penalty="l1", alpha=1e6, nodewise=nodewise, tol=1e-8)
-    assert not none.coupling_.any()
-    assert_allclose(np.tanh(none.intercept_), X.mean(axis=0), atol=1e-7)
-    alone = fit(X[:1], penalty="l1", alpha="ebic", nodewise=nodewise)
-    assert not alone.coupling_.any()
 
 
 @pytest.mark.parametrize(
@@ -370,33 +351,6 @@ def test_what_must_not_matter(options):
     assert_array_equal(again.sample(5, random_state=0), model.sample(5, random_state=0))
     assert clone(model).get_params() == model.get_params()
     assert np.isfinite(model.score_samples(X)).all()
-
-
-def test_the_strength_is_one_per_row():
-    X, options = spins(150, 4, 6), {"penalty": "l1", "alpha": 0.05, "tol": 1e-9}
-    expected, many = fit(X, **options), fit(X, np.full(150, 1e3), **options)
-    parts = SparseFVBM(**options).partial_fit(X[:50]).partial_fit(X[50:])
-    assert_allclose(many.coupling_, expected.coupling_, atol=1e-7)
-    assert_allclose(parts.coupling_, expected.coupling_, atol=1e-7)
-
-
-@pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": "and"},
-])  # fmt: skip
-@pytest.mark.parametrize("column", ["constant", "rare", "copy", "nearly a copy"])
-def test_awkward_columns(options, column):
-    X = np.column_stack([spins(100, 4, 7), np.full(100, -1.0)])
-    if column == "rare":
-        X[3, 4] = 1
-    elif column != "constant":
-        X[:, 4] = X[:, 0]
-        X[5, 4] *= -1 if column == "nearly a copy" else 1
-    model = fit(X, penalty="l1", **options)
-    assert np.isfinite(model.coupling_).all() and np.isfinite(model.intercept_).all()
-    assert np.isfinite(model.log_pseudo_likelihood(X)).all()
-    if column == "constant":
-        assert not model.coupling_[4].any()
-        assert np.isnan(model.alpha_).sum() == np.ndim(model.alpha_)
 
 
 def test_em_solves_the_expected_equation():

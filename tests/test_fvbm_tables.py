@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import random_potts
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import to_zero_sum
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
-from sklearn_boltz.batches import Batches
 
 N_VALUES = [2, 3, 4, 2]
 
@@ -118,14 +116,6 @@ def test_interaction_scores(model):
     assert_allclose(scores, 2 * np.abs(bits.coupling_), atol=1e-12)
 
 
-def test_names_come_back(X):
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    model = FVBMPseudoLikelihood(alpha=0.0).fit(frame)
-    model.set_output(transform="pandas")
-    assert list(model.transform(frame).columns)[:3] == ["a=0", "a=1", "b=0"]
-    assert "m[a=1,c=3]" in statistics.inference(model, frame).to_frame().index
-
-
 def test_constant_columns_and_values_that_never_occur(X):
     model = FVBMPseudoLikelihood(
         columns=[range(2), range(3), range(6), range(2), range(3)], tol=1e-9, alpha=0.0
@@ -157,24 +147,6 @@ def test_values_that_never_meet_are_named(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert FVBMPseudoLikelihood(alpha=0.01).fit(kept).converged_
-
-
-def test_fits_in_parts_and_from_batches(X):
-    whole = FVBMPseudoLikelihood(alpha=0.01, tol=1e-10).fit(X)
-    parts = clone(whole).partial_fit(X[:900]).partial_fit(X[900:])
-    assert_allclose(parts.coupling_, whole.coupling_, atol=1e-6)
-    # The first batch has bits only.
-    few = X[(X < 2).all(axis=1)][:100]
-    rest = X[100:]
-    batches = clone(whole).fit(Batches([few, rest]))
-    expected = clone(whole).fit(np.vstack([few, rest]))
-    assert_allclose(batches.coupling_, expected.coupling_, atol=1e-9)
-    warm = clone(whole).set_params(warm_start=True).fit(X)
-    n_iter = warm.n_iter_
-    assert warm.fit(X).n_iter_ < n_iter
-    refitted = warm.set_params(warm_start=False).fit(X > 0)
-    assert refitted.coupling_.shape == (4, 4) and refitted.values_.tolist() == [0, 1]
-    assert not hasattr(refitted.fit(X), "values_")
 
 
 def test_a_code_beyond_memory_is_allowed_where_given():
