@@ -188,6 +188,24 @@ def test_masked_cells_are_missing(estimator, dtype):
     assert_array_equal(masked.mask, mask)
 
 
+NAN = np.nan
+HARDLY = [
+    [[0, 1, NAN]] * 3 + [[NAN, NAN, 1]], [[0, NAN], [NAN, 1]], [[1, 1], [1, NAN], [NAN, NAN]],
+    [[0], [NAN], [1]], [[0, NAN], [NAN, 1], [1, NAN], [NAN, 0]] * 9,
+]  # fmt: skip
+
+
+@each(DENSITIES)
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
+@pytest.mark.filterwarnings("ignore:.*no row has both")
+def test_hardly_a_cell_is_observed(estimator, weight):
+    for table in HARDLY:
+        X = np.array(table)
+        model = clone(estimator).fit(X, sample_weight=np.full(len(X), weight))
+        for values in (model.score_samples(X), model.transform(X), model.impute(X, how="mode")):
+            assert_finite(values)
+
+
 NUMBERS = {
     "integers": np.array([[0, 1], [1, 1], [1, 0]]),
     "truth": np.array([[False, True], [True, True], [True, False]]),
