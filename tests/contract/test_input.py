@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from conftest import cases
 from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, OF_ANY_TABLE, each, name_of
-from contract.frames import ODD, REFUSED, all_states, bits
+from contract.frames import ODD, REFUSED, all_states, bits, gaps
 from contract.test_messages import said
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from private import missing_code
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, BoltzmannImputer, FSLLDensity, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import TruncatedGaussBernoulli, TruncatedGaussian
 
@@ -394,3 +394,11 @@ def test_the_range_of_the_message_works(kind):
     low = 0 if kind is TruncatedGaussBernoulli else np.nanmin(X)
     units = kind.from_data(X, low, np.nanmax(X))
     TAPRBM(2, columns=units, max_iter=1).fit(X)
+
+
+def test_indicators_beside_an_array():
+    X = gaps()
+    filled = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(X)
+    missing = np.isnan(X)
+    assert_array_equal(filled[:, 5:], missing[:, missing.any(axis=0)])
+    assert_array_equal(filled[:, :5][~missing], X[~missing])
