@@ -1,6 +1,5 @@
 """Rows that come in batches give what the same rows in memory give."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -160,16 +159,6 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, monkeypatch, tmp
     same_model(clone(estimator).fit(memory_map(X, tmp_path)), expected, rtol=0)
 
 
-def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
-    """A source of one mini-batch: nothing to shuffle but its rows."""
-    X = make_rows(100)
-    model = SDCPRBM(5, max_iter=1, batch_size=100, random_state=0).fit(Batches([X]))
-    rows = np.sort(np.random.default_rng(0).permutation(100))  # all of them, in their order
-    expected = SDCPRBM(5, max_iter=1, random_state=0).partial_fit(X[rows])
-    # The order of the epoch takes random numbers, but these are not those of the chains.
-    same_model(model, expected, rtol=1e-5, atol=1e-7)
-
-
 def test_validation_rows_are_not_trained_on():
     X = make_rows(200)
     source = Batches(X, batch_rows=60)
@@ -238,22 +227,6 @@ def test_distinct_states(n_features, top):
     assert dict(zip(map(tuple, found.tolist()), sums, strict=True)) == pytest.approx(expected)
 
 
-def test_a_memory_map_with_weights_is_an_array(tmp_path):
-    X, weights = make_rows(), np.arange(900.0)
-    expected = FSLLDensity().fit(X, sample_weight=weights)
-    model = FSLLDensity().fit(memory_map(X, tmp_path), sample_weight=weights)
-    assert_array_equal(model.theta_, expected.theta_)
-
-
-def test_names_of_columns():
-    pd = pytest.importorskip("pandas")
-    X = make_rows()
-    frames = pieces_of(pd.DataFrame(X, columns=list("abcdefgh")))
-    for model in (FSLLDensity(), SDCPRBM(2, max_iter=1), TAPRBM(2, max_iter=1)):
-        assert model.fit(Batches(frames)).feature_names_in_.tolist() == list("abcdefgh")
-    assert not hasattr(FSLLDensity().fit(Batches(frames)).fit(Batches(X)), "feature_names_in_")
-
-
 def test_parquet(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import dataset, parquet
@@ -276,14 +249,6 @@ def test_parquet(tmp_path):
         clone(estimator).fit(Batches(tmp_path)),
         clone(estimator).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
     )  # fmt: skip
-
-
-def test_batches_can_be_pickled():
-    X = make_rows(20)
-    for source in (X, pieces_of(X), sp.csr_array(X)):
-        batches = pickle.loads(pickle.dumps(Batches(source, batch_rows=6)))
-        found = [batch.toarray() if sp.issparse(batch) else batch for batch in batches]
-        assert_array_equal(np.concatenate(found), X)
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from private import Bins, ColumnCounts, Counts, _counts
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, RBMClassifier
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, RBMClassifier
 from sklearn_boltz.batches import Batches
 
 
@@ -288,13 +288,6 @@ def test_sparse_batches_of_declared_columns():
         model = kind(2, columns="nominal", max_iter=1, random_state=0).fit(sparse)
         assert model.columns_ == dict.fromkeys(range(3), "nominal")
         assert model.components_.shape == (2, 9)
-
-
-def test_deep_machines_learn_from_batches_of_tables():
-    X = people()
-    model = TAPDBM((3, 2), pretrain_max_iter=0, max_iter=1, random_state=0)
-    same_columns(clone(model).fit(Batches(cut(X))), model.fit(X))
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 def test_the_first_batch_is_looked_at_and_not_used_up():

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import pickle
 from contextlib import contextmanager
 
 import numpy as np
@@ -307,29 +306,6 @@ def test_float32_drift():
     assert_allclose(updated, table.t, atol=1e-5)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_partial_fit_is_fit_on_all_rows(solver):
-    X = random_data([2, 4, 2, 2, 3], 300, seed=5)
-    X = X[np.argsort(X[:, 4], kind="stable")]  # new values come later
-    model = FSLLDensity(solver=solver)
-    for batch in np.array_split(X, [70, 75]):
-        assert model.partial_fit(batch) is model
-    whole = FSLLDensity(solver=solver).fit(X)
-    assert_array_equal(model.n_values_, whole.n_values_)
-    assert_array_equal(model.basis_, whole.basis_)
-    assert_array_equal(model.theta_, whole.theta_)
-    model = pickle.loads(pickle.dumps(model)).partial_fit(X[:1])
-    assert model._weights.sum() == 301
-
-
-def test_threads_do_not_change_the_result():
-    X = make_bayesian_network(15, 2000, max_parents=3, network_state=0, random_state=0)
-    results = [FSLLDensity(n_jobs=n_jobs).fit(X) for n_jobs in (None, 2, 3)]
-    for model in results[1:]:
-        assert_array_equal(model.basis_, results[0].basis_)
-        assert_array_equal(model.theta_, results[0].theta_)
-
-
 def test_float32_tables_learn_the_same():
     X = make_ising_grid(4, 3, 20_000, random_state=0)
     double, single = FSLLDensity().fit(X), FSLLDensity(dtype="float32").fit(X)
@@ -457,32 +433,6 @@ def test_the_end_is_told_once(capsys):
 
 
 # Awkward data.
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((1, 1), dtype=int),
-        np.ones((5, 3), dtype=int),
-        np.array([[0, 1, 2]]),
-        np.repeat(np.random.default_rng(0).integers(2, size=(50, 1)), 5, axis=1),
-        np.tile([[0, 1], [1, 0]], (1000, 1)),
-        np.column_stack([np.arange(200) % 2, np.zeros(200, dtype=int), np.arange(200) % 4]),
-        np.random.default_rng(0).integers(2, size=(30, 40))[:, [0] * 3 + [1]],
-    ],
-    ids=["one value", "constant", "one row", "equal columns", "opposite", "mixed", "copies"],
-)
-def test_degenerate_data(X, solver):
-    model = FSLLDensity(solver=solver).fit(X)
-    assert np.isfinite(model.theta_).all()
-    p = np.exp(model.score_samples(oracles.states(model.n_values_)))
-    assert p.sum() == pytest.approx(1)
-    # What was never seen is improbable, but possible.
-    assert (p > 0).all()
-    if len(X) > 100:
-        seen = np.unique(X, axis=0)
-        assert np.exp(model.score_samples(seen)).sum() > 0.97
 
 
 def test_two_values_that_never_meet():

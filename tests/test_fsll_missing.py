@@ -2,10 +2,8 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import assume, given, settings
@@ -155,45 +153,6 @@ def test_rows_without_cells_count_for_nothing():
     one, other = FSLLDensity().fit(X), FSLLDensity().fit(more)
     assert_array_equal(one.marginal([0, 1, 2]), other.marginal([0, 1, 2]))
     assert other.marginal(3)[1] > one.marginal(3)[1]
-
-
-def test_types_and_values_of_incomplete_tables():
-    X = random_table([2, 3, 2], 60, seed=2)
-    whole = FSLLDensity().fit(X)
-    assert whole.n_values_.tolist() == [2, 3, 2]
-    frame = pd.DataFrame(X, columns=list("abc"))
-    objects = [frame.astype(object).where(frame.notna(), gap) for gap in (None, pd.NA)]
-    for table in (X.astype(np.float32), frame, frame.astype("Int8"), *objects, X.tolist()):
-        model = FSLLDensity(unseen="missing").fit(table)
-        assert_array_equal(model.theta_, whole.theta_)
-        assert_allclose(model.score_samples(table), whole.score_samples(X), rtol=1e-12)
-    single = FSLLDensity(dtype=np.float32).fit(X)
-    assert single.cost_ == pytest.approx(whole.cost_, abs=1e-4)
-    assert np.isfinite(single.theta_).all()
-
-
-def test_odd_tables():
-    nan, single, double = np.nan, "float32", "float64"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for X in (
-            [[0, nan]] * 3 + [[nan, 1]],  # never both; constant columns
-            [[0, nan], [nan, 1], [1, nan], [nan, 0]],
-            [[1, nan, 0], [nan, 0, nan]],
-            [[nan, nan, 1]] * 2 + [[2, 0, nan], [2, nan, 0], [1, 1, nan], [nan, 1, nan]],
-            [[nan, 0.0], [1, nan], [1, 0]] * 40,
-            [[0], [nan], [1]],
-            # Nothing is observed of how the columns go together.
-            [[0, nan]] * 30 + [[1, nan]] * 5 + [[nan, 0]] * 30 + [[nan, 1]] * 4,
-        ):
-            X = np.array(X)
-            for weight, dtype in [(1, single), (1, double), (1000, single), (1e-3, double)]:
-                model = FSLLDensity(dtype=dtype, alpha=0.1)
-                model.fit(X, sample_weight=np.full(len(X), weight))
-                assert np.isfinite(model.theta_).all()
-                assert np.isfinite(model.score_samples(X)).all()
-                assert (np.diff(model.cost_path_) <= 1e-6).all()
-                assert np.isfinite(model.impute(X)).all()
 
 
 def test_limits_of_the_search_hold():

@@ -110,13 +110,6 @@ def test_epochs_that_were_not_measured_are_left_out(rbm):
         assert_allclose(display.line_.get_ydata(), history["log_likelihood"][::2])
 
 
-def test_learning_curves_against_time(rbm, network):
-    for estimator in (rbm, network):
-        display = HistoryDisplay.from_estimator(estimator, against="seconds")
-        assert_allclose(display.line_.get_xdata(), np.cumsum(estimator.history_["seconds"]))
-        assert display.ax_.get_xlabel() == "seconds"
-
-
 def band(collection):
     """Least and greatest ordinate of a band at each abscissa."""
     vertices = collection.get_paths()[0].vertices

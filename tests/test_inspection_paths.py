@@ -146,14 +146,6 @@ def test_path_of_a_nodewise_fit(chain):
         PathDisplay.from_estimator(estimator, 6)
 
 
-def test_path_of_a_group_penalty(chain):
-    X = (chain[:, :4] + np.arange(400)[:, None] % 2 + 1).astype(int)
-    estimator = SparseFVBM().fit(X)
-    display = PathDisplay.from_estimator(estimator)
-    scores = estimator.interaction_scores(apc=False)[np.triu_indices(4, 1)]
-    assert_array_equal(display.selected_, scores > 0)
-
-
 @given(st.lists(st.floats(-100, 100, width=32), max_size=8), st.floats(0.01, 10))
 def test_names_are_apart(heights, least):
     moved = apart(np.array(heights), least)

@@ -26,7 +26,6 @@ from private import (
     PottsModel,
     Scores,
     completed,
-    fit_best,
     fit_classes,
     fit_one,
     location_clouds,
@@ -296,13 +295,6 @@ def test_a_regression_on_categories_is_found():
         at = found.intercepts[0] + rows.x[own] @ found.slopes.T
         error = np.abs(at.mean(axis=0) - mean)
         assert (error < 4.5 * np.sqrt([1.0, 0.89]) / np.sqrt(own.sum()) + 0.01).all()
-
-
-def test_more_columns_than_rows():
-    z = some_scores(8, 30)
-    z[3, 4] = np.nan
-    _, gaussians = fit_best([without_categories(z)], [0.0])
-    assert (np.linalg.eigvalsh(gaussians.covariances) > 0).all()
 
 
 # The model, by brute force.

@@ -132,14 +132,6 @@ def test_the_density_of_numbers_has_the_integral_one(joint):
 # Tables.
 
 
-@both
-def test_tables_with_gaps(animals, joint):
-    _, gaps, y = animals
-    model = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
-    assert model.score(gaps[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
-    assert_allclose(model.predict_proba(gaps).sum(axis=1), 1)
-
-
 def test_words_that_fit_has_not_seen_are_missing(animals):
     table, _, y = animals
     for density in (None, FVBMPseudoLikelihood(alpha=0.1)):
@@ -158,17 +150,6 @@ def test_a_class_need_not_have_all_words():
         model = BoltzmannClassifier(density, calibration=False).fit(X, y)
         assert np.isfinite(model.predict_log_proba(X)).all()
         assert model.predict([["c", "y"]]) == [1]
-
-
-def test_a_single_rare_class_and_constant_columns():
-    rng = np.random.default_rng(0)
-    X = rng.integers(3, size=(100, 4)).astype(float)
-    X[:, 3] = 2.0
-    y = np.repeat(["often", "seldom", "once"], [90, 9, 1])
-    X[90:, 0] = 1
-    model = BoltzmannClassifier().fit(X, y)
-    p = model.predict_proba(X)
-    assert np.isfinite(np.log(p)).all() and p[:, 1].mean() == pytest.approx(0.01, abs=0.01)
 
 
 @both
@@ -289,11 +270,6 @@ def test_priors_by_the_names_of_the_classes(animals):
     assert (zero.predict_proba(table)[:, 2] == 0).all()
 
 
-def test_minus_one_is_a_class():
-    model = BoltzmannClassifier().fit([["x"], ["y"], ["z"]] * 9, [-1, 1, 2] * 9)
-    assert_array_equal(model.predict([["x"], ["y"], ["z"]]), [-1, 1, 2])
-
-
 # What the messages about a joint density advise.
 
 
@@ -315,13 +291,6 @@ def test_a_joint_density_of_a_class_without_a_value(animals, density):
     with pytest.raises(ValueError, match="Set joint=True"):
         model.fit(gaps, y)
     assert model.set_params(joint=True).fit(gaps, y).score(gaps, y) > 0.8
-
-
-def test_numbers_of_values_as_an_array():
-    """They are compared with "auto"."""
-    X, y = discrete_rows(40)
-    model = BoltzmannClassifier(FVBMPseudoLikelihood(columns=[range(3)] * 3, alpha=0.1))
-    assert len(model.fit(X, y).estimators_) == 2
 
 
 # Bins.

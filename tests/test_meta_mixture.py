@@ -24,9 +24,7 @@ from private import likeliest_weights
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
-    BoltzmannImputer,
     BoltzmannMixture,
-    BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
@@ -190,15 +188,6 @@ def test_held_out_rows_gain_by_the_mixture(capsys):
     assert mixture.score(X[held]) >= max(scores) - 1e-5
 
 
-def test_a_useless_part_gets_no_weight():
-    rng = np.random.default_rng(0)
-    x = rng.integers(2, size=(1000, 1))
-    X = np.hstack([x, np.where(rng.random((1000, 4)) < 0.05, 1 - x, x)])
-    strong = FVBMPseudoLikelihood(alpha=100.0)  # independent columns
-    mixture = BoltzmannMixture([("pairs", PAIRS), ("independent", strong)], random_state=0).fit(X)
-    assert mixture.weights_[0] > 0.95
-
-
 def test_rows_with_a_value_of_their_own_are_not_set_aside():
     table = words(n=200)
     table.loc[17, "skin"] = "shell"
@@ -283,22 +272,6 @@ def test_imputation(mixture):
     assert_allclose(numbers.impute(gap[:1]), [p @ few], atol=1e-8)
 
 
-def test_imputation_of_words():
-    table = words().astype({"legs": "Int64", "eggs": "boolean"})
-    gaps = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
-    model = BoltzmannMixture([*TWO, ("rbm", RBM)], random_state=0).fit(gaps)
-    for how in ("mean", "mode", "sample"):
-        filled = model.impute(gaps, how=how, random_state=0)
-        assert not filled.isna().any().any()
-        assert list(filled.dtypes) == list(gaps.dtypes)
-        for name in gaps:
-            observed = gaps[name].notna()
-            assert (filled[name][observed] == gaps[name][observed]).all()
-    assert model.sample(3).shape == (3, 3)
-    imputer = BoltzmannImputer(BoltzmannMixture(TWO), random_state=0)
-    assert not imputer.fit_transform(gaps).isna().any().any()
-
-
 # As a density of the other estimators over densities.
 
 
@@ -338,15 +311,6 @@ def test_as_a_density_of_classes():
     X = X[X[:, 0] != y]  # no class has all values in the first column
     model.fit(X[:, :3], X[:, 3])
     assert np.isfinite(model.predict_log_proba(every)).all()
-
-
-def test_as_a_density_for_outliers():
-    rng = np.random.default_rng(0)
-    x = rng.integers(2, size=(300, 1))
-    X = np.hstack([x, np.where(rng.random((300, 5)) < 0.1, 1 - x, x)]).astype(float)
-    detector = BoltzmannOutlierDetector(BoltzmannMixture(TWO), random_state=0).fit(X)
-    odd = np.array([[0, 0, 0, 1, 1, 1.0], [0, 0, 0, 0, 0, np.nan]])
-    assert detector.predict(odd).tolist() == [-1, 1]
 
 
 def test_densities_of_others():

@@ -529,22 +529,6 @@ def test_not_a_number_stays_in_its_unit():
 
 
 @both_types
-def test_frequencies_of_categorical_samples(dtype):
-    """Chi-square tests; the probability of a false alarm is 1e-8 for each unit."""
-    rng, widths = np.random.default_rng(0), [2, 3, 12]
-    units = Categorical(widths, rng.normal(0, 1, 17).astype(dtype))
-    field = np.broadcast_to(rng.normal(0, 1, 17).astype(dtype), (N_DRAWS, 17))
-    X, p = units.sample(field, Stream(4)), units.mean(field[0]).astype(float)
-    for i in range(3):
-        columns = units.columns_of(i)
-        expected = N_DRAWS * p[columns] / p[columns].sum()
-        assert stats.chisquare(X[:, columns].sum(axis=0, dtype=float), expected).pvalue > ALARM
-    # Units are independent.
-    table = X[:, :2].T @ X[:, 2:5]
-    assert stats.chi2_contingency(table.astype(float)).pvalue > ALARM
-
-
-@both_types
 @both_storages
 def test_categorical_units_from_data(dtype, storage):
     codes = np.random.default_rng(0).integers(0, [2, 3, 1], (20, 3))
