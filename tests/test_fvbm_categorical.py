@@ -290,6 +290,18 @@ def test_standard_errors_are_those_of_simulations():
     assert binom.ppf(0.00025, n_runs, 0.95) <= covered <= binom.ppf(0.99975, n_runs, 0.95)
 
 
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("codes", [
+    np.full((3, 2), -1), np.zeros((1, 2), int), np.zeros((0, 2), int), np.array([[0, 1], [1, -1]]),
+])  # fmt: skip
+def test_tables_of_hardly_anything(solver, codes):
+    for penalty in (0.0, 1.0):
+        result = fit_categorical(
+            codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50
+        )
+        assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
+
+
 def test_scores_by_hand():
     n_values = np.array([3, 2, 4])
     model = random_potts(n_values, 6)
