@@ -62,10 +62,7 @@ from sklearn_boltz.networks.categorical._block_penalty import (
     TREND,
     next_weights,
 )
-from sklearn_boltz.networks.categorical._cells import (
-    distinct_codes,
-    find_patterns,
-)
+from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
@@ -74,7 +71,7 @@ from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLike
 from sklearn_boltz.networks.higher_order._selection import TermNetwork, refit
 from sklearn_boltz.networks.location import _clouds as location_clouds
 from sklearn_boltz.networks.location import _fit as location_fit
-from sklearn_boltz.networks.location._classes import fit_best, fit_classes
+from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._completed import completed
 from sklearn_boltz.networks.location._fit import Levels, fit_one
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
@@ -137,7 +134,7 @@ from sklearn_boltz.networks.training._strength import (
     next_strength,
 )
 from sklearn_boltz.numerics import _memory, _random_kernel
-from sklearn_boltz.numerics._arrays import _compiled, as_numpy, is_foreign, namespace_of
+from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
 from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
@@ -281,7 +278,6 @@ from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
-    as_matrices,
     as_parameters,
     parameter_index,
 )
@@ -306,7 +302,7 @@ from sklearn_boltz.tables._frames import Header
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
-from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
+from sklearn_boltz.units import _bernoulli, _bernoulli_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,

@@ -5,11 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from conftest import cases
 from contract.state import assert_goes_on
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logit, logsumexp
@@ -428,22 +424,6 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(X, options):
     assert_goes_on(clone(fitted(X)).set_params(**options), X)
 
 
-def test_insertion_goes_on_from_parameters_that_a_user_set(X):
-    model = fitted(X, mode="safeguarded", warm_start=True)
-    model.components_ = model.components_[:1].copy()
-    model.intercept_hidden_ = model.intercept_hidden_[:1].copy()
-    kept = model.components_.copy()
-    model.set_params(alpha=0.001).fit(X)
-    assert len(model.components_) > 1
-    np.testing.assert_array_equal(model.components_[:1], kept)
-
-
-def test_probabilities(X):
-    soft = 0.1 + 0.8 * X
-    rates = fitted(soft, max_components=2)
-    assert rates.score(soft) > rates.history_["log_likelihood"][0]
-
-
 def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
     monkeypatch.setattr("sklearn_boltz.restricted.training._growth.FITTED_ROWS", 60)
     for container in [np.asarray, csr_matrix]:
@@ -451,25 +431,4 @@ def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
         assert model.score(X) > model.history_["log_likelihood"][0] + 0.3
 
 
-ROWS = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
-    lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1))
-)
-
-
 # 64 samples and no penalty may lead astray; then there is a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=cases(20))
-@given(X=ROWS, wide=st.booleans(), mode=st.sampled_from(["safeguarded", "corrective"]),
-       alpha=st.sampled_from([0.0, 0.01, 1.0]))  # fmt: skip
-def test_any_rows(X, wide, mode, alpha):
-    """Constant columns, duplicate rows, hardly any rows: all stays finite, and it is a law."""
-    X = np.repeat(X, 3, axis=1) if wide else X
-    model = InfiniteRBM(4, mode=mode, alpha=alpha, n_model_samples=64,
-                        n_corrective=2, random_state=0).fit(X)  # fmt: skip
-    for name in ["components_", "intercept_hidden_", "intercept_visible_"]:
-        assert np.isfinite(getattr(model, name)).all()
-    for path in model.history_.values():
-        assert np.isfinite(path).all()
-    if X.shape[1] <= 10:
-        V = binary(X.shape[1])
-        assert np.exp(model.score_samples(V)).sum() == pytest.approx(1, rel=1e-4)

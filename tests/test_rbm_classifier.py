@@ -1,7 +1,5 @@
 """RBMClassifier: exact probabilities, gradients, training, and what a user meets."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,7 +27,7 @@ from private import (
 )
 from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
+from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Means may differ by so many standard errors: a false alarm in 1.7 million figures.
@@ -183,14 +181,6 @@ def test_repeated_rows_with_labels_change_no_mean(weighted):
     assert rows.repeated(np.arange(5))[0] is rows
 
 
-def test_a_row_of_weight_two_is_two_rows():
-    model, (V, codes, _) = a_model(), some_rows()
-    times = np.random.default_rng(2).integers(1, 3, size=len(V))
-    once = one_gradient(model, LabelledRows(V, codes, times.astype(float)), 0.0)
-    twice = LabelledRows(np.repeat(V, times, axis=0), np.repeat(codes, times), np.ones(times.sum()))
-    assert_allclose(one_gradient(model, twice, 0.0), once, atol=1e-12)
-
-
 # A fitted machine, against sums over all states.
 
 
@@ -240,6 +230,7 @@ def test_predictions_agree(fitted, of_every, problem):
 def test_missing_cells_are_summed_out(fitted, of_every, problem):
     X, labels = problem[0][:20].copy(), np.arange(20) % 3
     X[np.random.default_rng(0).random(X.shape) < 0.4] = np.nan
+    X[0] = np.nan  # its label has a probability of its own
     agree = [(np.isnan(x) | (EVERY == x)).all(axis=1) for x in X]
     expected = np.array([logsumexp(of_every[agrees], axis=0) for agrees in agree])
     assert_allclose(fitted.predict_proba(X), softmax(expected, axis=1), atol=1e-6)
@@ -339,23 +330,6 @@ def test_both_sides_are_drawn_given_the_other(fitted, of_every):
     assert (np.abs(chains.mean(axis=0) - p @ EVERY) < SIGMAS * np.sqrt(0.25 / 4000)).all()
 
 
-def test_labels_of_rows_without_a_cell_have_their_own_probability(fitted, of_every):
-    nothing = np.full((4, 8), np.nan)
-    of_labels = fitted.score_samples(nothing, [0, 1, 2, -1])
-    assert_allclose(of_labels[:3], logsumexp(of_every, axis=0), atol=1e-6)
-    assert of_labels[3] == pytest.approx(0, abs=1e-6)
-
-
-def test_the_public_attributes_are_the_truth(fitted, problem):
-    X, model = problem[0], pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
-    before = model.log_partition_
-    model.intercept_classes_ = model.intercept_classes_ + 1
-    assert model.log_partition_ == pytest.approx(before + 1)
-    model.components_ = np.zeros_like(model.components_)
-    assert_allclose(model.predict_proba(X), np.tile(model.predict_proba(X[:1]), (len(X), 1)))
-
-
 # Training.
 
 
@@ -367,30 +341,6 @@ def test_the_public_attributes_are_the_truth(fitted, problem):
 )  # fmt: skip
 def test_it_learns(problem, options, score):
     assert small(**{"max_iter": 60, **options}).fit(*problem).score(*problem) > score
-
-
-def test_the_number_of_threads_does_not_matter():
-    rng = np.random.default_rng(0)
-    X = (rng.random((400, 300)) < 0.3).astype(np.float32)
-    y = rng.integers(3, size=400)
-    models = [
-        RBMClassifier(150, max_iter=2, batch_size=200, early_stopping=False, n_jobs=n_jobs,
-                      random_state=0).fit(X, y)
-        for n_jobs in (1, 3)
-    ]  # fmt: skip
-    assert_array_equal(models[0].components_, models[1].components_)
-    assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
-
-
-@pytest.mark.parametrize("generative", [0.0, 0.1])
-def test_sparse_rows(problem, generative):
-    X, y = problem
-    dense, sparse = (
-        small(generative=generative).fit(container(X), y)
-        for container in (np.asarray, sp.csr_array)
-    )
-    assert_allclose(sparse.components_, dense.components_, atol=1e-9)
-    assert_allclose(sparse.predict_proba(sp.csr_array(X)), dense.predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize(("scoring", "name"), [("neg_log_loss", "log_loss"), ("accuracy", "error")])
@@ -490,17 +440,6 @@ def test_unlabelled_rows_help():
     assert np.mean(with_them) > np.mean(alone) + 0.03
 
 
-def test_gaussian_units_learn_their_precisions():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=300)
-    X = np.column_stack([2.0 * y + rng.normal(size=300), rng.normal(size=300)])
-    model = small(columns="gaussian", generative=1.0).fit(X, y)
-    assert isinstance(model._marginal().visible, Gaussian)
-    assert (model.precision_visible_ > 0).all()
-    assert model.precision_visible_[0] != 1
-    assert np.isfinite(model.score_samples(X)).all()
-
-
 def test_sparsity_and_penalty(problem):
     X, y = problem
     means = [small(sparsity=delta).fit(X, y).transform(X).mean() for delta in (0.0, 0.02)]
@@ -547,17 +486,6 @@ def test_init(problem):
     assert not hasattr(machine, "components_")
     assert small(init=fitted).fit(X, y).score(X, y) > 0.9
     assert cross_val_score(small(init=machine), X, y, cv=3).min() > 0.8
-
-
-def test_init_with_columns_on_another_scale():
-    X, y = load_iris(return_X_y=True)
-    machine = SDCPRBM(6, columns="gaussian", max_iter=5, random_state=0).fit(X[::3] * 1.0)
-    model = small(init=machine, columns="gaussian", max_iter=0).fit(X, y)
-    H = np.random.default_rng(0).integers(2, size=(150, 6)).astype(float)
-    model.components_classes_ = np.zeros_like(model.components_classes_)
-    # The same energies but for a constant.
-    difference = model.energy(X, H) - machine.energy(X, H)
-    assert np.ptp(difference) < 1e-6 * np.abs(machine.energy(X, H)).max()
 
 
 def test_partial_fit(problem):
@@ -614,33 +542,6 @@ def test_one_batch_is_the_gradient_of_the_array(problem):
 # Tables and labels.
 
 
-def test_tables_with_words_and_gaps():
-    rng = np.random.default_rng(0)
-    y = np.array(["no", "yes"])[rng.integers(2, size=200)]
-    city = np.where(rng.random(200) < 0.9, np.where(y == "yes", "Oslo", "Rome"), "Cairo")
-    age = np.where(y == "yes", 30.0, 50.0) + 5 * rng.normal(size=200)
-    X = pd.DataFrame({"city": city, "age": age, "member": rng.random(200) < 0.5})
-    X.loc[::7, "age"] = np.nan
-    X.loc[::9, "city"] = None
-    model = small(columns={"age": "gaussian"}, max_iter=20).fit(X, y)
-    assert model.score(X, y) > 0.9
-    names = ["city=Cairo", "city=Oslo", "city=Rome", "age", "member=True"]
-    assert model.visible_names_.tolist() == names
-    assert list(model.sample(3, random_state=0, y="yes").columns) == list(X.columns)
-    assert model.impute(X).notna().all().all()
-    assert set(model.predict(X)) == {"no", "yes"}
-
-
-def test_labels(problem):
-    X, y = problem
-    words = np.array(["a", "b", "c"])[y]
-    expected = small(max_iter=3).fit(X, y).components_
-    for labels in (words, words.astype(object), y + 5, y.astype(float)):
-        model = small(max_iter=3).fit(X, labels)
-        assert_array_equal(model.components_, expected)
-        assert_array_equal(model.classes_, np.unique(labels))
-
-
 @pytest.mark.parametrize(
     "kind", ["numbers", "words", "words in a list", "real", "numbers in objects"]
 )
@@ -667,14 +568,6 @@ def test_rows_without_a_label(problem, kind):
     assert model.score(sp.csr_array(X), pd.Series(holes)) == pytest.approx(expected)
     expected = model.score(X[some], labels[some], weights[some])
     assert model.score(X, holes, sample_weight=weights) == pytest.approx(expected)
-
-
-def test_minus_one_and_one_are_classes(problem):
-    X, y = problem
-    y = np.where(y > 0, 1, -1)
-    model = small().fit(X, y)
-    assert_array_equal(model.classes_, [-1, 1])
-    assert model.score(X, y) == np.mean(model.predict(X) == y)
 
 
 def test_labels_that_the_rows_do_not_tell(problem):

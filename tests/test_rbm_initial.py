@@ -7,16 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
-from sklearn.neural_network import BernoulliRBM
 
 from oracles_rbm import binary
 from private import units_of_pairs
 from sklearn_boltz import (
     SDCPRBM,
-    TAPDBM,
     TAPRBM,
-    FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
     RBMClassifier,
@@ -104,13 +100,6 @@ def test_a_network_of_bits_begins_units_of_categories(columns):
     assert np.isfinite(grown.fit(X).score_samples(X)).all()
 
 
-def test_fewer_units_than_couplings(network):
-    """The strongest couplings tell most: with two of 15 units the model is better than none."""
-    X = bits()
-    scores = [SDCPRBM(n, init=network, **UNTRAINED).fit(X).score(X) for n in (1, 2, 36)]
-    assert scores[0] < scores[1] < scores[2] + 1e-9
-
-
 @pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
 @pytest.mark.parametrize("n_units", [5, 8])
 def test_an_rbm_is_where_the_training_begins(kind, n_units):
@@ -149,22 +138,3 @@ def test_other_ways_to_begin_at_a_network(network):
     # Later fits go on from where the last one ended.
     one.set_params(warm_start=True, max_iter=1, learning_rate=0.5).fit(X)
     assert abs(one.score(X) - network.score(X)) > 1e-4
-
-
-def test_a_search_fits_the_clones():
-    grid = {"init__alpha": [0.01, 100.0]}
-    search = GridSearchCV(SDCPRBM(15, init=FVBMPseudoLikelihood(), **UNTRAINED), grid, cv=2)
-    assert search.fit(bits()).best_params_ == {"init__alpha": 0.01}
-
-
-@pytest.mark.parametrize("estimator", [SDCPRBM, RBMClassifier])
-@pytest.mark.parametrize("init", [
-    BernoulliRBM(5), FSLLDensity(), TAPDBM((5, 3)), RBMClassifier(5),
-    FrozenEstimator(BernoulliRBM(5)),
-])  # fmt: skip
-def test_other_models_are_refused_before_they_are_fitted(estimator, init, monkeypatch):
-    kind = type(getattr(init, "estimator", init))
-    if estimator is not kind:
-        monkeypatch.setattr(kind, "fit", lambda *args, **kwargs: pytest.fail("fitted"))
-    with pytest.raises(ValueError, match=f"{estimator.__name__}: init must be an RBM"):
-        estimator(20, init=init).fit(bits(), bits()[:, 0])

@@ -388,16 +388,6 @@ def test_early_stopping_watches_what_is_observed(estimator, gaps, weighted):
         assert np.abs(model.history_["validation_log_likelihood"] - expected).min() < 1e-4
 
 
-def test_early_stopping_with_many_hidden_units(gaps):
-    model = SDCPRBM(30, max_iter=3, early_stopping=0.3, random_state=0)
-    model.fit(gaps)
-    _, valid = divided(120, 0.3, model._evaluation_seed)
-    # By single chains, and here the machine is close to independent columns.
-    assert model.history_["validation_log_likelihood"][-1] == pytest.approx(
-        model.score(gaps[valid]), abs=0.1
-    )
-
-
 @pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2]], ids=repr)
 def test_batches_with_gaps(estimator, gaps, tmp_path, monkeypatch):
     gaps = np.insert(gaps, 7, np.nan, axis=0)
@@ -444,26 +434,3 @@ def test_infinite_rbm_refines_rows_with_gaps(gaps):
     model = InfiniteRBM(2, n_model_samples=200, random_state=0).fit(gaps)
     refined = model.refine(gaps, SDCPRBM(max_iter=2, random_state=0))
     assert np.isfinite(refined.score(gaps))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_awkward_tables(dtype):
-    """Constant columns, single rows, duplicates, huge weights, hardly anything observed."""
-    nan = np.nan
-    tables = [
-        [[0, 1, nan]] * 3 + [[nan, nan, 1]],
-        [[0, nan], [nan, 1]],
-        [[1.0, 1.0], [1.0, nan], [nan, nan]],
-        [[nan, 0.5], [0.25, nan], [1, 0]],
-    ]
-    for table, estimator in itertools.product(tables, ESTIMATORS):
-        X = np.array(table, dtype=dtype)
-        model = clone(estimator)
-        if "early_stopping" in model.get_params():
-            model.set_params(early_stopping=False)
-        weights = np.linspace(1, 1e3, len(X))
-        model.fit(X, sample_weight=weights)
-        assert np.isfinite(parameters(model)).all()
-        assert np.isfinite(model.score_samples(X)).all()
-        assert np.isfinite(model.transform(X)).all()
-        assert np.isfinite(model.impute(X)).all()

@@ -3,7 +3,6 @@
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -21,7 +20,6 @@ from oracles_rbm import (
 )
 from private import exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz.units import Bernoulli
 
 N_DRAWS = 20_000
 MAKERS = {
@@ -200,13 +198,6 @@ def test_probabilities_of_a_column_of_a_deep_model(way):
     assert_allclose(found[:, 1], ones, atol=0.03 if way == "chains" else 1e-9)
 
 
-def test_what_stands_in_the_column_is_ignored():
-    X = pd.DataFrame(rows(3), columns=["a", "b", "c"])
-    model = SDCPRBM(2, max_iter=1, random_state=0).fit(X)
-    other = model.predict_column_proba(X.assign(b=77.0), "b")
-    assert_array_equal(other, model.predict_column_proba(X, "b"))
-
-
 # Energies and entropies.
 
 
@@ -283,10 +274,6 @@ def test_inverse_transform_of_deep_models():
 # Unit types of users.
 
 
-class MyBits(Bernoulli):
-    """Not Bernoulli itself, but as able."""
-
-
 class SampledSpin(Spin):
     """With what samples, sums over states and annealing need."""
 
@@ -303,42 +290,6 @@ class SampledSpin(Spin):
 
     def fallen(self, beta, base):
         return SampledSpin((1 - beta) * base.intercept + beta * self.intercept)
-
-
-@pytest.mark.parametrize("deep", [False, True], ids=["rbm", "dbm"])
-def test_a_subclass_of_bernoulli_is_as_good(deep):
-    X = rows(6, 80)
-
-    def fit(kind):
-        visible = kind(np.linspace(-1, 1, 6))
-        if not deep:
-            return TAPRBM(
-                4, columns=visible, hidden=kind(np.zeros(4)), max_iter=3, random_state=0
-            ).fit(X)
-        return TAPDBM(
-            (4, 3), columns=visible, hidden=[kind(np.zeros(4)), kind(np.zeros(3))], max_iter=2,
-            pretrain_max_iter=2, random_state=0,
-        ).fit(X)  # fmt: skip
-
-    plain, mine = fit(Bernoulli), fit(MyBits)
-    assert type(mine._layered().layers[1]) is MyBits
-    for a, b in zip(plain._parameters(), mine._parameters(), strict=True):
-        assert_array_equal(a, b)
-    Y = X[:9].copy()
-    Y[:, 2:5] = np.nan
-    for compute in [
-        lambda m: m.sample(5, 0, n_steps=5),
-        lambda m: m.sample(5, 0, n_steps=5, n_temperatures=3),
-        lambda m: m.sample(5, 0, given={0: 1}, temperature=0.5),
-        lambda m: m.log_partition("ais", n_temperatures=20, random_state=0).log_weights,
-        lambda m: m.log_pseudo_likelihood(X),
-        lambda m: m.predict_column_proba(X, 2),
-        lambda m: m.denoise(X, 0.1),
-        lambda m: m.transform(X),
-        *(lambda m, how=how: m.impute(Y, how=how, random_state=0) for how in ("mean", "sample")),
-        *(lambda m, how=how: m.impute(Y, how="mode", method=how) for how in ("gibbs", "tap")),
-    ]:  # fmt: skip
-        assert_array_equal(compute(plain), compute(mine))
 
 
 @pytest.fixture

@@ -407,28 +407,6 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
 
 
 # Hidden and visible units are too many for an exact ln Z.
-ESTIMATED = {
-    "SDCPRBM": SDCPRBM(14),
-    "tempered": SDCPRBM(14, tempered=0.5),
-    "TAPRBM": TAPRBM(14),
-    "TAPDBM": TAPDBM((14, 14), pretrain_max_iter=1),
-}
-
-
-@QUIET
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("name", ESTIMATED)
-def test_what_is_followed_with_and_without_held_out_rows(name, early_stopping):
-    for track_likelihood in (False, True):
-        model = clone(ESTIMATED[name]).set_params(
-            early_stopping=early_stopping, track_likelihood=track_likelihood, max_iter=2,
-            random_state=0,
-        ).fit(bits(60, 16))  # fmt: skip
-        assert model.n_iter_ == 2
-        assert ("validation_log_likelihood" in model.history_) == early_stopping
-        followed = track_likelihood or early_stopping or name == "tempered"
-        assert ("log_likelihood" in model.history_) == followed
 
 
 def patterns():

@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from contract.state import assert_goes_on, assert_same
-from scipy.sparse import csr_matrix
+from contract.state import assert_goes_on
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,7 +17,7 @@ from oracles_rbm import agreeing, random_rbm, with_parameters
 from private import SGD, Adam, OneThread, Stream, reshape, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
-from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
+from sklearn_boltz.datasets import make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.units import Bernoulli, Gaussian
 
@@ -30,7 +29,6 @@ ALGORITHMS = {
     "CS-DCP": dict(n_inner=3),
     "decay": dict(n_inner=2, alpha=1e-3, persistent=True),
 }
-PARAMETERS = "components_", "intercept_hidden_", "intercept_visible_"
 
 
 @pytest.fixture(params=ALGORITHMS)
@@ -243,15 +241,6 @@ def test_learns_the_shifting_bar():
     assert -2.45 < model.score(X) < -np.log(9)
 
 
-def test_every_algorithm_learns(algorithm):
-    X = make_bars_and_stripes(3)
-    parameters = {"learning_rate": 0.3, "max_iter": 600, "batch_size": 16,
-                  "track_likelihood": False}  # fmt: skip
-    model = SDCPRBM(8, random_state=0).set_params(**parameters | ALGORITHMS[algorithm]).fit(X)
-    independent = 9 * np.log(0.5)
-    assert model.score(X) > independent + 0.5
-
-
 # What a fitted model says.
 
 
@@ -277,38 +266,6 @@ def test_methods_against_brute_force():
     np.testing.assert_allclose(model.impute(v[None])[0, 4:], expected[4:])
 
 
-def test_sampling_methods(X):
-    model, gaps = fit_by("CS-DCP"), np.where(X == 0, np.nan, X)
-    for call in [
-        lambda s: model.sample(7, s, n_steps=3),
-        lambda s: model.sample(7, s, n_steps=3, init=X),
-        lambda s: model.sample(7, s, n_steps=3, n_temperatures=3),
-        lambda s: model.gibbs(X, 2, s),
-        lambda s: model.sample_hidden(X, s),
-        lambda s: model.sample_visible(model.transform(X), s),
-        lambda s: model.impute(gaps, how="sample", n_steps=50, random_state=s),
-    ]:
-        first = call(0)
-        np.testing.assert_array_equal(first, call(0))
-        assert set(np.unique(first)) <= {0.0, 1.0} and (call(1) != first).any()
-    for how in ["mean", "mode"]:
-        filled = model.impute(gaps, how=how, n_steps=50)
-        assert (filled[X == 1] == 1).all() and not np.isnan(filled).any()
-
-
-def test_sparse_rows_give_the_same(X, algorithm):
-    dense, sparse = fit_by(algorithm), fitted(csr_matrix(X), **ALGORITHMS[algorithm])
-    assert_same(dense, sparse)
-    np.testing.assert_array_equal(dense.gibbs(X, 1, 0), sparse.gibbs(csr_matrix(X), 1, 0))
-
-
-def test_rates(X):
-    rates = X.copy()
-    rates[3, 4] = 1.5
-    assert SDCPRBM(2, max_iter=1).fit(rates / 2).score(rates / 2) < 0
-    assert not hasattr(SDCPRBM(), "log_partition_")
-
-
 def test_of_many_units_scores_are_cached_and_gaps_filled_by_chains(X):
     X = np.tile(X, (1, 3))
     model = SDCPRBM(25, max_iter=1, random_state=0).fit(X)
@@ -332,15 +289,6 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(X, algorithm):
     assert_goes_on(SDCPRBM(6, batch_size=50, random_state=0, **ALGORITHMS[algorithm]), X)
 
 
-def test_partial_fit_goes_on_after_pickle(X, algorithm):
-    model = SDCPRBM(6, batch_size=50, random_state=0).set_params(**ALGORITHMS[algorithm])
-    other = clone(model)
-    for rows in [X[:50], X[50:53], X[53:54], X[54:]]:
-        assert model.partial_fit(rows) is model
-        other = pickle.loads(pickle.dumps(other.partial_fit(csr_matrix(rows))))
-    assert_same(model, other)
-
-
 def test_divergence_keeps_the_last_finite_state(X):
     model = fitted(X, warm_start=True)
     before = clone(model).fit(X)
@@ -350,14 +298,6 @@ def test_divergence_keeps_the_last_finite_state(X):
             train(X)
         np.testing.assert_array_equal(model.components_, before.components_)
         assert model.n_iter_ == before.n_iter_
-
-
-def test_training_goes_on_from_parameters_that_a_user_set(X):
-    rbm = random_rbm(12, 6)
-    model = with_parameters(fit_by("CS-DCP"), rbm)
-    model.set_params(learning_rate=1e-12, warm_start=True)
-    np.testing.assert_allclose(model.partial_fit(X).components_, rbm.W, atol=1e-8)
-    np.testing.assert_allclose(model.fit(X).intercept_hidden_, rbm.c, atol=1e-8)
 
 
 def test_memory_of_a_fit():
@@ -388,16 +328,6 @@ def test_early_stopping_returns_to_the_best_epoch():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="The model is no better")
         model.set_params(early_stopping=False).fit(X)
-
-
-def test_history(X, capsys):
-    model = fitted(X, learning_rate=0.1, verbose=1)
-    np.testing.assert_allclose(model.history_["learning_rate"], 0.1)
-    assert set(model.history_) == {
-        "reconstruction_error", "log_pseudo_likelihood", "log_likelihood",
-        "log_likelihood_std_err", "learning_rate", "seconds",
-    }  # fmt: skip
-    assert capsys.readouterr().out.count("[SDCPRBM] epoch") == 4
 
 
 def test_initial_biases_are_base_rates_and_weights_follow_the_sizes_of_the_layers():

@@ -12,8 +12,6 @@ from contract.state import assert_goes_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_matrix
-from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from private import (
@@ -434,17 +432,6 @@ def test_a_planted_dependence_is_learned():
     assert warm > cold + 5
 
 
-def test_two_gaussians_are_told_apart():
-    """Two clusters in the plane: better than one Gaussian with full covariance by half a nat."""
-    rng = np.random.default_rng(0)
-    side = rng.integers(2, size=(600, 1))
-    X = np.where(side, [4.0, -3.0], [-2.0, 5.0]) + rng.normal(size=(600, 2))
-    train, test = X[:400], X[400:]
-    model = SDCPRBM(4, columns="gaussian", random_state=0, max_iter=30, track_likelihood=False)
-    single = multivariate_normal(train.mean(axis=0), np.cov(train.T))
-    assert model.fit(train).score(test) > single.logpdf(test).mean() + 0.5
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "X",
@@ -479,15 +466,6 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
     assert_goes_on(mixed(ESTIMATORS[0], **parameters), weather(60))
 
 
-def test_the_number_of_threads_does_not_matter():
-    X = weather(300)
-    X.loc[3, "degrees"] = 1e5  # an outlier does not break the training either
-    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300, max_iter=20).fit(X) for n in (1, 2))
-    assert_array_equal(one.components_, two.components_)
-    assert_array_equal(one.precision_visible_, two.precision_visible_)
-    assert np.isfinite(one.score_samples(X)).all()
-
-
 @pytest.mark.parametrize(
     ("hidden", "n"),
     [(("categorical", 3), 12), ("gaussian", 4), (Bernoulli(np.zeros(4)), 4),
@@ -510,13 +488,6 @@ def test_real_columns_in_batches():
     assert abs(model.score(X) - model.fit(X).score(X)) < 0.2
     model.set_params(columns={0: "gaussian", 1: Categorical([2])})
     assert model.fit(Batches([X, X])).components_.shape == (3, 3)
-
-
-def test_sparse_rows_with_categories():
-    X = np.random.default_rng(0).choice([0.0, 0.0, 1.0, 2.0], (40, 5))
-    model = SDCPRBM(3, columns="nominal", max_iter=2, random_state=0)
-    dense_scores = model.fit(X).score_samples(X)
-    assert_array_equal(model.fit(csr_matrix(X)).score_samples(csr_matrix(X)), dense_scores)
 
 
 # Growing, refining and pictures.

@@ -3,23 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
 from contract.state import arrays_of, assert_goes_on, parameters
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import matthews_corrcoef
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from mean_field import Spin, deep
 from oracles_rbm import binary, random_dbm
 from private import divided
-from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM
+from sklearn_boltz import TAP, TAPDBM, TAPRBM
 from sklearn_boltz.units import TruncatedGaussian
 
 PAPER = TAP(max_iter=10, n_gibbs=0)
@@ -246,16 +239,6 @@ def test_laws_of_each_layer(grey, columns):
         assert set(np.unique(model.impute(Y, how="mode", method="gibbs", n_steps=5))) <= {0, 1}
 
 
-def test_values_beyond_zero_and_one():
-    X = np.random.default_rng(0).normal(0, 1, (200, 4)).clip(-2, 3)
-    X[:, 1] = X[:, 0]
-    model = TAPRBM(3, columns=TruncatedGaussian.from_data(X, -2, 3), random_state=0)
-    V = model.set_params(max_iter=20).fit(X).sample(50, random_state=0)
-    assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
-    with pytest.warns(UserWarning, match="values from -2 to 3"):
-        model.transform(X + 5)
-
-
 def test_a_law_of_ones_own(grey):
     X = np.where(grey > 0.5, 1.0, -1.0)
     model = TAPRBM(8, columns=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
@@ -266,18 +249,6 @@ def test_a_law_of_ones_own(grey):
     assert history[-1] > history[0]
     with pytest.raises(ValueError, match="values from -1 to 1"):
         model.fit(X + 1)
-
-
-@pytest.mark.parametrize("persistent", [False, True])
-@pytest.mark.parametrize("order", [1, 2])
-def test_orders_and_persistence_learn(digits, order, persistent):
-    X = digits[:800]
-    model = TAPRBM(
-        16, inference=TAP(order), persistent=persistent, learning_rate=0.2, max_iter=15,
-        random_state=0,
-    ).fit(X)  # fmt: skip
-    assert np.ptp(model.history_["tap_log_likelihood"]) > 0.01 * (X.shape[1] + 16)
-    assert model._iteration().order == order
 
 
 @both_machines
@@ -321,17 +292,6 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(kind, persistent, digits):
     assert_goes_on(small(kind, persistent=persistent), digits[:200])
 
 
-@both_machines
-def test_divergence_is_noticed_and_leaves_no_trace(kind, digits):
-    model = small(kind, max_iter=2).fit(digits[:100])
-    before = parameters(model)
-    model.set_params(learning_rate=1e30, warm_start=True, max_iter=30)
-    with pytest.warns(ConvergenceWarning, match="smaller learning_rate"):
-        model.fit(digits[:100])
-    assert_array_equal(parameters(model), before)
-    assert model.n_iter_ == 2
-
-
 def test_a_spin_glass_is_noticed(digits):
     with pytest.warns(ConvergenceWarning, match="spin-glass"):
         TAPRBM(64, inference=PAPER, init=8.0, max_iter=1, random_state=0).fit(digits[:200])
@@ -344,15 +304,6 @@ def test_a_spin_glass_is_noticed(digits):
     for method in (model.transform, model.free_energy):
         with pytest.warns(ConvergenceWarning, match="% of the rows; .* larger damping"):
             assert np.isfinite(method(X)).all()
-
-
-@both_machines
-def test_partial_fit_takes_any_length(kind, digits):
-    model = small(kind)
-    for n_rows in (1, 7, 100):
-        assert model.partial_fit(digits[:n_rows]) is model
-    assert np.isfinite(model.score(digits[:100]))
-    assert kind == "RBM" or model.pretrain_history_ == []
 
 
 @both_machines
@@ -421,23 +372,6 @@ def test_tap_solutions(rbm, dbm, digits):
     assert (hasty.n_iter == 1).all() and not hasty.converged.any()
 
 
-def test_the_other_rbm_has_tap_too(digits):
-    model = SDCPRBM(10, max_iter=10, random_state=0).fit(digits[:800])
-    exact, tap = model.log_partition("exact").value, model.log_partition("tap", random_state=0)
-    assert abs(tap.value - exact) < 2 and np.isnan(tap.std_err)
-
-
-def test_denoising_beats_each_pixel_for_itself(rbm, dbm, digits):
-    test = digits[800:1300]
-    noisy = np.logical_xor(test, np.random.default_rng(0).random(test.shape) < 0.1)
-    pointwise = TAPRBM(1, max_iter=0, init=0.0).fit(digits[:800])
-    scores = [
-        matthews_corrcoef(test.ravel() > 0, m.denoise(noisy.astype(np.float32), 0.1).ravel() > 0.5)
-        for m in (pointwise, rbm, dbm)
-    ]
-    assert scores[1] > scores[0] + 0.02 and scores[2] > scores[0] + 0.01
-
-
 def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
     """Without weights, Bayes' rule for each value."""
     X = rows(60, 6)
@@ -467,73 +401,7 @@ def test_real_values_are_denoised_and_imputed(grey):
     assert wrong < 0.9 * ((grey.mean(axis=0) - grey)[:, 20:44] ** 2).mean()
 
 
-def test_imputation_by_tap_is_near_the_other_one(rbm, dbm, digits):
-    X = digits[:20].copy()
-    X[:, 20:28] = np.nan
-    exact, by_tap = rbm.impute(X), rbm.impute(X, method="tap")
-    assert np.abs(exact - by_tap).max() < 0.15 and np.abs(exact - by_tap).mean() < 0.02
-    assert_array_equal(by_tap[:, :20], digits[:20, :20])
-    assert set(np.unique(rbm.impute(X, how="mode", method="tap"))) <= {0, 1}
-    by_chains = dbm.impute(X, method="gibbs", n_steps=50, random_state=0)
-    assert np.abs(by_chains - dbm.impute(X, method="tap")).mean() < 0.1
-    assert_array_equal(by_chains[:, :20], digits[:20, :20])
-
-
-def test_features_in_searches(digits):
-    X, y = digits[:400], load_digits().target[:400]
-    model = TAPRBM(learning_rate=0.3, max_iter=15, random_state=0)
-    pipeline = make_pipeline(model, LogisticRegression(max_iter=500))
-    search = GridSearchCV(pipeline, {"taprbm__n_components": [2, 32]}, cv=2).fit(X, y)
-    assert search.best_params_ == {"taprbm__n_components": 32} and search.best_score_ > 0.75
-
-
-@both_machines
-def test_an_attribute_that_is_set_counts(kind, digits):
-    model = small(kind, max_iter=2).fit(digits[:200])
-    before, (*weights, _) = model.log_partition_, arrays_of(model)
-    zeros = [np.zeros_like(W) for W in weights[: len(weights) // 2 + len(weights) % 2]]
-    model.components_ = zeros if kind == "DBM" else zeros[0]
-    expected = sum(np.logaddexp(0, b).sum() for b in arrays_of(model)[len(zeros) :])
-    assert model.log_partition_ == pytest.approx(expected, rel=1e-5) and before != expected
-
-
 # Whatever the data.
-
-
-@settings(max_examples=cases(25))
-@given(
-    columns=st.sampled_from(VISIBLE_LAWS),
-    hidden=st.lists(st.sampled_from(LAWS), min_size=1, max_size=4),
-    deep=st.booleans(),
-    n_rows=st.integers(1, 12),
-    n_features=st.integers(1, 5),
-    constant=st.booleans(),
-    dtype=st.sampled_from([np.float32, np.float64, bool, np.int8]),
-    seed=st.integers(0, 9),
-)
-@unconverged
-def test_nothing_is_ever_nan(columns, hidden, deep, n_rows, n_features, constant, dtype, seed):
-    rng = np.random.default_rng(seed)
-    X = (rng.random((n_rows, n_features)) < 0.5).astype(dtype)
-    if constant:
-        X[:, 0] = 0
-    sizes, settings = rng.integers(1, 4, size=len(hidden)), dict(max_iter=2, random_state=seed)
-    if deep:
-        model = TAPDBM(sizes, columns=columns, hidden=hidden, pretrain_max_iter=seed % 2)
-    else:
-        model = TAPRBM(sizes[0], columns=columns, hidden=hidden[0])
-    model.set_params(**settings).fit(X)
-    missing = X.astype(float)
-    missing[:, -1] = np.nan
-    for values in [
-        model.transform(X), model.score_samples(X), model.sample(3, random_state=0, n_steps=5),
-        model.tap_solutions(X).free_energy, model.denoise(X, noise_variance=0.5),
-        model.impute(missing, n_steps=4, random_state=0),
-        model.log_partition("ais", n_chains=20, n_temperatures=20, random_state=0).value,
-    ]:  # fmt: skip
-        assert np.isfinite(values).all()
-    expected = np.float64 if dtype == np.float64 else np.float32
-    assert model.transform(X).dtype == parameters(model).dtype == expected
 
 
 @unconverged
@@ -640,15 +508,3 @@ def test_deep_models_of_tables(table, independent_score, order):
     assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
     model.set_params(max_iter=3, pretrain_max_iter=3, persistent=True).fit(table)
     assert np.isfinite(model.history_["tap_log_likelihood"]).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_columns_that_are_hard(dtype):
-    """A constant column, a rare category, one row twice; in both types, and finite."""
-    X = np.zeros((40, 3), dtype)
-    X[:, 1] = np.arange(40) % 4
-    X[0, 2] = 2
-    model = TAPRBM(3, columns="nominal", max_iter=4, random_state=0).fit(X)
-    assert np.isfinite(model.components_).all()
-    assert np.isfinite(model.score_samples(X)).all()
-    assert np.isfinite(model.log_partition("tap").value)
