@@ -24,6 +24,7 @@ from private import likeliest_weights
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
+    BoltzmannImputer,
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -270,6 +271,22 @@ def test_imputation(mixture):
     numbers = BoltzmannMixture(TWO, random_state=0).fit(discrete_rows())
     p = np.exp(numbers.score_samples(few) - numbers.score_samples(gap[:1]))
     assert_allclose(numbers.impute(gap[:1]), [p @ few], atol=1e-8)
+
+
+def test_imputation_of_words():
+    table = words().astype({"legs": "Int64", "eggs": "boolean"})
+    gaps = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
+    model = BoltzmannMixture([*TWO, ("rbm", RBM)], random_state=0).fit(gaps)
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(gaps, how=how, random_state=0)
+        assert not filled.isna().any().any()
+        assert list(filled.dtypes) == list(gaps.dtypes)
+        for name in gaps:
+            observed = gaps[name].notna()
+            assert (filled[name][observed] == gaps[name][observed]).all()
+    assert model.sample(3).shape == (3, 3)
+    imputer = BoltzmannImputer(BoltzmannMixture(TWO), random_state=0)
+    assert not imputer.fit_transform(gaps).isna().any().any()
 
 
 # As a density of the other estimators over densities.
