@@ -86,8 +86,8 @@ def fractions(word):
 
 
 def lower(word, shift, n_bits):
-    """The last bits of each word that is shifted to the right."""
-    return (word >> np.uint64(shift)) & np.uint64(2**n_bits - 1)
+    """The last bits of each word that is shifted to the right; NumPy 1 counts signed numbers."""
+    return ((word >> np.uint64(shift)) & np.uint64(2**n_bits - 1)).astype(np.int64)
 
 
 def bits_of(word, n_bits=64):
@@ -270,7 +270,7 @@ def test_collisions_of_pairs(word):
     p_values = []
     for shift in (52, 40, 25, 11):
         bits = lower(word, shift, 12)
-        cell = np.sort(bits[::2] << np.uint64(12) | bits[1::2])
+        cell = np.sort(bits[::2] << 12 | bits[1::2])
         distinct = 1 + (np.diff(cell) != 0).sum()
         n, cells = word.size / 2, 2.0**24
         empty = np.exp(n * np.log1p(-1 / cells))
@@ -316,7 +316,7 @@ def test_serial_pairs_triples_and_poker(word):
         for n_bits, size in [(6, 2), (4, 3), (3, 4)]:
             digit = lower(word, shift, n_bits)
             digit = digit[: digit.size // size * size].reshape(-1, size)
-            cell = digit @ (np.uint64(2**n_bits) ** np.arange(size, dtype=np.uint64))
+            cell = digit @ 2 ** (n_bits * np.arange(size))
             counts = np.bincount(cell, minlength=2 ** (n_bits * size))
             p_values.append(chi_square(counts, np.full(counts.size, len(digit) / counts.size)))
         # How many of five digits of 16 differ: 16 (16 - 1) ... times a Stirling number. All five
