@@ -155,7 +155,7 @@ def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
     assert ((filled > 0.2) & (filled < 0.7)).all()
     asked = clone(estimator).set_params(columns={"rate": "probability"}, unseen="missing").fit(X)
     of_array = clone(estimator).set_params(verbose=1).fit(bits)
-    assert "in 1 column as probabilities of a 1" in capsys.readouterr().out
+    assert "columns: 2 probability (0, 1)" in capsys.readouterr().out
     assert_allclose(asked.score_samples(X), of_array.score_samples(bits), rtol=1e-5)
 
 

@@ -275,6 +275,8 @@ def learn_epoch(training, rows, monitor, plan, workers, is_last):
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1
+    if training.tracker is not None:
+        figures = {"log_likelihood": np.nan} | figures  # an entry also where it was not measured
     training.record({**figures, "learning_rate": rate, "seconds": seconds})
     return True
 
