@@ -378,9 +378,9 @@ class FVBMPseudoLikelihood(Network):
 
     def _no_errors(self):
         # Of levels, they are those of the estimate without the penalty. Bins are too many for it.
-        return no_errors_of_ordered(
-            self, self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
-        )
+        ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
+        remedy = "Declare" if self.alpha == "auto" else "Fit with alpha='auto', or declare"
+        return no_errors_of_ordered(self, ordered, remedy)
 
     def _is_chosen(self):
         """Whether the estimate is that of `fit`, with a strength of its choice."""

@@ -291,14 +291,14 @@ def order_of_levels(estimator, coding):
     return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
-def no_errors_of_ordered(estimator, ordered):
+def no_errors_of_ordered(estimator, ordered, remedy="Declare"):
     """Why there are no standard errors with such a penalty, and what to do; None if no column."""
     if not ordered.any():
         return None
     return (
         "there are no standard errors with the penalty by the order of values, which "
         f"{estimator._have(np.flatnonzero(ordered))}: they would not account for its bias. "
-        "Declare columns of categories as 'nominal', and of numbers as 'number'."
+        f"{remedy} columns of categories as 'nominal', and of numbers as 'number'."
     )
 
 
