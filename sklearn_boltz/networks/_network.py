@@ -20,7 +20,6 @@ from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks._rows import (
     Rows,
     at_once,
-    no_errors_of_ordered,
     positive_of_batch,
     read,
     read_batches,
@@ -435,8 +434,7 @@ class Network(Drawing, Likelihoods):
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
-        ordered = getattr(self, "ordered_", None)
-        return None if ordered is None else no_errors_of_ordered(self, ordered)
+        return None
 
     def _unpenalised(self, codes, weights):
         """The network that standard errors, tests and criteria are of.

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
-from sklearn_boltz.networks._rows import order_of_levels
+from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
@@ -544,7 +544,7 @@ class SparseFVBM(Network):
                 "there are no standard errors with nodewise, whose couplings are the means of two "
                 "estimates. Fit with nodewise=False, or use statistics.bootstrap."
             )
-        return super()._no_errors()
+        return no_errors_of_ordered(self, self.ordered_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

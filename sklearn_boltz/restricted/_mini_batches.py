@@ -500,7 +500,7 @@ class MiniBatchEstimator(BaseRBM):
 
 
 def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
-    """As many epochs as so many mini-batches take, within limits."""
+    """As many epochs as this many mini-batches take, within limits."""
     return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
 
 

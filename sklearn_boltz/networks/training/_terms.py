@@ -24,7 +24,7 @@ LEAST_SECH2 = 1e-6
 LEAST_ROWS = 5
 # Rows that are multiplied at once.
 ROWS = 2**12
-# A round appends so many terms at most, or this share of those that there are. The evidence of
+# A round appends this many terms at most, or this share of those that there are. The evidence of
 # several times as many triples is looked at.
 FEW, SHARE, PER_TERM = 32, 0.5, 10
 # Rounds, and iterations of a refit, at most.

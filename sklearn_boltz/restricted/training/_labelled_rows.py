@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import is_foreign, taken
 
-# With early_stopping="auto", rows are set aside if so many have a label.
+# With early_stopping="auto", rows are set aside if this many have a label.
 ENOUGH_LABELS = 200
 
 
