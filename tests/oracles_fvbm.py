@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from private import (
-    CategoricalPseudoLikelihood,
-    PottsModel,
-    SpinModel,
-)
+from private import CategoricalPseudoLikelihood, PottsModel, SpinModel
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy
 
 # Probability of a false alarm of a chi-square test.

@@ -57,15 +57,8 @@ from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks import _rows as network_rows
-from sklearn_boltz.networks.categorical._block_penalty import (
-    CONTRAST,
-    PRIOR,
-    TREND,
-    next_weights,
-)
-from sklearn_boltz.networks.categorical._cells import (
-    find_patterns,
-)
+from sklearn_boltz.networks.categorical._block_penalty import CONTRAST, PRIOR, TREND, next_weights
+from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
@@ -258,21 +251,12 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 )
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
 from sklearn_boltz.restricted.training._initial import units_of_pairs
-from sklearn_boltz.restricted.training._labelled_rows import (
-    ENOUGH_LABELS,
-    LabelledRows,
-    stratified,
-)
+from sklearn_boltz.restricted.training._labelled_rows import ENOUGH_LABELS, LabelledRows, stratified
 from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
 from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
-from sklearn_boltz.restricted.training._rows import (
-    ChosenRows,
-    ColumnSums,
-    divided,
-    visits,
-)
+from sklearn_boltz.restricted.training._rows import ChosenRows, ColumnSums, divided, visits
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, reshape
 from sklearn_boltz.restricted.training._sdcp import Learner as SDCPLearner
 from sklearn_boltz.restricted.training._sdcp import Scheme as SDCPScheme
@@ -285,10 +269,7 @@ from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
-from sklearn_boltz.statistics.covariance._categorical import (
-    as_parameters,
-    parameter_index,
-)
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem

@@ -32,14 +32,7 @@ MAY_IMPORT |= {
 # The folders of a family, from the lowest. Estimators and their bases are above all of them.
 FLOORS = {
     "restricted": ["model", "sampling", "mean_field", "training"],
-    "networks": [
-        "sampling",
-        "model",
-        "location",
-        "training",
-        "categorical",
-        "sparse",
-    ],
+    "networks": ["sampling", "model", "location", "training", "categorical", "sparse"],
     "statistics": ["covariance"],
 }
 SURROUNDINGS = {"inspection", "datasets"}

@@ -381,13 +381,7 @@ def test_partial_fit_and_weights(xp, X, y, kind):
 
 
 @SHORT
-@pytest.mark.parametrize(
-    "kind, options",
-    [
-        (SDCPRBM, FITS["PCD-1"]),
-        (RBMClassifier, {}),
-    ],
-)
+@pytest.mark.parametrize("kind, options", [(SDCPRBM, FITS["PCD-1"]), (RBMClassifier, {})])
 def test_a_fit_goes_on_where_it_ended(xp, X, y, kind, options):
     options = {**options, "early_stopping": False, "warm_start": True}
     rows, labels = xp.asarray(X), xp.asarray(y)

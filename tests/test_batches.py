@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from private import (
-    _batches,
-    _objective,
-    as_batches,
-    distinct_states,
-    mini_batches,
-    network_rows,
-)
+from private import _batches, _objective, as_batches, distinct_states, mini_batches, network_rows
 from private import _rows as _streams
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches

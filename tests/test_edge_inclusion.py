@@ -138,8 +138,7 @@ def test_chains_know_where_they_are():
     X = rng.integers([2, 3, 4, 2], size=(80, 4))
     X[:40, 3] = X[:40, 0]
     chains = _edge_inclusion.Chains(
-        *(X, rng.integers(1, 3, size=80).astype(float), X.max(axis=0) + 1),
-        *(0.4, 2.0, 0.7, 3, rng),
+        *(X, rng.integers(1, 3, size=80).astype(float), X.max(axis=0) + 1), *(0.4, 2.0, 0.7, 3, rng)
     )
 
     def log_density(x):

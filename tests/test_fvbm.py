@@ -11,13 +11,7 @@ from oracles_fvbm import enumerate_states, estimator_of, random_spins, unpack
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from private import (
-    TOLERANCE,
-    SpinModel,
-    annealed_log_partition,
-    gibbs_sample,
-    strange_columns,
-)
+from private import TOLERANCE, SpinModel, annealed_log_partition, gibbs_sample, strange_columns
 from sklearn_boltz import FVBMPseudoLikelihood
 
 

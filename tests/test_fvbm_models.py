@@ -24,13 +24,7 @@ from oracles_fvbm import (
 )
 from scipy.special import logsumexp
 
-from private import (
-    Path,
-    SpinModel,
-    _factor,
-    _model,
-    ladder_log_partition,
-)
+from private import Path, SpinModel, _factor, _model, ladder_log_partition
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 

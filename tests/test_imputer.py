@@ -12,13 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from private import LinearMeans, Need, Table
-from sklearn_boltz import (
-    SDCPRBM,
-    BoltzmannImputer,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    SparseFVBM,
-)
+from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

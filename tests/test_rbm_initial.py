@@ -10,13 +10,7 @@ from sklearn.frozen import FrozenEstimator
 
 from oracles_rbm import binary
 from private import units_of_pairs
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPRBM,
-    FVBMPseudoLikelihood,
-    InfiniteRBM,
-    RBMClassifier,
-)
+from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
 
 UNTRAINED = {"max_iter": 0, "random_state": 0, "track_likelihood": False}

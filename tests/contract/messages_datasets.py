@@ -14,12 +14,7 @@ from sklearn_boltz.datasets import (
     make_shifting_bar,
     read_alignment,
 )
-from sklearn_boltz.metrics import (
-    c2st_score,
-    compare_tables,
-    nearest_record_share,
-    sequence_weights,
-)
+from sklearn_boltz.metrics import c2st_score, compare_tables, nearest_record_share, sequence_weights
 
 RNA = "".join(np.random.default_rng(0).choice(list("ACGU"), 200))
 MAKERS = {

@@ -52,10 +52,7 @@ FITS = {
     "bits": (BITS, {"alpha": 0.1}),
     "signs": (2 * BITS - 1, {"alpha": 0.1}),
     "threes": (THREES, {"alpha": 0.1}),
-    "numbers": (
-        np.column_stack([BITS, RNG.normal(size=100)]),
-        {"columns": {4: "number"}},
-    ),
+    "numbers": (np.column_stack([BITS, RNG.normal(size=100)]), {"columns": {4: "number"}}),
 }
 
 
