@@ -8,7 +8,10 @@ them once and draws
 * Figure 4: receptive fields with the widest spread and of the most active units,
 * Figure 5: free energies and number of the solutions in the course of training,
 * Figure 6: the solutions of all epochs on one plane, by Isomap,
-* Figure 7: rows and the solutions that are reached from them on one plane, likewise.
+* Figure 7: rows and the solutions that are reached from them on one plane, likewise,
+* Figure 5 once more (tap_solutions): how many solutions the starts of one machine lead to, of those
+  that converge. Two are the same if no mean differs by more than a threshold, and the number is
+  given for several: the paper does not say what is the same there.
 
 E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone, F. Krzakala (2018). "Deterministic and
 generalized framework for unsupervised learning with restricted Boltzmann machines". Physical
@@ -44,6 +47,7 @@ LAWS = {"binary": "probability", "real": "truncated_gauss_bernoulli", "cbcl": "t
 SHOWN = {"binary": 100, "real": 100, "cbcl": 256}
 # Where the solutions are looked at, as parts of the training.
 STAGES = (0.1, 0.2, 0.4, 0.7, 1.0)
+SAME = (0.001, 0.005, 0.02, 0.1, 0.3)
 
 
 def load(args):
@@ -227,6 +231,40 @@ def claims(machines, args):
     ]  # fmt: skip
 
 
+def count(points, same):
+    """How many points differ by more than a threshold in some coordinate."""
+    n = 0
+    while len(points):
+        points = points[np.abs(points - points[0]).max(axis=1) > same]
+        n += 1
+    return n
+
+
+def reproduce_solutions(machine, args):
+    """Figure 5 once more, from each start alone."""
+    with reproduction("tap_solutions", "TAP, Figure 5, solutions that have converged", args):
+        key = joblib.hash((machine.rows, machine.model, args.most))
+        make = partial(machine.model.tap_solutions, machine.rows, unique=False, max_iter=args.most)
+        found, n_starts = kept(args, f"tap_solutions_{key}", make), len(machine.rows)
+        points = np.hstack([found.visible_mean, found.hidden_mean])[found.converged]
+        sizes = [n for n in (100, 300, 1000, 3000, 10_000) if n < len(points)] + [len(points)]
+        table = [[n, *(count(points[:n], same) for same in SAME)] for n in sizes]
+        keep_rows(args, ["converged starts", *(f"same within {same}" for same in SAME)], table)
+        share = table[-1][1 + SAME.index(0.02)] / len(points)
+        compare(args, [
+            ("settings", "60,000 rows, 100 epochs, 10,000 starts",
+             f"{args.rows:,} rows, {args.epochs} epochs, {n_starts:,} starts", None),
+            ("starts that converge", "", f"{len(points) / n_starts:.0%}", None),
+            ("solutions by starts, same within 0.02", "below 10 %", f"{share:.0%}", share < 0.1),
+        ])  # fmt: skip
+    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    for k, same in enumerate(SAME):
+        ax.plot(sizes, [row[1 + k] for row in table], "o-", label=f"same within {same}")
+    ax.set(xscale="log", yscale="log", xlabel="starts that converge", ylabel="different solutions")
+    ax.legend(fontsize="small")
+    save_picture(figure, f"{args.stem}.png")
+
+
 @script
 def main():
     args = settings(
@@ -255,3 +293,5 @@ def main():
     figure_5(chosen, f"{stem}5.png")
     figure_6(chosen[0], f"{stem}6.png")
     figure_7(chosen, f"{stem}7.png")
+    with unconverged_is_fine():
+        reproduce_solutions(chosen[0], args)
