@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
-from scipy.stats import binom, chi2, kstest, norm, poisson
+from scipy.stats import chi2, kstest, norm, poisson
 
 from private import Stream
 from private import normal as fill_normal
@@ -113,14 +113,6 @@ def chi_square(counts, expected, lost=1):
     statistic = ((counts - expected) ** 2 / expected).sum()
     df = counts.size - lost
     return min(2 * min(chi2.sf(statistic, df), chi2.cdf(statistic, df)), 1)
-
-
-def weights_test(weight, n_bits):
-    """Numbers of ones among `n_bits` bits, with the ends of the law put together."""
-    law = binom.pmf(np.arange(n_bits + 1), n_bits, 0.5) * weight.size
-    low, *_, high = np.flatnonzero(law > 50)
-    law = [law[: low + 1].sum(), *law[low + 1 : high], law[high:].sum()]
-    return chi_square(np.bincount(np.clip(weight, low, high) - low, minlength=len(law)), law)
 
 
 def poisson_test(count, mean):
@@ -222,15 +214,6 @@ def test_serial_correlation(word):
     accept([normal(12 * (u[lag:] @ u[:-lag]) / np.sqrt(u.size - lag)) for lag in lags])
 
 
-def test_lanes_of_rows(n_words):
-    """Correlations between the first 64 columns, over rows."""
-    n_rows = n_words // 16
-    u = uniform((n_rows, 64), 8, 9) - 0.5
-    accept(normal((u.T @ u)[np.triu_indices(64, 1)] * 12 / np.sqrt(n_rows)))
-    # Of one row with the next, at all distances of columns.
-    accept(normal(u[1:].T @ u[:-1] * 12 / np.sqrt(n_rows - 1)))
-
-
 def test_neighbouring_keys_are_unrelated():
     starts = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 200), (2, 0, 0), (0, 2, 0)]
     starts += [(2**63, 0, 0), (0, 2**63, 0), (0, 0, 2**63), (2**32, 0, 0), (0, 2**32, 0), (1, 1, 0)]
@@ -265,21 +248,6 @@ def test_avalanche(n_words, part, small):
     accept([min(2 * min(chi2.sf(statistic, z.size), chi2.cdf(statistic, z.size)), 1)])
 
 
-def test_collisions_of_pairs(word):
-    """Pairs of neighbours, 12 bits of each, in 2^24 cells."""
-    p_values = []
-    for shift in (52, 40, 25, 11):
-        bits = lower(word, shift, 12)
-        cell = np.sort(bits[::2] << 12 | bits[1::2])
-        distinct = 1 + (np.diff(cell) != 0).sum()
-        n, cells = word.size / 2, 2.0**24
-        empty = np.exp(n * np.log1p(-1 / cells))
-        occupied = cells * (1 - empty)
-        spread = cells * empty * (1 - empty * (1 + n / cells))
-        p_values.append(normal((distinct - occupied) / np.sqrt(spread)))
-    accept(p_values)
-
-
 def test_birthday_spacings(word):
     """Marsaglia's: equal spacings among 2^12 birthdays in a year of 2^32 days, many times."""
     p_values = []
@@ -289,83 +257,3 @@ def test_birthday_spacings(word):
         equal = (np.diff(spacings, axis=1) == 0).sum()
         p_values.append(poisson_test(equal, len(days) * 2.0**36 / 2.0**34))
     accept(p_values)
-
-
-def test_gaps_runs_and_orders(word):
-    u = fractions(word)
-    # Gaps between numbers below 1/8.
-    gaps = np.minimum(np.diff(np.flatnonzero(u < 1 / 8)) - 1, 40)
-    law = 0.125 * 0.875 ** np.arange(41)
-    law[40] = 0.875**40
-    counts = np.bincount(gaps, minlength=41)
-    accept([chi_square(counts, gaps.size * law)])
-    # Runs above and below the middle, and runs up and down.
-    changes = (np.diff((u < 0.5).astype(int)) != 0).sum()
-    accept([normal((changes - (u.size - 1) / 2) / np.sqrt((u.size - 1) / 4))])
-    turns = (np.diff((np.diff(u) > 0).astype(int)) != 0).sum()
-    accept([normal((turns - 2 * (u.size - 2) / 3) / np.sqrt((16 * u.size - 29) / 90))])
-    # The orders of five.
-    ranks = np.argsort(u[: u.size // 5 * 5].reshape(-1, 5), axis=1) @ 5 ** np.arange(5)
-    counts = np.unique(ranks, return_counts=True)[1]
-    accept([chi_square(counts, np.full(120, u.size // 5 / 120))])
-
-
-def test_serial_pairs_triples_and_poker(word):
-    p_values = []
-    for shift in (58, 40, 25, 11):
-        for n_bits, size in [(6, 2), (4, 3), (3, 4)]:
-            digit = lower(word, shift, n_bits)
-            digit = digit[: digit.size // size * size].reshape(-1, size)
-            cell = digit @ 2 ** (n_bits * np.arange(size))
-            counts = np.bincount(cell, minlength=2 ** (n_bits * size))
-            p_values.append(chi_square(counts, np.full(counts.size, len(digit) / counts.size)))
-        # How many of five digits of 16 differ: 16 (16 - 1) ... times a Stirling number. All five
-        # are equal in so few hands that these are put to those of two.
-        digit = lower(word, shift, 4)
-        hand = np.sort(digit[: digit.size // 5 * 5].reshape(-1, 5), axis=1)
-        different = 1 + (np.diff(hand, axis=1) != 0).sum(axis=1)
-        falling = np.cumprod(16.0 - np.arange(5))
-        law = falling * [1, 15, 25, 10, 1] / 16.0**5
-        counts = np.bincount(np.maximum(different, 2), minlength=6)[2:]
-        p_values.append(chi_square(counts, len(hand) * np.array([law[0] + law[1], *law[2:]])))
-    accept(p_values)
-
-
-def test_ranks_of_matrices(word):
-    """Of 32 × 32 matrices of the upper and of the lower bits of a number."""
-    n = word.size // 64
-    p_values = []
-    for shift in (32, 11):
-        rows = (word[: 32 * n] >> np.uint64(shift)).astype(np.uint32).reshape(n, 32)
-        rank, each = np.zeros(n, int), np.arange(n)
-        free = np.ones((n, 32), bool)
-        for bit in range(32):
-            ones = (rows >> np.uint32(bit)) & np.uint32(1) == 1
-            pivot = (ones & free).argmax(axis=1)
-            found = (ones & free)[each, pivot]
-            rank += found
-            free[each[found], pivot[found]] = False
-            ones[each, pivot] = False
-            rows ^= np.where(ones & found[:, None], rows[each, pivot][:, None], np.uint32(0))
-        full = np.prod(1 - 2.0 ** -np.arange(1, 33))
-        one_less = 2 * (1 - 2.0**-32) * full
-        counts = np.bincount(np.minimum(32 - rank, 2), minlength=3)
-        p_values.append(chi_square(counts, n * np.array([full, one_less, 1 - full - one_less])))
-    accept(p_values)
-
-
-def test_hamming_weights(word):
-    """Of all 53 bits, of the 24 of float32 and of the last 26; of a number and the next."""
-    bits, p_values = bits_of(word), []
-    for first, n_bits in [(0, 53), (0, 24), (27, 26)]:
-        weight = bits[:, first : first + n_bits].sum(axis=1, dtype=int)
-        p_values.append(weights_test(weight, n_bits))
-        z = weight - n_bits / 2
-        p_values.append(normal((z[1:] @ z[:-1]) / (n_bits / 4) / np.sqrt(z.size - 1)))
-    accept(p_values)
-
-
-def test_hamming_weights_across_columns():
-    """Of each of 64 bits in the first 64 columns, over rows: the ends of random walks."""
-    bits = bits_of(words(21, 22, np.arange(2**13)[:, None], np.arange(64)))
-    accept([weights_test(weight, 64) for weight in bits.sum(axis=1, dtype=int).T])
