@@ -8,26 +8,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from mean_field import EXACTLY, layered_of, power_of, random_layered, rows_of
-from oracles import assert_drawn
 from oracles_rbm import SmallDBM, binary, random_dbm
 from private import (
     TAP,
     BlockWeights,
     Evidence,
     Stacked,
-    Stream,
     _second_order,
-    annealed_importance_sampling,
     by_tap,
-    chain_samples,
     clamp,
     exact_log_partition,
     free_energy,
     solve,
     stacked,
-    temperature_ladder,
 )
-from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli
 
 SIZES = [5, 4, 3]
@@ -87,44 +81,6 @@ def test_a_deep_model_is_an_rbm_of_its_two_sides(sizes):
         same = (even == even[k]).all(axis=1)
         expected = dbm.joint[same] @ odd[same] / dbm.joint[same].sum()
         assert_allclose(model.mean_hidden(even[k : k + 1])[0], expected, atol=1e-12)
-
-
-def test_one_hidden_layer_is_the_rbm_itself(workers):
-    layered = layered_of(random_dbm([5, 4]))
-    model, V = layered.sides(), binary(5)
-    assert isinstance(model, Model) and model.weights is layered.weights[0]
-    clamped = clamp(layered, V, TAP(max_iter=1000), workers)
-    assert clamped.converged.all() and clamped.visible_side() is V
-    assert_array_equal(clamped.means()[1], model.mean_hidden(V))
-    assert_array_equal(clamped.free_energy(2), model.free_energy(V))
-    assert layered.padded(V) is V
-
-
-@pytest.mark.parametrize(
-    "layered",
-    [layered_of(random_dbm(SIZES)), random_layered(("bits", "truncated", "bits", "bits"), 0.5)],
-    ids=["bits", "mixed"],
-)
-def test_annealing_is_unbiased(layered, workers):
-    """The mean weight of 4,000 chains with few temperatures, within 5 standard errors: 6e-7."""
-    model = layered.sides()
-    estimate = annealed_importance_sampling(
-        model, model.visible.base(), temperature_ladder(20), 4000, Stream(0), workers
-    )
-    ratio = np.exp(estimate.log_weights - exact_log_partition(model))
-    assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(ratio))
-    assert ratio.std() < 1
-
-
-def test_chains_that_start_in_the_law_stay_there(workers):
-    """20,000 chains from exact samples."""
-    dbm, V = random_dbm(SIZES), binary(5)
-    states = np.random.default_rng(0).choice(len(dbm.joint), size=20000, p=dbm.joint)
-    even = np.hstack(dbm.layers[::2])[states]
-    p = np.exp(dbm.given(V)[0]) / dbm.Z
-    for n_steps in (1, 4):
-        even = chain_samples(layered_of(dbm).sides(), even.copy(), n_steps, Stream(3), workers)
-        assert_drawn(even[:, :5], V, p)
 
 
 # Several unit types on a side: what `Stacked` is, is tested with the unit types.

@@ -22,7 +22,6 @@ from private import (
     expectation_maximisation,
     impute,
     log_pseudo_likelihood,
-    run_chains,
     temperature_ladder,
 )
 from private import RBMModel as Model
@@ -81,22 +80,6 @@ def test_pseudo_likelihood_of_units(pair):
     assert np.isfinite(log_pseudo_likelihood(model, mixed)).all()
     with pytest.raises(ValueError, match="finitely many"):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
-
-
-def test_chains_do_not_depend_on_blocks_and_threads():
-    rng = np.random.default_rng(0)
-    widths = rng.integers(1, 6, 60)
-    visible = Stacked([Categorical(widths), Gaussian.neutral(20)])
-    model = Model(rng.normal(0, 0.1, (50, len(visible))), visible, Bernoulli(np.zeros(50)))
-    results = []
-    for n_jobs, n in [(1, 600), (2, 600), (1, 70)]:
-        V = np.zeros((n, len(visible)))
-        with Workers(n_jobs) as workers:
-            run_chains(model, V, np.empty((n, 50)), 5, Stream(0), workers)
-        results.append(V)
-    assert_array_equal(results[0], results[1])
-    # Other blocks multiply in another order.
-    assert_allclose(results[0][:70], results[2], atol=1e-9)
 
 
 @pytest.mark.parametrize("beta", [0.5, 2.0])

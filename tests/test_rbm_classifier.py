@@ -433,21 +433,6 @@ def test_a_stratified_part():
     assert len(valid) == 5 and 11 in train
 
 
-def test_unlabelled_rows_help():
-    """Classes are two patterns of which each labelled row shows a few bits."""
-    rng = np.random.default_rng(0)
-    patterns, y = rng.integers(2, size=(2, 60)), rng.integers(2, size=3000)
-    X = np.abs(patterns[y] - (rng.random((3000, 60)) < 0.35)).astype(float)
-    test, few = (X[1000:], y[1000:]), np.where(np.arange(1000) < 6, y[:1000], -1)
-    model = small(n_components=10, batch_size=50, learning_rate=0.01, generative=1.0)
-    with_them, alone = [], []
-    for seed in range(3):
-        model.set_params(random_state=seed)
-        with_them.append(clone(model).fit(X[:1000], few).score(*test))
-        alone.append(clone(model).set_params(max_iter=100).fit(X[:6], y[:6]).score(*test))
-    assert np.mean(with_them) > np.mean(alone) + 0.03
-
-
 def test_sparsity_and_penalty(problem):
     X, y = problem
     means = [small(sparsity=delta).fit(X, y).transform(X).mean() for delta in (0.0, 0.02)]

@@ -6,7 +6,6 @@ from copy import deepcopy
 from functools import cache, partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cases
 from contract.state import CtrlC, arrays_of, assert_same, n_calls
@@ -296,24 +295,6 @@ def test_one_hot_columns_have_finite_ends(track_likelihood):
     found = model.fit(X).log_partition(random_state=0)
     assert found.method != "exact" and -np.inf < found.low <= found.value <= found.high < np.inf
     assert -model.free_energy(X).min() <= found.high
-
-
-@pytest.mark.filterwarnings("ignore:.*is not to be trusted:UserWarning")
-def test_ends_contain_the_truth(monkeypatch):
-    """Of 16 small machines. Where 1 % are missed, more than two are once in 2,000 runs."""
-    monkeypatch.setattr("sklearn_boltz.restricted.model._enumeration.EXACT_UNITS", 2)
-    rng, n_missed = np.random.default_rng(0), 0
-    for seed in range(16):
-        rows = (rng.random((60, 12)) < rng.random(12)).astype(float)
-        model = SDCPRBM(10, max_iter=0, random_state=seed).fit(rows)
-        model.components_ = rng.normal(0, rng.uniform(0.2, 2), (10, 12))
-        model.intercept_visible_ = -model.components_.sum(axis=0) / 2 + rng.normal(0, 0.5, 12)
-        model.intercept_hidden_ = -model.components_.sum(axis=1) / 2
-        found = model.log_partition(random_state=seed)
-        exact = model.log_partition("exact").value
-        n_missed += not found.low < exact < found.high
-        assert np.isfinite(found.high)
-    assert n_missed <= 2
 
 
 # Tracking.
@@ -898,15 +879,6 @@ def test_samples_come_from_both_modes_by_their_shares(n_samples):
     assert abs(near.mean() - share) < 5 * error
     again = estimator.sample(n_samples, init="ladder", n_steps=200, random_state=1)
     np.testing.assert_array_equal(V, again)
-
-
-def test_samples_of_the_ladder_are_tables(followed):
-    X = pd.DataFrame(table(), columns=[f"c{k}" for k in range(14)]).astype("int8")
-    model = followed(track_likelihood=False).fit(X)
-    for n_samples in (1, 130):
-        V = model.sample(n_samples, init="ladder", n_steps=3, random_state=0)
-        assert list(V.columns) == list(X.columns) and len(V) == n_samples
-        assert (V.dtypes == X.dtypes).all()
 
 
 # Several estimates.

@@ -1,6 +1,5 @@
 """Missing cells in restricted Boltzmann machines: in `fit`, and after it."""
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -207,29 +206,6 @@ def test_scores_of_incomplete_rows(estimator, gaps):
     # A complete row in company has the figures that it has alone.
     assert_array_equal(model.score_samples(mixed)[5:], model.score_samples(rows[:2]))
     assert np.isfinite(model.log_pseudo_likelihood(mixed)).all()
-
-
-def test_scores_of_categorical_columns():
-    rng = np.random.default_rng(0)
-    colour = rng.choice(["blue", "green", "red"], size=200)
-    frame = pd.DataFrame({
-        "colour": colour, "warm": np.where(rng.random(200) < 0.9, colour == "red", True),
-        "size": rng.choice(["s", "m", "l"], size=200),
-    })  # fmt: skip
-    frame = frame.astype(object).mask(rng.random(frame.shape) < 0.3, None)
-    model = SDCPRBM(
-        3, max_iter=20, learning_rate=0.1, batch_size=20, unseen="missing", random_state=0
-    ).fit(frame)
-    values = [["blue", "green", "red"], [False, True], ["l", "m", "s"]]
-    rows = pd.DataFrame(list(itertools.product(*values)), columns=frame.columns, dtype=object)
-    log_p = model.score_samples(rows)
-    assert logsumexp(log_p) == pytest.approx(0, abs=1e-5)
-    agree = (rows.to_numpy()[np.newaxis] == frame.to_numpy()[:, np.newaxis]) | (
-        frame.isna().to_numpy()[:, np.newaxis]
-    )
-    expected = [logsumexp(log_p[some]) for some in agree.all(axis=2)]
-    assert_allclose(model.score_samples(frame), expected, atol=1e-5)
-    assert not model.impute(frame, how="mode").isna().any().any()
 
 
 def test_scores_of_real_columns():

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from oracles import assert_drawn
-from oracles_rbm import SmallRBM, agreeing, law_of, random_rbm, small_layer, typed
+from oracles_rbm import SmallRBM, law_of, random_rbm, small_layer, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -178,23 +178,6 @@ def test_units_of_three_values():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_chains_of_bits_that_start_in_the_law_stay_in_it(dtype):
-    law, n = law_of("BB", "B", 1.0), 20_000
-    model = law.model
-    start, single = law.draw(n).astype(dtype), typed(model, dtype)
-    with Workers(1) as workers:
-        for n_sweeps in [1, 4, 16]:
-            V, H = start.copy(), np.empty((n, 3), dtype)
-            run_chains(single, V, H, n_sweeps, Stream(n_sweeps), workers)
-            assert_drawn(V, law.V, law.p)
-            assert_allclose(H[:100], model.mean_hidden(V[:100]), rtol=1e-5)
-        # And the test can fail: other parameters are noticed.
-        run_chains(as_model(random_rbm(6, 3, seed=1), dtype), V, H, 16, Stream(0), workers)
-        with pytest.raises(AssertionError):
-            assert_drawn(V, law.V, law.p)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_chains_stay_in_the_law(law, dtype, workers):
     model, n = typed(law.model, dtype), 20_000
     V, H = law.draw(n).astype(dtype), np.empty((n, len(law.model.hidden)), dtype)
@@ -282,17 +265,6 @@ def test_reverse_ais_is_unbiased(law, workers):
     assert estimate.value == pytest.approx(law.log_Z, abs=0.1)
 
 
-def test_both_ends_enclose_the_log_partition(workers):
-    """AIS ≤ exact ≤ RAISE in the mean: estimates from one chain each are off by much more."""
-    law, betas, n = law_of("BB", "B", 2.0), temperature_ladder(4), 20_000
-    given = law.model, base_of(law.model), betas
-    low = annealed_importance_sampling(*given, n, Stream(0), workers).log_weights
-    high = -reverse_importance_sampling(*given, law.draw(n), Stream(1), workers).log_weights
-    assert low.mean() + SIGMAS * low.std() / np.sqrt(n) < law.log_Z
-    assert high.mean() - SIGMAS * high.std() / np.sqrt(n) > law.log_Z
-    assert_unbiased(np.exp(law.log_Z - high))
-
-
 def test_raise_from_rows_is_conservative(workers):
     """For rows that follow the model, the mean bound is below the mean of ln p(v)."""
     law, excess = law_of("BB", "B", 2.0), []
@@ -323,20 +295,6 @@ def test_ladders_of_many_rungs_in_both_types_and_threads(pair):
         assert single.visible.contains(estimate.states).all()
         values.append((estimate.value, stream.step))
     assert values[0] == values[1]
-
-
-def test_threads_do_not_change_the_log_weights():
-    rng, results = np.random.default_rng(0), []
-    model = Model(
-        rng.normal(0, 0.1, (30, 40)), small_layer("T", rng, 40), small_layer("B", rng, 30)
-    )
-    base, ladder = model.visible.base(), temperature_ladder(20)
-    for n_jobs in [1, 2]:
-        with Workers(n_jobs) as workers:
-            # Enough work that the threads wake.
-            estimate = annealed_importance_sampling(model, base, ladder, 250, Stream(0), workers)
-        results.append(estimate.log_weights)
-    assert_array_equal(*results)
 
 
 def test_raise_from_rows_by_hand(monkeypatch, workers):
@@ -376,32 +334,7 @@ def test_reverse_chains_from_the_model_bound_from_above():
 # Imputation.
 
 
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("size", [(6, 4), (12, 3)])
-def test_impute_bits(size, exact):
-    rbm, n = random_rbm(*size), 4000
-    model, v = as_model(rbm), np.r_[1.0, np.full(size[0] - 1, np.nan)]
-    law = agreeing(rbm.V, rbm.p, v)
-    V, means = np.tile(v, (n, 1)), (law @ rbm.V)[1:]
-    if exact:
-        rng, missing = np.random.default_rng(0), np.isnan(V)
-        for how, expected in [("mean", means), ("mode", means > 0.5)]:
-            found = impute(model, V[:1], missing[:1], how, 1, rng)[0]
-            assert_allclose(found[1:], expected, rtol=1e-10)
-        samples = impute(model, V, missing, "sample", 1, rng)
-        samples[:, 0] = 1
-    else:
-        missing = np.isnan(V)
-        found, samples = (
-            filled_by_chains(model, V, np.isnan(V), how, 40, Stream(0))
-            for how in ("mean", "sample")
-        )
-        assert_allclose(found.mean(axis=0)[1:], means, atol=0.02)
-        assert (samples[:, 0] == 1).all()
-    assert_drawn(samples, rbm.V, law)
-
-
-@some_laws(without=[("BB", "B"), ("B", "C"), ("G", "G"), ("TC", "C"), ("M", "TC")])
+@some_laws(without=[("B", "C"), ("G", "G"), ("TC", "C"), ("M", "TC")])
 def test_impute(law, way):
     """All units but one are missing."""
     model, n, rng = law.model, 4000, np.random.default_rng(0)

@@ -30,7 +30,6 @@ from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
@@ -415,23 +414,6 @@ def expected_steps(model, rows, offset):
     return np.concatenate(steps)
 
 
-def test_a_planted_dependence_is_learned():
-    """The mean gain in ln p(city | rest) is near 1 nat; by chance beyond 5 errors in 3e-7."""
-    X = weather(900)
-    model = SDCPRBM(6, columns={"degrees": "gaussian"}, max_iter=20, random_state=0)
-    model.fit(X[:600])
-    test = X[600:]
-    proba = model.predict_column_proba(test, "city")
-    codes = np.searchsorted(model.categories_[1], test["city"])
-    rates = np.bincount(np.searchsorted(model.categories_[1], X["city"][:600])) / 600
-    gain = np.log(proba[np.arange(300), codes]) - np.log(rates[codes])
-    assert gain.mean() > 5 * gain.std() / np.sqrt(300)
-    assert gain.mean() > 0.4
-    warm = model.sample(400, 0, given={"city": "Cairo"})["degrees"].mean()
-    cold = model.sample(400, 0, given={"city": "Oslo"})["degrees"].mean()
-    assert warm > cold + 5
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "X",
@@ -478,17 +460,6 @@ def test_hidden_units(hidden, n):
     model = SDCPRBM(4, hidden=hidden, max_iter=2, random_state=0).fit(X)
     assert model.transform(X).shape == (40, n)
     assert len(model.get_feature_names_out()) == len(model.components_) == n
-
-
-def test_real_columns_in_batches():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(50, 9, 300), rng.integers(2, size=300)])
-    model = SDCPRBM(3, columns={0: "gaussian"}, max_iter=2, random_state=0)
-    model.fit(Batches([X[:100], X[100:200], X[200:]]))
-    assert abs(model.sample(200, 0)[:, 0].mean() - 50) < 5
-    assert abs(model.score(X) - model.fit(X).score(X)) < 0.2
-    model.set_params(columns={0: "gaussian", 1: Categorical([2])})
-    assert model.fit(Batches([X, X])).components_.shape == (3, 3)
 
 
 # Growing, refining and pictures.

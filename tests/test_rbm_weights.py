@@ -7,9 +7,7 @@ from contract.state import parameters
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import KFold, cross_validate
 
 from oracles_rbm import SmallRBM
 from private import (
@@ -317,16 +315,3 @@ def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(est
 
 
 # As scikit-learn has it.
-
-
-@every_estimator
-def test_weights_are_routed(estimator, X, weights):
-    with config_context(enable_metadata_routing=True):
-        model = clone(estimator).set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=True)
-        (train, test), *_ = halves = list(KFold(2).split(X))
-        expected = clone(estimator).fit(X[train], sample_weight=weights[train])
-        found = cross_validate(model, X, cv=halves, params={"sample_weight": weights})
-        assert found["test_score"][0] == pytest.approx(
-            expected.score(X[test], sample_weight=weights[test])
-        )

@@ -301,13 +301,6 @@ def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
     assert np.sqrt((errors[1, -1] ** 2).mean()) < 0.01
 
 
-def test_tap_is_more_accurate_than_naive_mean_field(workers):
-    first, second = (
-        errors_of_bits(EXACTLY._replace(order=order), [0.1], workers)[0] for order in (1, 2)
-    )
-    assert np.linalg.norm(second) < np.linalg.norm(first) / 20
-
-
 def exact_log_partition(model):
     """The states of one side, by its units, the other side summed out in closed form."""
     if not model.visible.is_enumerable:
