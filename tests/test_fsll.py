@@ -306,13 +306,6 @@ def test_float32_drift():
     assert_allclose(updated, table.t, atol=1e-5)
 
 
-def test_float32_tables_learn_the_same():
-    X = make_ising_grid(4, 3, 20_000, random_state=0)
-    double, single = FSLLDensity().fit(X), FSLLDensity(dtype="float32").fit(X)
-    assert {tuple(y) for y in double.basis_} == {tuple(y) for y in single.basis_}
-    assert single.score(X) == pytest.approx(double.score(X), abs=1e-5)
-
-
 def test_ising_edges_are_found():
     X, p, edges = make_ising_grid(
         4, 4, 100_000, random_state=1, return_distribution=True, return_edges=True
@@ -433,14 +426,6 @@ def test_the_end_is_told_once(capsys):
 
 
 # Awkward data.
-
-
-def test_two_values_that_never_meet():
-    # No |d̄_y| is 1, but the optimum without the added observation is at infinity.
-    X = np.array([[0, 0], [0, 1], [1, 0]] * 100)
-    model = FSLLDensity().fit(X)
-    assert np.abs(model.theta_).max() < 3
-    assert 0 < np.exp(model.score_samples([[1, 1]]))[0] < 2 / 300
 
 
 def test_constant_columns_cost_no_states():

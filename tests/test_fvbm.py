@@ -4,12 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from oracles_fvbm import enumerate_states, estimator_of, random_spins, unpack
 from scipy.special import logsumexp
-from sklearn.base import clone
 
 from private import TOLERANCE, SpinModel, annealed_log_partition, gibbs_sample, strange_columns
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -19,52 +16,6 @@ def spins_of(d, seed=0, n=200):
     """Rows of -1 and 1, drawn from a network."""
     network = estimator_of(random_spins(d, seed, scale=0.5), low=-1)
     return network.sample(n, random_state=0)
-
-
-CODINGS = {
-    "signs": lambda x: x,
-    "bits": lambda x: (x + 1) // 2,
-    "bool": lambda x: x > 0,
-    "float32": lambda x: x.astype(np.float32),
-}
-
-
-@pytest.mark.parametrize("coding", CODINGS)
-def test_codings_come_back(coding):
-    spins = spins_of(4)
-    X = CODINGS[coding](spins)
-    reference = FVBMPseudoLikelihood().fit(spins)
-    model = FVBMPseudoLikelihood().fit(X)
-    assert_array_equal(model.coupling_, reference.coupling_)
-    expectation = reference.transform(spins)
-    if X.min() == 0:
-        expectation = (1 + expectation) / 2
-    assert_array_equal(model.transform(X), expectation.astype(model.transform(X).dtype))
-    drawn = model.sample(20, random_state=1)
-    assert drawn.dtype == X.dtype
-    assert_array_equal(drawn, CODINGS[coding](reference.sample(20, random_state=1)))
-    assert len(model.sample()) == 1
-    assert_array_equal(model.impute(X), X)
-    gaps = np.zeros(X.shape, dtype=bool)
-    gaps[:5, 1] = True
-    missing, missing_spins = (np.where(gaps, np.nan, x.astype(float)) for x in (X, spins))
-    low, high = float(X.min()), float(X.max())
-    filled = model.impute(missing, how="sample", random_state=0)
-    assert set(filled[gaps]) <= {low, high}
-    share = (model.impute(missing)[gaps] - low) / (high - low)
-    assert_allclose(share, (reference.impute(missing_spins)[gaps] + 1) / 2, atol=1e-12)
-
-
-@settings(max_examples=15)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]))
-def test_weights_are_exact(seed, n_values):
-    rng = np.random.default_rng(seed)
-    X, w = rng.integers(n_values, size=(80, 4)), rng.integers(4, size=80)
-    model = FVBMPseudoLikelihood(alpha=0.1, columns=range(n_values))
-    weighted = clone(model).fit(X, sample_weight=w)
-    repeated = clone(model).fit(np.repeat(X, w, axis=0))
-    assert_array_equal(weighted.coupling_, repeated.coupling_)
-    assert_array_equal(weighted.intercept_, repeated.intercept_)
 
 
 def test_constant_columns_are_set_aside():

@@ -203,15 +203,6 @@ def test_bits_give_the_binary_estimate(solver, alpha, missing):
     assert result.status == "converged" and result.message is None
 
 
-@pytest.mark.parametrize(("solver", "atol"), [("newton", 1e-6), ("lbfgs", 1e-4)])
-def test_all_states_with_exact_weights_give_the_parameters(solver, atol):
-    model = zero_sum_potts([3, 2, 4, 3])
-    codes, log_p, _ = enumerate_states(model)
-    result = fit_categorical(codes, model.n_values, 1e4 * np.exp(log_p), solver=solver, tol=1e-13)
-    assert_allclose(result.coupling, model.coupling, atol=atol)
-    assert_allclose(result.intercept, model.intercept, atol=atol)
-
-
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("penalty", [0.0, 5.0])
 def test_solvers_agree(missing, penalty):

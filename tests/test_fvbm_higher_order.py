@@ -250,16 +250,6 @@ def test_estimator():
     weight = np.einsum("ij,jk,ik->i", x, model.coupling_, x) / 2 + x @ model.intercept_
     weight += model.term_weights_[0] * x[:, :3].prod(axis=1)
     assert_allclose(model.energy(codes), -weight, atol=1e-12)
-    assert model.marginal([1])[1] == pytest.approx(p[codes[:, 1] == 1].sum())
-    row = X[:1].astype(float)
-    row[0, 1] = np.nan
-    agree = (codes[:, [0, 2, 3, 4, 5]] == X[0, [0, 2, 3, 4, 5]]).all(axis=1)
-    share = p[agree & (codes[:, 1] == 1)].sum() / p[agree].sum()
-    assert model.impute(row)[0, 1] == pytest.approx(share)
-    assert model.predict_column_proba(X[:1], 1)[0, 1] == pytest.approx(share)
-    assert model.score_samples(row)[0] == pytest.approx(np.log(p[agree].sum()))
-    assert set(np.unique(model.sample(50, random_state=0, given={2: 1})[:, 2])) == {1}
-    assert model.interaction_scores().shape == (6, 6)
     table = model.interactions()
     place = list(table["term"]).index("x0*x1*x2")
     assert table["order"][place] == 3

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import unpack
 from scipy.stats import binom, chi2, norm
 
-from oracles import states
 from private import (
     CategoricalPseudoLikelihood,
     Contrasts,
@@ -128,28 +127,6 @@ def test_likelihood_ratios_of_true_networks_are_uniform(data_sets):
     for level in (0.05, 0.5):
         low, high = binom.interval(1 - 1e-6, N_SETS, level)
         assert low <= np.sum(p_values < level) <= high
-
-
-@simulated
-def test_aic_estimates_the_held_out_pseudo_likelihood(data_sets):
-    """The mean over 100 data sets of what AIC says of new rows is within 5 standard errors.
-
-    Both beside the truth, whose noise is that of the rows. The mean of new rows is an exact sum.
-    """
-    truth, tables, models, _ = data_sets
-    codes = states([2] * 4)
-    p = np.exp(truth.log_weight(codes) - truth.log_partition())
-
-    def minus_twice(model_of_rows, own, new):
-        return -2 * (model_of_rows(own).sum() - N_ROWS * p @ model_of_rows(new))
-
-    errors = []
-    for X, model in zip(tables[:100], models, strict=False):
-        gain = minus_twice(truth.log_pseudo_likelihood, (X + 1) // 2, codes)
-        new = p @ model.log_pseudo_likelihood(2 * codes - 1)
-        errors.append(statistics.aic(model, X) + 2 * N_ROWS * new - gain)
-    # The trace is about 10, and twice as much would be missing without it.
-    assert abs(np.mean(errors)) < 5 * np.std(errors) / 10 < 10
 
 
 def test_few_rows_want_the_jackknife():

@@ -21,7 +21,7 @@ from private import (
     _network_fit,
     _sampled_likelihood,
 )
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 
 ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
 
@@ -112,15 +112,6 @@ def test_the_maximum_is_that_of_another_optimiser(alpha):
     assert_allclose(estimate_of(model), found.x, atol=2e-5)
     assert_allclose(model.history_["log_likelihood"][-1] * len(x), -found.fun)
     assert len(model.history_["seconds"]) == model.n_iter_
-
-
-def test_no_other_pairwise_model_is_likelier():
-    """Not the maximum pseudo-likelihood, nor the terms of two that FSLLDensity chooses."""
-    x = rows(3, 7, 2000)
-    best = likeliest(x).score(x)
-    assert best > FVBMPseudoLikelihood().fit(x).score(x)
-    codes = (x > 0).astype(int)
-    assert best >= FSLLDensity(max_order=2, alpha=1e-9, tol=1e-9).fit(codes).score(codes) - 1e-6
 
 
 def test_constant_columns_are_left_out():

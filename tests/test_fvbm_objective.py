@@ -120,17 +120,3 @@ def test_empty_cells_among_rows_with_both(seed, gaps):
         if not ((x[j] == s) & (x[k] == t)).any()
     ]
     assert problem.empty_cells() == expected
-
-
-@settings(max_examples=40)
-@given(seeds)
-def test_rarest_cell(seed):
-    problem, _ = random_problem(seed, d=3)
-    x, w = problem.spins, problem.weights
-    cells = {(s, t): w[(x[0] == s) & (x[2] == t)].sum() for s in (-1, 1) for t in (-1, 1)}
-    count, s, t = problem.rarest_cell(0, 2)
-    assert count == pytest.approx(min(cells.values()), abs=1e-9)
-    assert cells[s, t] == pytest.approx(count, abs=1e-9)
-    count, s, t = problem.rarest_cell(1, 1)
-    assert s == t and count == pytest.approx(w[x[1] == s].sum(), abs=1e-9)
-    assert count <= w.sum() / 2 + 1e-9
