@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract.estimators import Location
-from contract.test_numbers import assert_possible, wages, with_gaps
+from contract.test_numbers import wages, with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.sparse import csr_array
@@ -30,7 +30,7 @@ from private import (
     location_fit,
     location_model,
 )
-from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood, SparseFVBM
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.batches import Batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -623,16 +623,6 @@ def test_an_interrupted_fit_of_numbers_changes_nothing(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X.iloc[:40])
     assert_array_equal(model.score_samples(X), before)
-
-
-def test_mixtures_of_bins_and_scores():
-    X = wages(150)
-    parts = [("bins", FVBMPseudoLikelihood()), ("scores", Location())]
-    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
-    parts = np.column_stack([part.score_samples(X) for part in mixture.estimators_])
-    expected = logsumexp(parts, axis=1, b=mixture.weights_)
-    assert_allclose(mixture.score_samples(X), expected, rtol=1e-9)
-    assert_possible(mixture.impute(with_gaps(X), how="sample", random_state=0))
 
 
 def test_few_values_are_categories():

@@ -151,12 +151,6 @@ def test_a_line_for_each_stage(estimator, table, capsys):
         assert line.startswith(f"[{name}] {begin}")
 
 
-@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood()), ids=name_of)
-def test_verbose_is_checked(estimator, table):
-    with pytest.raises(ValueError, match="The 'verbose' parameter"):
-        estimator.set_params(verbose="many").fit(*table)
-
-
 def test_a_joint_density_is_one_stage(table, capsys):
     BoltzmannClassifier(verbose=1).fit(*table)
     line = capsys.readouterr().out

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from conftest import cases
 from hypothesis import given, settings
@@ -24,7 +23,6 @@ from private import likeliest_weights
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
-    BoltzmannImputer,
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -236,30 +234,6 @@ def test_probabilities_of_a_column(mixture):
     assert not hasattr(no_such_method, "predict_column_proba")
 
 
-@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
-def test_data_frames(container):
-    table = words(container)
-    mixture = BoltzmannMixture([*TWO, ("rbm", RBM)], random_state=0).fit(table)
-    assert mixture.feature_names_in_.tolist() == ["skin", "legs", "eggs"]
-    drawn = mixture.sample(40, random_state=0, given={"skin": "fur"})
-    assert isinstance(drawn, container) and drawn.shape == (40, 3)
-    assert list(drawn.dtypes) == list(table.dtypes)
-    assert set(drawn["skin"]) == {"fur"} and set(drawn["legs"]) <= {0, 1, 2}
-    values = {"skin": ["feathers", "fur", "scales"], "legs": [0, 1, 2], "eggs": [False, True]}
-    states = zip(*itertools.product(*values.values()), strict=True)
-    every = container(dict(zip(values, map(list, states), strict=True)))
-    p = np.exp(mixture.score_samples(every))
-    assert p.sum() == pytest.approx(1)
-    # Probabilities of a column, whatever is in it.
-    for place, column in enumerate(values):
-        joint = np.moveaxis(p.reshape(3, 3, 2), place, -1)
-        given = joint / joint.sum(axis=-1, keepdims=True)
-        of_all = np.broadcast_to(np.expand_dims(given, place), (3, 3, 2, given.shape[-1]))
-        found = mixture.predict_column_proba(every, column)
-        assert_allclose(found, of_all.reshape(18, -1), atol=1e-10)
-        assert_array_equal(mixture.predict_column_proba(every, place), found)
-
-
 def test_imputation(mixture):
     gap = np.array([[2.0, np.nan, 1.0, np.nan]] * 1_000)
     few = EVERY[(EVERY[:, 0] == 2) & (EVERY[:, 2] == 1)]
@@ -271,22 +245,6 @@ def test_imputation(mixture):
     numbers = BoltzmannMixture(TWO, random_state=0).fit(discrete_rows())
     p = np.exp(numbers.score_samples(few) - numbers.score_samples(gap[:1]))
     assert_allclose(numbers.impute(gap[:1]), [p @ few], atol=1e-8)
-
-
-def test_imputation_of_words():
-    table = words().astype({"legs": "Int64", "eggs": "boolean"})
-    gaps = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
-    model = BoltzmannMixture([*TWO, ("rbm", RBM)], random_state=0).fit(gaps)
-    for how in ("mean", "mode", "sample"):
-        filled = model.impute(gaps, how=how, random_state=0)
-        assert not filled.isna().any().any()
-        assert list(filled.dtypes) == list(gaps.dtypes)
-        for name in gaps:
-            observed = gaps[name].notna()
-            assert (filled[name][observed] == gaps[name][observed]).all()
-    assert model.sample(3).shape == (3, 3)
-    imputer = BoltzmannImputer(BoltzmannMixture(TWO), random_state=0)
-    assert not imputer.fit_transform(gaps).isna().any().any()
 
 
 # As a density of the other estimators over densities.
