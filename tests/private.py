@@ -64,7 +64,7 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location import _model as location_model
-from sklearn_boltz.networks.location._classes import fit_best, fit_classes
+from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._fit import Rows as LocationRows
 from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
@@ -197,7 +197,7 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _gibbs, _observed, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _observed, _samples
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,
@@ -229,7 +229,7 @@ from sklearn_boltz.restricted.sampling._rungs import (
     with_hidden,
 )
 from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
-from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
+from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
