@@ -69,6 +69,32 @@ def test_kkt(alpha, standardize, gaps):
     assert model.ordered_.tolist() == [True, False, True, False] and n_zero < 6
 
 
+def test_against_a_general_solver():
+    """All pairs are selected, where the penalty is smooth."""
+    X, alpha = categories(200, Q, 4)[:, :3], 0.02
+    model = SparseFVBM(columns=KINDS[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
+    assert (model._pair_norms() > 0).sum() == 6
+    problem = CategoricalPseudoLikelihood(X.astype(np.int16), Q[:3], np.ones(200))
+
+    def cost(theta):
+        value, gradient = problem.evaluate(theta)
+        value, gradient = -value / 200, -gradient / 200
+        for i, j, place in problem.blocks():
+            left, right = np.linalg.pinv(ROOTS[i]), np.linalg.pinv(ROOTS[j])
+            scaled = left @ theta[place].reshape(Q[i], Q[j]) @ right
+            norm, strength = np.linalg.norm(scaled), alpha * strength_of(X, i, j, False)
+            value += strength * norm
+            gradient[place] += (strength / norm * left @ scaled @ right).ravel()
+        return value, gradient
+
+    start = np.random.default_rng(0).normal(size=problem.n_parameters) / 10
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-8})
+    ours = problem.pack(model.coupling_, model.intercept_)
+    assert_allclose(cost(ours)[0], found.fun, atol=1e-9)
+    both = [problem.centered(theta)[problem.n_states :] for theta in (ours, found.x)]
+    assert_allclose(*both, atol=1e-4)
+
+
 @by_node
 def test_a_path_begins_with_the_least_penalty_without_a_pair(nodewise):
     X, options = categories(300, Q, 4), {"nodewise": nodewise, "tol": 1e-8}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from networks import categories, chain, fit, items, spins
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import zero_sum_slopes
+from scipy.optimize import minimize
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -21,8 +22,8 @@ from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.fixes import parse_version
 
+from private import PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
-from private import descend, price
 from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 
@@ -189,6 +190,30 @@ def test_kkt_along_the_path(nodewise, missing):
         n_edges = (path.coupling[k] != 0).sum(axis=1) * going
         assert_array_equal(path.n_edges[k], n_edges if nodewise else n_edges.sum() / 2)
     assert not np.any(path.n_edges[0]) and np.all(path.n_edges[1:3].max(axis=0) > 0)
+
+
+def test_joint_against_a_general_solver():
+    """Positive and negative parts of the couplings, by L-BFGS-B with bounds."""
+    X, alpha = spins(120, 5, 0), 0.07
+    problem = PseudoLikelihood(np.ascontiguousarray(X.T), np.ones(120))
+    sd, pairs = standard_deviations(X), np.triu_indices(5, 1)
+    cost = alpha * np.tile(np.outer(sd, sd)[pairs], 2)
+
+    def negative(parameters):
+        theta = np.concatenate([parameters[:5], parameters[5:15] - parameters[15:]])
+        point = problem.at(theta)
+        slope = -problem.gradient(point) / 120
+        value = -point.value / 120 + cost @ parameters[5:]
+        return value, np.concatenate([slope[:5], slope[5:] + cost[:10], cost[10:] - slope[5:]])
+
+    found = minimize(
+        negative, np.zeros(25), jac=True, method="L-BFGS-B",
+        bounds=[(None, None)] * 5 + [(0, None)] * 20, options={"ftol": 1e-15, "gtol": 1e-9},
+    ).x  # fmt: skip
+    model = fit(X, penalty="l1", alpha=alpha, tol=1e-9)
+    assert_allclose(model.coupling_[pairs], found[5:15] - found[15:], atol=1e-5)
+    assert_allclose(model.intercept_, found[:5], atol=1e-5)
+    assert_array_equal(model.coupling_[pairs] == 0, np.abs(found[5:15] - found[15:]) < 1e-6)
 
 
 def test_by_node_against_logistic_regression():
