@@ -272,6 +272,14 @@ def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
     assert flat.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages), started=False)[0] == kept
 
 
+def test_a_stage_of_long_progress_ends():
+    rising = Fake(list(np.arange(-9.0, 0)), [0.0] * 9, 0.0)
+    stages = Stages(3, 0.3, 2, longest=4)
+    kept, rates = rising.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages))
+    assert kept == 8
+    assert_allclose(rates, [1] * 4 + [0.3] * 4)
+
+
 @given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
 def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
     epochs = [{"score": score, "gap": gap, "epoch": k} for k, (score, gap) in enumerate(pairs)]
