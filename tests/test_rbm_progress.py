@@ -272,6 +272,14 @@ def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
     assert flat.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages), started=False)[0] == kept
 
 
+def test_a_stage_of_long_progress_ends():
+    rising = Fake(list(np.arange(-9.0, 0)), [0.0] * 9, 0.0)
+    stages = Stages(3, 0.3, 2, longest=4)
+    kept, rates = rising.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages))
+    assert kept == 8
+    assert_allclose(rates, [1] * 4 + [0.3] * 4)
+
+
 @given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
 def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
     epochs = [{"score": score, "gap": gap, "epoch": k} for k, (score, gap) in enumerate(pairs)]
@@ -360,6 +368,17 @@ def test_stages_wait_for_three_measured_epochs(gap):
 
 
 @QUIET
+@pytest.mark.parametrize(
+    ("first", "rates"),
+    [(0.05, [0.05, 0.015, 0.006]), (0.2, [0.2, 0.06, 0.018, 0.006])],
+)
+def test_no_stage_is_slower_than_the_last(first, rates, short):
+    options = {**STAGED, "learning_rate": first, "max_iter": 1000}
+    model = SDCPRBM(5, **options).fit(bits(200, seed=1))
+    assert_allclose(list(dict.fromkeys(model.history_["learning_rate"])), rates)
+
+
+@QUIET
 def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its_parameters(
     short, monkeypatch
 ):
@@ -369,7 +388,8 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
     assert set(model.history_["learning_rate"][-30:]) == {0.05 * 0.12}
     n_stages = model.n_iter_ - 30  # 9 mini-batches an epoch: as many epochs as there may be
     by_hand = SDCPRBM(5, max_iter=n_stages, **options).fit(X)
-    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3**2)
+    # Without a third stage, which would be slower than the last.
+    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3)
     by_hand.set_params(
         persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12, max_iter=10
     )

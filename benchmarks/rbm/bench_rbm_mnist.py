@@ -3,7 +3,6 @@
 Statistically binarised with a fixed seed; 100 chains, 2,000 temperatures. For example
 
     python bench_rbm_mnist.py --data DIR --algorithms cs-dcp s-dcp --epochs 10
-    python bench_rbm_mnist.py --data DIR --phases 12:0.05 24:0.02 48:0.01 36:0.005 --redraw
     python bench_rbm_mnist.py --data DIR --hidden 1000 --redraw --decay 1e-4 --bracket \
         --phases 18:0.05 20:0.015 16:0.0045 40:0.02:centred-pcd-5 \
         12:0.005:centred-pcd-5 8:0.0015:centred-pcd-5 --model FILE --name rbm_mnist_record

@@ -12,8 +12,8 @@ Parts:
   best validation rows. Several models in one entry make a mixture, with the weights that are best
   on the validation rows.
 - ``peers``: the tree of Chow and Liu, mixtures of Bernoulli products by EM, scikit-learn's
-  ``BernoulliRBM`` for as many seconds as the default ``SDCPRBM`` took, and circuits of
-  ``deeprob-kit``, where it is installed.
+  ``BernoulliRBM`` and a continuous mixture of ``spflow`` for as many seconds as the default
+  ``SDCPRBM`` took, and circuits of ``deeprob-kit``; where these packages are installed.
 - ``published``: figures of papers, with their sources.
 
 A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
@@ -41,7 +41,7 @@ import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
 from _baselines import BernoulliMixture, BernoulliRBMPeer, as_sdcp_rbm, chow_liu, independent
-from _circuits import learn_spn, random_circuits
+from _circuits import continuous_mixture, learn_spn, random_circuits
 from _common import MissingData, make_parser, print_table, report, save_table, script
 from _common import processor_timed as timed
 from _data import load_density
@@ -322,13 +322,21 @@ def circuit(learn, train, valid, seed, n_rows):
     return lambda X: float(rows(X).mean())
 
 
+def continuous(train, valid, test, seed, args):
+    """A continuous mixture of as many epochs as the seconds allow."""
+    learn = partial(continuous_mixture, train, valid, seed)
+    n_epochs = int(args.seconds / timed(learn, 1)[1])
+    rows, seconds = timed(learn, max(1, n_epochs))
+    return known(float(rows(valid).mean()), float(rows(test).mean()), seconds)
+
+
 def bernoulli_rbm(train, valid, test, seed, args):
     """scikit-learn's RBM: rate and batch size by the validation rows."""
     X, found = train.astype(np.float32), []
     for rate, batch_size in PEER_RATES:
         options = dict(learning_rate=rate, batch_size=batch_size, seed=seed)
         peer = BernoulliRBMPeer(X, PEER_UNITS, **options)
-        _, seconds = timed(peer.train, args.seconds, clock=time.process_time)
+        _, seconds = peer.train(args.seconds, time.process_time)
         try:
             model = as_sdcp_rbm(peer.parameters(), X)
             found.append(judged([model], valid, test, seconds))
@@ -359,6 +367,7 @@ PEERS = (
         for name, learn in (("LearnSPN", learn_spn), ("random circuits", random_circuits))
     }
     | {
+        "continuous mixture (spflow)": (continuous, True),
         "BernoulliRBM": (bernoulli_rbm, True),
     }
 )

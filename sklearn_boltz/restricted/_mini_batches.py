@@ -57,7 +57,8 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
 # maximum number of epochs and of mini-batches.
 LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200, 1000, 100_000
-# Number of stages of a training, each with FALL times the learning rate of the one before.
+# Number of stages of a training, each with FALL times the learning rate of the one before; without
+# those whose rate would be less than that of a last one.
 N_STAGES = 3
 # Number of epochs and of mini-batches without improvement that end the first stage, and with a last
 # one to come half as many mini-batches. The epochs alone end the stages after the first.
@@ -65,6 +66,8 @@ FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
+# Mini-batches of a stage, at most.
+MOST_BATCHES = 20_000
 # The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
 # as such; its number of mini-batches, of epochs for each mini-batch of an epoch, and the least and
 # largest number of epochs. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits .02.
@@ -400,14 +403,17 @@ class MiniBatchEstimator(BaseRBM):
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
         if tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
-        last = None
+        last, n_stages = None, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
             n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
             n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
             last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
+            n_stages = sum(FALL**k > last.rate for k in range(N_STAGES))
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
-        return plan._replace(stages=Stages(patience, FALL, N_STAGES, last, plateau, FALL_AFTER))
+        longest = enough(PLATEAU, MOST_BATCHES, n_batches)
+        stages = Stages(patience, FALL, n_stages, last, plateau, FALL_AFTER, longest)
+        return plan._replace(stages=stages)
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""

@@ -142,12 +142,13 @@ class SDCPRBM(MiniBatchEstimator):
 
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
-        validation rows themselves, a table with the columns of `X`. Training then has three stages.
-        A stage ends when their log-likelihood has not improved for 8 epochs, or in the first stage
+        validation rows themselves, a table with the columns of `X`. Training then has three stages,
+        or two if the rate of a third would be less than that of the last stage of `persistent`. A
+        stage ends when their log-likelihood has not improved for 8 epochs, or in the first stage
         for as many as 200 mini-batches take if these are more (400 if `persistent` is not
-        ``"auto"``), and the model is that of the last stage that has not overfitted, or the mean of
-        one stage more, see `persistent`. ``"auto"`` does so if there are at least 100 rows and
-        `max_iter` is ``"auto"``.
+        ``"auto"``), or after 20,000 mini-batches, but at least 20 epochs. The model is that of the
+        last stage that has not overfitted, or the mean of one stage more, see `persistent`.
+        ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.

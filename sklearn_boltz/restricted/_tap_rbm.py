@@ -91,10 +91,10 @@ class TAPRBM(BaseTAP):
         validation rows themselves, a table with the columns of `X`. ``"auto"`` does so if there are
         at least 100 rows and `max_iter` is ``"auto"``. Training then has three stages. A stage ends
         when the log-likelihood of these rows has not improved for 8 epochs, or in the first stage
-        for as many as 400 mini-batches take if these are more, and the model is that of the last
-        stage that has not overfitted. The normalising constant of the log-likelihood is exact with
-        up to 12 binary units in the smaller layer, and otherwise estimated as described in
-        `track_likelihood`.
+        for as many as 400 mini-batches take if these are more, or after 20,000 mini-batches, but at
+        least 20 epochs, and the model is that of the last stage that has not overfitted. The
+        normalising constant of the log-likelihood is exact with up to 12 binary units in the
+        smaller layer, and otherwise estimated as described in `track_likelihood`.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.

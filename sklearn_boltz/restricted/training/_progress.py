@@ -59,6 +59,8 @@ class Stages(NamedTuple):
         Until this epoch, a training that is no better than independent columns is not yet judged.
     later : float
         Patience of the stages after the first, if less: what they gain, they gain soon.
+    longest : float
+        Epochs of a stage, at most: of many uncertain estimates, one is a new best again and again.
     """
 
     patience: int
@@ -67,6 +69,7 @@ class Stages(NamedTuple):
     last: LastStage | None = None
     plateau: float = np.inf
     later: float = np.inf
+    longest: float = np.inf
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -205,7 +208,8 @@ def end_stage(training, monitor, plan, workers):
         stage = {**stage, "waiting_since": now}
     training.stage = stage
     patience = min(stages.patience, stages.later) if training.n_stages else stages.patience
-    if now - stage["waiting_since"] < patience:
+    is_over = started and len(epochs) >= stages.longest
+    if now - stage["waiting_since"] < patience and not is_over:
         return False
     here = this_epoch(training, score, started, True, gap)
     former = training.best if training.n_stages else None  # that of another fit has no stages
