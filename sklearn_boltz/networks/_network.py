@@ -444,9 +444,3 @@ class Network(Drawing, Likelihoods):
         `codes` and `weights` take the place.
         """
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # With a threshold, anything real is legal.
-        tags.input_tags.categorical = True
-        return tags

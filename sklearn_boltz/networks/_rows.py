@@ -68,20 +68,22 @@ class Coding:
     def codes(self, estimator, X, *, in_fit=False):
         """Check the domain; -> codes of the cells, -1 for NaN, small integers.
 
-        `in_fit` is as of `_check_codes`.
+        `in_fit` is as of `_refuse_codes`.
         """
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
-            estimator._check_codes(
-                X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}", in_fit
-            )
+            if not legal.all():
+                estimator._refuse_codes(
+                    X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}", in_fit
+                )
             return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         legal = positive | (X == self.low)
         if missing is not None:
             legal |= missing
-        estimator._check_codes(X, legal, lambda j: f"the values {self.low} and 1", in_fit)
+        if not legal.all():
+            estimator._refuse_codes(X, legal, lambda j: f"the values {self.low} and 1", in_fit)
         codes = positive.view(np.int8)
         if missing is not None:
             codes[missing] = -1
@@ -263,7 +265,7 @@ def find_coding(estimator, X):
     Parameters
     ----------
     estimator : estimator
-        With `_table`, `_numbers_of_values` and `_check_codes`.
+        With `_table`, `_numbers_of_values` and `_refuse_codes`.
     X : ndarray of shape (n_samples, n_features)
         NaN is a missing cell.
 
@@ -272,14 +274,14 @@ def find_coding(estimator, X):
     coding : Coding
     """
     has_signs = X.dtype.kind != "b" and (X == -1).any()
-    # With other values, -1 is a code for missing cells, which `_check_codes` explains.
+    # With other values, -1 is a code for missing cells, which `_refuse_codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     if has_signs or X.dtype.kind == "b":
         return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
     n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
     if n_values[~words].max(initial=0) > MOST_CODES:
         what = f"at most {MOST_CODES} values, from 0 on,"
-        estimator._check_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
+        estimator._refuse_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
     return Coding(0, n_values)
 
 
