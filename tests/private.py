@@ -239,6 +239,7 @@ from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
 from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
 from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._discriminative import Objective, gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
