@@ -554,8 +554,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         learner, (weights, layers) = training.learner, self._layered()
         weights = [as_type(W, learner.dtype) for W in weights]
         layers = [units.astype(learner.dtype) for units in layers]
-        learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
-        learner.objective = self._objective(training.seen)
+        model = ClassModel.of(Layered(weights, layers))  # copies, which learning changes
+        objective = self._objective(training.seen)
+        training.learner = Learner(model, objective, learner.optimizer, learner.stream)
 
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter
