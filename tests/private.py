@@ -145,7 +145,6 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, uniform
 from sklearn_boltz.numerics._threads import (
-    OneThread,
     Workers,
     _blas,
     _disown_blas,

@@ -23,11 +23,11 @@ from private import (
     IndependentRung,
     Ladder,
     Layered,
-    OneThread,
     Stream,
     Tracked,
     Tracker,
     TrainingMonitor,
+    Workers,
     _tracker,
     all_states,
     annealed_within,
@@ -59,7 +59,7 @@ from sklearn_boltz.units import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-WORKERS = OneThread()
+WORKERS = Workers(1)
 
 
 @pytest.fixture(autouse=True)
