@@ -832,7 +832,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
                 return on_scale(estimate)
             if climbs:
-                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream, workers)
+                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
                     _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 )
@@ -1001,13 +1001,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     "init='ladder' cannot be combined with `given`, with a temperature other than "
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
+            start = self._base(), self._former_ladder(), min(n_samples, LADDER_CHAINS)
             with Workers(self.n_jobs) as workers:
-                n_chains = min(n_samples, LADDER_CHAINS)
-                ladder = _climb.ladder_to(
-                    model, self._base(), self._former_ladder(), n_chains, stream, workers
-                )
-                states = _climb.ladder_samples(ladder, n_samples, n_steps, workers)
-            return states
+                ladder = _climb.ladder_to(model, *start, stream)
+                return _climb.ladder_samples(ladder, n_samples, n_steps, workers)
         if temperature != 1:
             model = model.tempered(1 / temperature)
         clamped = np.zeros(len(model.visible), dtype=bool)
