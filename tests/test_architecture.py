@@ -157,10 +157,10 @@ def test_classes_and_constructors_are_small(path):
 # often. ``python tests/calls.py SDCPRBM`` prints them all.
 MOST_CALLS = {
     "SDCPRBM": 115,
-    "TAPRBM": 145,
+    "TAPRBM": 142,
     "InfiniteRBM": 93,
     "FSLLDensity": 59,
-    "FVBMPseudoLikelihood": 64,
+    "FVBMPseudoLikelihood": 63,
 }
 
 
