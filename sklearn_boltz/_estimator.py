@@ -177,6 +177,7 @@ class BaseBoltzmann(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "density_estimator"
+        tags.input_tags.categorical = self._need.codes
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = self._computes_on_devices
         return tags
@@ -277,7 +278,6 @@ class BaseBoltzmann(
         """
         if self._reads_codes:
             return check_array(X, ensure_all_finite="allow-nan", **options)
-        self._check_library(X)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         if issparse(X):
             complete = COMPLETE_IF_SPARSE
@@ -285,6 +285,7 @@ class BaseBoltzmann(
         # Of an array of numbers, there is nothing to find out.
         numbers_only = type(X) is np.ndarray and X.dtype.kind in "biuf"
         if not numbers_only:
+            self._check_library(X)
             with named(self):
                 check_form(X)
                 X, numbers_only = opened(X)
@@ -590,7 +591,8 @@ class BaseBoltzmann(
         Others than 0, 1, 2, ... and NaN are refused.
         """
         legal = np.isnan(X) | is_whole(X)
-        self._check_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
+        if not legal.all():
+            self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
         words = self._table.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
         for j, code, values in found[:1]:
@@ -612,10 +614,8 @@ class BaseBoltzmann(
         least = np.where(self._table.is_scored, 1, 2)
         return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
 
-    def _check_codes(self, X, legal, domain, in_fit=False):
-        """Refuse cells that are no codes, as `_check_domain`; those of new rows, or `in_fit`."""
-        if legal.all():
-            return
+    def _refuse_codes(self, X, legal, domain, in_fit=False):
+        """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
         values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
         if in_fit:
             remedy = DECLARE if self._need.bins else RECODE
@@ -624,9 +624,9 @@ class BaseBoltzmann(
         elif not is_whole(X[~legal]).all():
             remedy = "The training data have no other values. Correct the cell, or write it as NaN."
         # Signs in place of bits are recognised after the fit, too.
-        self._check_domain(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
+        self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
 
-    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
+    def _refuse_cells(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.
 
         Parameters
@@ -647,8 +647,6 @@ class BaseBoltzmann(
             From numbers of columns, what to do if their whole numbers are categories; None for a
             model that takes no fractions, either: scaled amounts would be refused as well.
         """
-        if legal.all():
-            return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
         columns = np.flatnonzero(~legal.all(axis=0))
@@ -690,9 +688,11 @@ def checked_weights(sample_weight, X):
     -------
     weights : ndarray of float64 of shape (n_samples,)
     """
+    if sample_weight is None:
+        return np.ones(X.shape[0])
     if is_foreign(sample_weight):
         sample_weight = as_numpy(sample_weight)
-    given = np.asarray([] if sample_weight is None else sample_weight, dtype=np.float64)
+    given = np.asarray(sample_weight, dtype=np.float64)
     illegal = np.flatnonzero(~((given >= 0) & (given < np.inf)))
     if len(illegal):
         value = given.ravel()[illegal[0]]

@@ -138,7 +138,6 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, uniform
 from sklearn_boltz.numerics._threads import (
-    OneThread,
     Workers,
     _blas,
     _disown_blas,
@@ -232,6 +231,7 @@ from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._discriminative import Objective, gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training

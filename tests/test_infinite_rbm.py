@@ -21,9 +21,9 @@ from private import (
     ChainSample,
     Enumeration,
     GrowingLearner,
-    OneThread,
     Sample,
     Stream,
+    Workers,
     best_change,
     find_unit,
     linear_minimum,
@@ -38,7 +38,7 @@ from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
-WORKERS = OneThread()
+WORKERS = Workers(1)
 
 
 BITS = np.random.default_rng(0).random((130, 12)) < 0.3

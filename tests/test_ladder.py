@@ -12,10 +12,10 @@ from sklearn.utils import Bunch
 from private import (
     BLOCK_ROUNDS,
     Ladder,
-    OneThread,
     Pair,
     Record,
     Stream,
+    Workers,
     bennett,
     combined,
     compare_with_floor,
@@ -27,7 +27,7 @@ from private import (
 )
 
 N_STATES = 40
-WORKERS = OneThread()
+WORKERS = Workers(1)
 
 
 class Walk:

@@ -20,8 +20,8 @@ from private import (
     LabelledRows,
     Layered,
     Objective,
-    OneThread,
     Stream,
+    Workers,
     _rbm_classifier,
     gradient,
     stratified,
@@ -134,7 +134,7 @@ def one_gradient(model, rows, generative, seed=0, n_gibbs=1, gap_seed=None):
     share = weights[codes >= 0].sum() / weights.sum()
     objective = Objective(generative=generative, n_gibbs=n_gibbs, label_share=share)
     scale = 1 / weights.sum()  # weights of any mean
-    found = gradient(model, rows, objective, scale, Stream(seed), gap_seed, OneThread())
+    found = gradient(model, rows, objective, scale, Stream(seed), gap_seed, Workers(1))
     return np.concatenate(list(map(np.ravel, found)))
 
 

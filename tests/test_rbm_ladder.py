@@ -22,11 +22,11 @@ from private import (
     IndependentRung,
     Ladder,
     Layered,
-    OneThread,
     Stream,
     Tracked,
     Tracker,
     TrainingMonitor,
+    Workers,
     _tracker,
     all_states,
     annealed_within,
@@ -58,7 +58,7 @@ from sklearn_boltz.units import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-WORKERS = OneThread()
+WORKERS = Workers(1)
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +182,7 @@ def test_rungs_have_states_of_their_own():
 def test_log_partition_of_all_units(kind, n_chains):
     """Of each rung, within 5 standard errors: 14 cases, a false alarm of 1e-5 (20 chains: 5e-4)."""
     model, base = small_model(kind, scale=1.5), small_model(kind, seed=3).visible
-    ladder = ladder_to(model, base, None, n_chains, Stream(1), WORKERS)
+    ladder = ladder_to(model, base, None, n_chains, Stream(1))
     found = ladder_estimate(ladder, 0.05, 2000, WORKERS)
     rungs = [exact_log_partition(rung.model) for rung in ladder.rungs]
     assert found.trusted and found.method == "ladder" and len(found.states) == n_chains
@@ -215,7 +215,7 @@ def two_patterns(strength, threshold):
 def test_what_is_cheap_is_estimated_more_closely():
     model, found = opposite_modes(2.0, 0.2), {}
     for tol in (None, 0.05):
-        ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 50, Stream(1), WORKERS)
+        ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 50, Stream(1))
         found[tol] = ladder_estimate(ladder, tol, None, WORKERS)
         assert found[tol].trusted
     assert found[None].std_err <= 0.02 < found[0.05].std_err <= 0.05
@@ -230,7 +230,7 @@ def test_what_is_cheap_is_estimated_more_closely():
 )  # fmt: skip
 def test_modes_are_found_however_late(model, seed):
     """The ladder sets more rungs, and is right within 5 standard errors: a false alarm of 6e-7."""
-    ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 100, Stream(seed), WORKERS)
+    ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 100, Stream(seed))
     found = ladder_estimate(ladder, 0.03, 1000, WORKERS)
     assert found.trusted and found.std_err <= 0.03 and len(ladder) > 2
     assert abs(found.value - exact_log_partition(model)) < 5 * found.std_err
@@ -251,7 +251,7 @@ def test_a_mode_that_annealed_chains_do_not_find(strength, is_found):
     """
     model, base = far_mode(strength), Bernoulli(np.full(16, -2.2))
     exact = exact_log_partition(model)
-    ladder = ladder_to(model, base, None, 100, Stream(0), WORKERS)
+    ladder = ladder_to(model, base, None, 100, Stream(0))
     found = ladder_estimate(ladder, None, None, WORKERS)
     assert found.trusted == is_found == (ladder.n_left() == 0) == np.isfinite(found.high)
     assert found.low <= exact + 1e-9

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles_rbm import random_rbm, with_parameters
-from private import SGD, Adam, OneThread, Stream, reshape, uniform
+from private import SGD, Adam, Stream, Workers, reshape, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_shifting_bar
@@ -110,7 +110,7 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1, alpha=decay
     )
     learner = learner_of(rbm, mu, scheme, Stream(5), momentum)
-    learner.learn(learner.in_memory(V), 0.3, OneThread())
+    learner.learn(learner.in_memory(V), 0.3, Workers(1))
     expected = algorithm_4(
         rbm.W, rbm.b + lam @ rbm.W, rbm.c + rbm.W @ mu, mu, lam, V, *shape, 0.3,
         0.1 * centered, Stream(5), momentum, decay,
@@ -139,7 +139,7 @@ def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden
             batch = learner.in_memory(rows)
             assert batch.is_small or not is_small
             batch.is_small = is_small
-            learner.learn(batch, 0.05, OneThread())
+            learner.learn(batch, 0.05, Workers(1))
         return [*learner.parameters(), learner.visible_offset, learner.hidden_offset], learner
 
     (arrays, learner), (others, other) = learned(True), learned(False)

@@ -412,7 +412,8 @@ class FSLLDensity(BaseBoltzmann):
         if self._table.is_empty.any():
             X = np.where(self._table.is_empty, 0, X)
         legal = np.isnan(X) | (X < self.n_values_) & is_whole(X)
-        self._check_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
+        if not legal.all():
+            self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
         return X
 
     def _check_sizes(self, n_values, groups):
@@ -790,7 +791,6 @@ class FSLLDensity(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
 

@@ -214,7 +214,7 @@ class Drawing:
             return self._impute_numbers(X, how, make_generator(random_state))
         cells = self._known_cells(X)
         missing, generator = np.isnan(cells), make_generator(random_state)
-        rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
+        rows, codes = missing.any(axis=1), self._coding.codes(cells, self._refuse_codes)
 
         def impute(how):
             filled = cells.astype(np.float64)
@@ -268,12 +268,13 @@ class Drawing:
             codes, z, _ = self._scored_rows(X)
             return self._location_model()[0].category_probabilities(codes, z)
         cells = self._known_cells(X)
-        codes, generator = self._coding.codes(self, cells), make_generator(random_state)
+        codes = self._coding.codes(cells, self._refuse_codes)
+        generator = make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
         """Of rows with missing cells, without normal scores: see `expected_log_weights`."""
-        codes = self._coding.codes(self, self._known_cells(X))
+        codes, _ = self._codes(X)
         return _incomplete.expected_log_weights(self._model(), codes)
 
     def predict_column_proba(self, X, column):
@@ -307,7 +308,7 @@ class Drawing:
             return self._of_categories(self._given_others(X, j), j)
         cells = self._known_cells(X, copy=True)
         cells[:, j] = 1  # any legal value
-        codes = self._coding.codes(self, cells)
+        codes = self._coding.codes(cells, self._refuse_codes)
         with Workers() as workers:
             found = _incomplete.column_probabilities(self._model(), codes, j, workers)
         return self._of_categories(found, j)

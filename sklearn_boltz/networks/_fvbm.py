@@ -344,7 +344,7 @@ class FVBMPseudoLikelihood(Network):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
-        ordered = order_of_levels(self, rows.coding)
+        ordered = order_of_levels(self._table, rows.coding, self.alpha)
         task = self._task(rows, batches, alpha, ordered)
         first = task.method("newton")
         if self.alpha == "auto":
@@ -380,7 +380,7 @@ class FVBMPseudoLikelihood(Network):
         # Of levels, they are those of the estimate without the penalty. Bins are too many for it.
         ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
         remedy = "Declare" if self.alpha == "auto" else "Fit with alpha='auto', or declare"
-        return no_errors_of_ordered(self, ordered, remedy)
+        return no_errors_of_ordered(self._have, ordered, remedy)
 
     def _is_chosen(self):
         """Whether the estimate is that of `fit`, with a strength of its choice."""

@@ -105,7 +105,7 @@ class Likelihoods(BaseBoltzmann):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
         X = self._known_cells(X)
-        return self._coding.codes(self, X), X.dtype
+        return self._coding.codes(X, self._refuse_codes), X.dtype
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns that `transform` returns.

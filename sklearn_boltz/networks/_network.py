@@ -305,9 +305,9 @@ class Network(Drawing, Likelihoods):
         self._table = tables[place]
         vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
 
-    def _layout(self, numbers=True):
-        """The entries of columns in the network of categories, and of numbers if wanted."""
-        return JointLayout(self._coding.n_values, self._table.is_scored & numbers)
+    def _layout(self):
+        """The entries of columns in the network of categories and numbers."""
+        return JointLayout(self._coding.n_values, self._table.is_scored)
 
     def _entry_names(self, layout):
         """What these are called, a list for each column: ``city=Rome`` and ``age``."""
@@ -444,9 +444,3 @@ class Network(Drawing, Likelihoods):
         `codes` and `weights` take the place.
         """
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # With a threshold, anything real is legal.
-        tags.input_tags.categorical = True
-        return tags

@@ -65,23 +65,20 @@ class Coding:
         """From codes, or means of codes, to the scale of the data."""
         return 2 * codes - 1 if self.low == -1 else codes
 
-    def codes(self, estimator, X, *, in_fit=False):
-        """Check the domain; -> codes of the cells, -1 for NaN, small integers.
-
-        `in_fit` is as of `_check_codes`.
-        """
+    def codes(self, X, refuse):
+        """Codes of the cells, -1 for NaN, small integers; cells that are none go to `refuse`."""
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
-            estimator._check_codes(
-                X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}", in_fit
-            )
+            if not legal.all():
+                refuse(X, legal, lambda j: f"values from 0 to {self.n_values[j] - 1}")
             return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         legal = positive | (X == self.low)
         if missing is not None:
             legal |= missing
-        estimator._check_codes(X, legal, lambda j: f"the values {self.low} and 1", in_fit)
+        if not legal.all():
+            refuse(X, legal, lambda j: f"the values {self.low} and 1")
         codes = positive.view(np.int8)
         if missing is not None:
             codes[missing] = -1
@@ -134,12 +131,13 @@ def read(estimator, X, sample_weight, coding=None):
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
-    codes = coding.codes(estimator, X, in_fit=is_first)
+    codes = coding.codes(X, partial(estimator._refuse_codes, in_fit=is_first))
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
     is_scored = estimator._table.is_scored.any()
     scores = scores_of(estimator._table, cells, counted, weights) if is_scored else []
-    codes, weights = informative(codes, weights)
+    if not counted.all():
+        codes, weights = codes[counted], weights[counted]
     # A column without a value is a constant one.
     codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
@@ -218,7 +216,7 @@ def _found_in_batch(reader, batch):
     X = reader._validate(batch, reset=False, allow_nan=True)
     coding = find_coding(reader, X)
     _check_size(reader, coding)
-    codes = coding.codes(reader, X, in_fit=True)
+    codes = coding.codes(X, partial(reader._refuse_codes, in_fit=True))
     if coding.is_binary and (codes != 0).all():
         coding = Coding(None, coding.n_values)
     return _collected(coding, X.dtype, *informative(codes, np.ones(len(codes))))
@@ -254,7 +252,8 @@ def _merge(one, other):
 
 def positive_of_batch(reader, coding, columns, k, batch):
     """Where these columns of a batch of bits have the higher value."""
-    return coding.codes(reader, reader._validate(batch, reset=False))[:, columns] > 0
+    X = reader._validate(batch, reset=False)
+    return coding.codes(X, reader._refuse_codes)[:, columns] > 0
 
 
 def find_coding(estimator, X):
@@ -263,7 +262,7 @@ def find_coding(estimator, X):
     Parameters
     ----------
     estimator : estimator
-        With `_table`, `_numbers_of_values` and `_check_codes`.
+        With `_table`, `_numbers_of_values` and `_refuse_codes`.
     X : ndarray of shape (n_samples, n_features)
         NaN is a missing cell.
 
@@ -272,32 +271,34 @@ def find_coding(estimator, X):
     coding : Coding
     """
     has_signs = X.dtype.kind != "b" and (X == -1).any()
-    # With other values, -1 is a code for missing cells, which `_check_codes` explains.
+    # With other values, -1 is a code for missing cells, which `_refuse_codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     if has_signs or X.dtype.kind == "b":
         return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
     n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
     if n_values[~words].max(initial=0) > MOST_CODES:
         what = f"at most {MOST_CODES} values, from 0 on,"
-        estimator._check_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
+        estimator._refuse_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)
     return Coding(0, n_values)
 
 
-def order_of_levels(estimator, coding):
+def order_of_levels(table, coding, alpha):
     """The columns whose order makes a difference to the penalty; an array of bool."""
-    if coding.is_binary or estimator.alpha == 0:
+    if coding.is_binary or alpha == 0:
         return np.zeros(len(coding.n_values), dtype=bool)
-    table = estimator._table
     return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
-def no_errors_of_ordered(estimator, ordered, remedy="Declare"):
-    """Why there are no standard errors with such a penalty, and what to do; None if no column."""
+def no_errors_of_ordered(have, ordered, remedy="Declare"):
+    """Why there are no standard errors with such a penalty, and what to do; None if no column.
+
+    `have` names columns, with their verb.
+    """
     if not ordered.any():
         return None
     return (
         "there are no standard errors with the penalty by the order of values, which "
-        f"{estimator._have(np.flatnonzero(ordered))}: they would not account for its bias. "
+        f"{have(np.flatnonzero(ordered))}: they would not account for its bias. "
         f"{remedy} columns of categories as 'nominal', and of numbers as 'number'."
     )
 

@@ -364,7 +364,7 @@ class SparseFVBM(Network):
 
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
-        ordered = order_of_levels(self, rows.coding)
+        ordered = order_of_levels(self._table, rows.coding, self.alpha)
         task = self._task(rows, batches, ordered=ordered)
         sparse, found = self._sparse_task(task, rows)
         found["ordered_"] = ordered
@@ -544,7 +544,7 @@ class SparseFVBM(Network):
                 "there are no standard errors with nodewise, whose couplings are the means of two "
                 "estimates. Fit with nodewise=False, or use statistics.bootstrap."
             )
-        return no_errors_of_ordered(self, self.ordered_)
+        return no_errors_of_ordered(self._have, self.ordered_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

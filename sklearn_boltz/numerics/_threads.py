@@ -174,16 +174,6 @@ class Workers:
         return list(self._pool.map(run, blocks))
 
 
-class OneThread:
-    """What has the method `map` of `Workers`, for work that a thread of theirs does."""
-
-    n_threads = 1
-
-    def map(self, function, blocks, work):
-        """Call a function of a slice for each block."""
-        return [function(block) for block in blocks]
-
-
 def in_parallel(function, arguments, n_jobs):
     """The results of a function for each of some tuples of arguments, in their order."""
     return Parallel(n_jobs=n_jobs)(delayed(function)(*given) for given in arguments)

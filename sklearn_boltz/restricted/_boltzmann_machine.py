@@ -80,8 +80,7 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_whole, shown
-from sklearn_boltz.tables._frames import is_frame
+from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, is_whole, shown
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
@@ -156,9 +155,8 @@ def by_processor(method):
 
 
 def _are_probabilities(X):
-    """Whether all cells of an array lie within [0, 1], or are whole numbers of grey levels."""
-    X = as_array(X)
-    if X.dtype.kind not in "biuf":
+    """Whether X is an array of numbers within [0, 1], or of whole numbers of grey levels."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
         return False
     low, high = np.nanmin(X, initial=0), np.nanmax(X, initial=1)
     is_grey = GREY_LEVELS / 2 < high <= GREY_LEVELS and (is_whole(X) | np.isnan(X)).all()
@@ -373,7 +371,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _refuse(self, X, legal, first_row=0):
         remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
-        self._check_domain(X, legal, self._layout.domain, remedy, first_row, declare=declare)
+        self._refuse_cells(X, legal, self._layout.domain, remedy, first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
@@ -544,7 +542,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         kinds = None
         if not isinstance(self.columns, str) or self.columns != "auto":
             kinds = kinds_of(self._specs(), self._entries(), X)
-        if is_frame(X) or issparse(X) or not _are_probabilities(X):
+        if not _are_probabilities(X):
             return kinds
         # In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
         plain = Kind("plain")
@@ -834,7 +832,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
                 return on_scale(estimate)
             if climbs:
-                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream, workers)
+                ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
                     _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 )
@@ -1003,13 +1001,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     "init='ladder' cannot be combined with `given`, with a temperature other than "
                     "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
+            start = self._base(), self._former_ladder(), min(n_samples, LADDER_CHAINS)
             with Workers(self.n_jobs) as workers:
-                n_chains = min(n_samples, LADDER_CHAINS)
-                ladder = _climb.ladder_to(
-                    model, self._base(), self._former_ladder(), n_chains, stream, workers
-                )
-                states = _climb.ladder_samples(ladder, n_samples, n_steps, workers)
-            return states
+                ladder = _climb.ladder_to(model, *start, stream)
+                return _climb.ladder_samples(ladder, n_samples, n_steps, workers)
         if temperature != 1:
             model = model.tempered(1 / temperature)
         clamped = np.zeros(len(model.visible), dtype=bool)

@@ -94,6 +94,8 @@ class MiniBatchEstimator(BaseRBM):
 
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
+    # The share of chains from a ladder of saved models, where that is no parameter.
+    tempered = 0.0
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -158,7 +160,7 @@ class MiniBatchEstimator(BaseRBM):
             n_rows, stops = rows.shape[0], self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            if is_tempered(self) and not stops:
+            if self.tempered and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
@@ -395,13 +397,12 @@ class MiniBatchEstimator(BaseRBM):
         n_epochs = self.max_iter
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
-        tempered = is_tempered(self)
-        rate = self._first_rate(training if stops and not tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
+        rate = self._first_rate(training if stops and not self.tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self.tempered > 0)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if tempered:  # it keeps its best epoch, of whatever rate
+        if self.tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
         last, n_stages = None, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
@@ -427,7 +428,7 @@ class MiniBatchEstimator(BaseRBM):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, tempered = training.learner.model().sides(), is_tempered(self)
+        model, tempered = training.learner.model().sides(), self.tempered > 0
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
@@ -471,7 +472,7 @@ class MiniBatchEstimator(BaseRBM):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and is_tempered(self))
+        kept_best = status == "converged" or (status == "max_iter" and self.tempered)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":
@@ -508,11 +509,6 @@ class MiniBatchEstimator(BaseRBM):
 def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):
     """As many epochs as this many mini-batches take, within limits."""
     return int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
-
-
-def is_tempered(estimator):
-    """Whether its training takes chains from a ladder of saved models."""
-    return getattr(estimator, "tempered", 0) > 0
 
 
 def enough(n_epochs, n_mini_batches, n_batches):

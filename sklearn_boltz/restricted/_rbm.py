@@ -48,7 +48,7 @@ class BaseRBM(BaseBoltzmannMachine):
             layers = [as_type(like(weights[0], h), numpy_dtype(weights[0])) for h in given]
         else:
             layers = [np.ascontiguousarray(h, dtype=weights[0].dtype) for h in given]
-        shapes, sizes = [tuple(h.shape) for h in layers], [len(W) for W in weights]
+        shapes, sizes = [tuple(h.shape) for h in layers], [W.shape[0] for W in weights]
         if not layers or shapes != [(*shapes[0][:1], size) for size in sizes]:
             wanted = (
                 f"be a list of arrays with {sizes} columns, one for each hidden layer, all with "

@@ -448,8 +448,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     f"{name}: y has {len(codes):,} labels, and the batches have {V.shape[0]:,} "
                     "rows."
                 )
-            weights = self._weights(codes, sample_weight)
-            weights = None if weights is None else relative(weights)
+            weights = relative(self._weights(codes, sample_weight))
             rows = LabelledStream(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
@@ -469,9 +468,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         weights = self._weights(codes, sample_weight)
         counts = that_count(V, weights)
         if not counts.all():
-            V = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
-            codes, weights = codes[counts], of_some(weights, counts)
-        weights = None if weights is None else relative(weights)
+            V, codes = taken(V, np.flatnonzero(counts)), codes[counts]
+            weights = of_some(weights, counts)
+        weights = relative(weights)
         V = DeviceRows(V, weights) if is_foreign(V) else V
         return LabelledRows(V, codes, weights, bool(self.generative))
 
@@ -554,8 +553,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         learner, (weights, layers) = training.learner, self._layered()
         weights = [as_type(W, learner.dtype) for W in weights]
         layers = [units.astype(learner.dtype) for units in layers]
-        learner.take(ClassModel.of(Layered(weights, layers)))  # copies, which learning changes
-        learner.objective = self._objective(training.seen)
+        model = ClassModel.of(Layered(weights, layers))  # copies, which learning changes
+        objective = self._objective(training.seen)
+        training.learner = Learner(model, objective, learner.optimizer, learner.stream)
 
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter

@@ -5,6 +5,7 @@ groups that nothing connects. A group with few joint states is enumerated; else 
 serve, with random numbers that are the same for every row.
 """
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -93,12 +94,9 @@ class Joint:
 
     def log_marginal(self, place):
         """ln p of the values of a column, (n_rows, n_values)."""
-        before = int(np.prod(self.shape[:place], dtype=np.int64))
-        log_p = self.log_probabilities.reshape(-1, before, self.shape[place], self._after(place))
+        before = math.prod(self.shape[:place])
+        log_p = self.log_probabilities.reshape(len(self.codes), before, self.shape[place], -1)
         return log_sum_exp(log_sum_exp(log_p, axis=3), axis=1)
-
-    def _after(self, place):
-        return int(np.prod(self.shape[place + 1 :], dtype=np.int64))
 
     def reduced(self, how, generator, rows):
         """One value of each column, for rows by their numbers: "mode" or "sample"."""

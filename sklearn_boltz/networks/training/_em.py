@@ -49,7 +49,13 @@ def fit_incomplete(task, initial, method, first, n_draws, rounds):
         EM ends when a round raises the objective, summed over the rows, by less than its `tol`.
     """
     rounds.status = _rounds(task, initial, method, first, n_draws, rounds)
-    return _message(method, rounds)
+    reason = method.no_maximum()
+    if reason is None and rounds.status == "max_iter":
+        return (
+            f"EM ended at max_iter={rounds.max_iter} rounds, while the pseudo-likelihood still "
+            "rose. Raise max_iter, or use missing='observed', which needs no rounds."
+        )
+    return reason
 
 
 def _rounds(task, initial, method, first, n_draws, rounds):
@@ -128,14 +134,3 @@ def kept_newton():
         return point, None
 
     return climb
-
-
-def _message(method, rounds):
-    """What a user should know about the end of EM, or None."""
-    reason = method.no_maximum()
-    if reason is None and rounds.status == "max_iter":
-        return (
-            f"EM ended at max_iter={rounds.max_iter} rounds, while the pseudo-likelihood still "
-            "rose. Raise max_iter, or use missing='observed', which needs no rounds."
-        )
-    return reason

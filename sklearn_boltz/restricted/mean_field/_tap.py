@@ -303,7 +303,7 @@ class Scratch(NamedTuple):
     def of(cls, model, n_rows, order, features=None):
         """For this many rows of a model, of whose sides the features may be known."""
         n_columns, dtype = model.weights.shape[::-1], model.weights.dtype
-        features, squares, n_features = None, None, n_columns
+        squares, n_features = None, n_columns
         if order == 2:
             features = features or features_of_pair(model.visible, model.hidden)
             squares = empty_squares(model.weights, features)

@@ -5,8 +5,6 @@ categorical unit, the label. Given a row x, the label and the hidden units can b
 exactly, as there are few classes and the hidden units are independent given both.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import (
@@ -25,19 +23,23 @@ from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units._stacked import Stacked
 
 
-class ClassModel(NamedTuple):
+class ClassModel:
     """p(x, h) of the features and binary hidden units, the label summed out, and p(y | x).
 
     It has what `Model` has, as far as a row follows from its features.
 
-    Attributes
+    Parameters
     ----------
     joint : Model
         Of features, label and hidden units. The visible units are `Stacked`, the label last: one
         unit with a state for each class.
     """
 
-    joint: Model
+    def __init__(self, joint):
+        *parts, self.label = joint.visible.layers
+        self.joint, self.dtype, self.n_classes = joint, joint.dtype, len(self.label)
+        self.visible = parts[0] if len(parts) == 1 else Stacked(parts)
+        self.hidden = joint.hidden
 
     @classmethod
     def of(cls, layered):
@@ -47,32 +49,6 @@ class ClassModel(NamedTuple):
         if not is_foreign(joint):  # the numbers of a visible unit are next to each other
             joint = np.ascontiguousarray(joint)
         return cls(Model(joint.T, stacked([visible, label]), hidden))
-
-    @property
-    def dtype(self):
-        """Type that the model computes in."""
-        return self.joint.dtype
-
-    @property
-    def visible(self):
-        """The units of the features."""
-        parts = self.joint.visible.layers[:-1]
-        return parts[0] if len(parts) == 1 else Stacked(parts)
-
-    @property
-    def hidden(self):
-        """The hidden units."""
-        return self.joint.hidden
-
-    @property
-    def label(self):
-        """The unit of the label."""
-        return self.joint.visible.layers[-1]
-
-    @property
-    def n_classes(self):
-        """Number of classes."""
-        return len(self.label)
 
     @property
     def weights(self):

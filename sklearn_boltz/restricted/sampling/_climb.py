@@ -48,7 +48,7 @@ def is_affordable(model, former, n_chains):
     return former is not None or n_chains * model.n_weights <= AFFORDABLE
 
 
-def ladder_to(model, base, former, n_chains, stream, workers):
+def ladder_to(model, base, former, n_chains, stream):
     """A ladder that leads to a model, whose chains have yet to settle.
 
     Parameters
@@ -61,7 +61,6 @@ def ladder_to(model, base, former, n_chains, stream, workers):
     n_chains : int
         At each rung.
     stream : Stream
-    workers : Workers
 
     Returns
     -------

@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import as_numpy, copied, is_foreign, like, namespace_of, zeros
-from sklearn_boltz.numerics._threads import OneThread
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._ladder import Ladder, Pair
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import base_log_partition
@@ -18,6 +18,8 @@ from sklearn_boltz.units._bernoulli import Bernoulli
 CALLS = 2e6
 # Between neighbours that exchange states less often than this, a model is put.
 SPLIT = 0.15
+# A rung moves in one of the threads of others: these are never entered, and have no pool.
+ONE_THREAD = Workers(1)
 
 
 class Rung:
@@ -50,7 +52,7 @@ class Rung:
     def move(self, n_steps, stream, first_row):
         """Make transitions of the chains."""
         H = np.empty((len(self.states), len(self.model.hidden)), self.states.dtype)
-        run_chains(self.model, self.states, H, n_steps, stream, OneThread(), first_row=first_row)
+        run_chains(self.model, self.states, H, n_steps, stream, ONE_THREAD, first_row=first_row)
 
     def log_weights(self, other):
         """Minus the free energies of the states of another rung."""

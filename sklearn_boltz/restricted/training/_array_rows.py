@@ -1,5 +1,7 @@
 """Rows on a device: an array of PyTorch, CuPy or another library that stays where it lies."""
 
+from copy import copy as shallow_copy
+
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import (
@@ -55,7 +57,7 @@ class DeviceRows:
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
-        other = copy(self)
+        other = shallow_copy(self)
         other.array, other.dtype = as_type(self.array, dtype), np.dtype(dtype)
         return other
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.restricted.sampling._class_probabilities import quick_log_probability
-from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Comparison, weighted_mean
+from sklearn_boltz.restricted.training._monitor import Comparison, weighted_mean
 
 # The training has begun where the log-loss is less than that of the class frequencies by this part.
 STARTED = 0.01
@@ -16,9 +16,9 @@ class ClassMonitor:
     Parameters
     ----------
     train : LabelledRows
-        Some training rows, of which those with labels count.
+        Some training rows with labels.
     valid : LabelledRows or None
-        Rows that were set aside.
+        Rows that were set aside, which have labels, too.
     scoring : {"neg_log_loss", "accuracy"}
         What the training is judged by.
     seed : int
@@ -26,10 +26,11 @@ class ClassMonitor:
     """
 
     def __init__(self, train, valid, scoring, seed):
-        self.train = _labelled(train, LIKELIHOOD_ROWS)
-        self.valid = None if valid is None else _labelled(valid, len(valid))
-        self.scoring, self.seed = scoring, seed
-        self._prior = _entropy(self.train)
+        self.train, self.valid, self.scoring, self.seed = train, valid, scoring, seed
+        shares = np.bincount(train.codes, train.weights)
+        shares = shares[shares > 0] / shares.sum()
+        # The log-loss of the frequencies of the classes.
+        self._prior = float(-(shares * np.log(shares)).sum())
 
     def measure(self, model, workers, tracker):
         """Return a dict of figures.
@@ -69,15 +70,3 @@ class ClassMonitor:
     def compare(self, figures, model, workers):
         """Compare the log-likelihood of the labels with that by the frequencies of the classes."""
         return Comparison("training rows", -figures["log_loss"], -self._prior)
-
-
-def _labelled(rows, n_most):
-    """Rows with a label, this many at most."""
-    return rows[np.flatnonzero(rows.codes >= 0)[:n_most]]
-
-
-def _entropy(rows):
-    """The log-loss of the frequencies of the classes."""
-    shares = np.bincount(rows.codes, rows.weights)
-    shares = shares[shares > 0] / shares.sum()
-    return float(-(shares * np.log(shares)).sum())

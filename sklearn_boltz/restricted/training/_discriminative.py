@@ -95,10 +95,6 @@ class Learner:
         other._model, other.optimizer = self._model.moved(convert), self.optimizer.moved(convert)
         return other
 
-    def take(self, model):
-        """Go on with another model of the same sizes."""
-        self._model = model
-
     def model(self):
         """The model as it stands; it shares the arrays."""
         return self._model

@@ -29,13 +29,8 @@ class LabelledRows:
     """
 
     def __init__(self, V, codes, weights=None, repeats=False):
-        self.V, self.codes, self.repeats, self.shape, self.dtype = (
-            V,
-            codes,
-            repeats,
-            V.shape,
-            V.dtype,
-        )
+        self.V, self.codes, self.repeats = V, codes, repeats
+        self.shape, self.dtype = V.shape, V.dtype
         self.weights = np.ones(len(codes)) if weights is None else weights
 
     def __len__(self):

@@ -12,6 +12,10 @@ import numpy as np
 from sklearn_boltz.numerics._arrays import is_foreign, namespace_of, zeros
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 
+# Of Adam, as published: the decay rates of the means of gradients and of their squares, β₁ and β₂,
+# and what is added to the root.
+MOMENTUM, DECAY, EPSILON = 0.9, 0.999, 1e-8
+
 
 class SGD:
     """Gradient ascent, with momentum if wanted.
@@ -37,12 +41,6 @@ class SGD:
             other.velocity = [convert(velocity) for velocity in self.velocity]
         return other
 
-    def move(self, parameters, gradients, rate):
-        """Add the steps to the parameters, in place, along gradients without the learning rate."""
-        steps = self.steps([rate * gradient for gradient in gradients])
-        for parameter, step in zip(parameters, steps, strict=True):
-            parameter += step
-
     def steps(self, gradients):
         """Return what to add to each parameter."""
         if self.plain:
@@ -60,19 +58,9 @@ class Adam:
 
     Each parameter moves along the mean of its gradients, divided by the root of the mean of
     their squares.
-
-    Parameters
-    ----------
-    momentum : float
-        Decay rate of the mean of the gradients, β₁.
-    decay : float
-        Decay rate of the mean of their squares, β₂.
-    epsilon : float
-        What is added to the root.
     """
 
-    def __init__(self, momentum=0.9, decay=0.999, epsilon=1e-8):
-        self.momentum, self.decay, self.epsilon = momentum, decay, epsilon
+    def __init__(self):
         self.n_steps, self.moments = 0, None
 
     def moved(self, convert):
@@ -87,9 +75,8 @@ class Adam:
         if self.moments is None:
             self.moments = [(zeros(g, g.shape), zeros(g, g.shape)) for g in gradients]
         self.n_steps += 1
-        root = math.sqrt(1 - self.decay**self.n_steps)
-        rate = rate * root / (1 - self.momentum**self.n_steps)
-        options = self.momentum, self.decay, self.epsilon * root, rate
+        root = math.sqrt(1 - DECAY**self.n_steps)
+        options = MOMENTUM, DECAY, EPSILON * root, rate * root / (1 - MOMENTUM**self.n_steps)
         for parameter, gradient, (mean, square) in zip(
             parameters, gradients, self.moments, strict=True
         ):

@@ -72,8 +72,8 @@ def divided(n_rows, validation_fraction, seed):
 
 
 def relative(weights):
-    """Weights with the mean 1; None if all are equal."""
-    if not len(weights) or (weights == weights[0]).all():
+    """Weights with the mean 1; None if all are equal, or of None."""
+    if weights is None or not len(weights) or (weights == weights[0]).all():
         return None
     weights = weights / weights.max()  # so that their sum is finite
     return weights * (len(weights) / weights.sum())
@@ -113,7 +113,7 @@ def with_information(X, sample_weight):
     counts = that_count(X, weights)
     if not counts.all():
         X, weights = X[counts], of_some(weights, counts)
-    return X, None if weights is None else relative(weights)
+    return X, relative(weights)
 
 
 def visits(weights, rng):
