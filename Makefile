@@ -33,14 +33,14 @@ demo: $(VENV)/.installed-plot $(VENV)/.built
 	$(BIN)/python examples/quick_start.py
 
 # Arrays of other libraries are dispatched where SciPy is told so before it is imported: these tests
-# are run by themselves, if `make test-array-api` has installed the libraries.
-ARRAY_API = SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_array_api.py
+# are run by themselves, with the strict arrays, and PyTorch if `make test-array-api` installed it.
+ARRAY_API = SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto tests/test_array_api.py
 
 # In a process for each processor, with a thread of BLAS in each. The tests of a file are in one of
 # them: what they share is computed once, and files of many tests come first.
 test: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
-	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
+	$(ARRAY_API)
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
 # except what takes a third of the time: the ten frames, folds of random tables, and an estimate.
