@@ -44,8 +44,8 @@ print(f"on the test images: {search.score(X_test):.2f} nats")
 # %%
 # A map of scores
 # ---------------
-# The best cell has a frame. With a small rate, fifteen epochs are too short; with a
-# large one the noise of the steps does harm, although the rate falls from epoch to epoch.
+# The best cell has a frame. With a small rate, fifteen epochs are too short; with a large one the
+# noise of the steps does harm.
 
 rates, sizes = grid["sdcprbm__learning_rate"], grid["sdcprbm__n_components"]
 score = search.cv_results_["mean_test_score"].reshape(len(rates), len(sizes))
