@@ -45,7 +45,7 @@ def headline(text):
 def line(*cells, filled=()):
     """Print cells in columns; those that were filled in are marked."""
     texts = [f"{cell}{'*' if k in filled else ''}" for k, cell in enumerate(cells)]
-    padded = [f"{text:16}" for text in texts]
+    padded = [f"{text:15}" for text in texts]
     cells = [styled(text, "1;32") if k in filled else text for k, text in enumerate(padded)]
     print("  " + "".join(cells).rstrip())
 
@@ -64,9 +64,7 @@ def likelihoods():
     old = BernoulliRBM(random_state=0).fit(train)
     old_seconds = process_time() - start
     # The same parameters in our class, of which `log_partition` estimates the constant.
-    same = SDCPRBM(old.n_components, max_iter=0).fit(train)
-    same.components_ = old.components_
-    same.intercept_hidden_, same.intercept_visible_ = old.intercept_hidden_, old.intercept_visible_
+    same = SDCPRBM.from_parameters(old.components_, old.intercept_visible_, old.intercept_hidden_)
     start = process_time()
     new = SDCPRBM(
         64, learning_rate=0.1, max_iter=50, early_stopping=False, track_likelihood=False,
@@ -78,14 +76,14 @@ def likelihoods():
         log_partition = model.log_partition("ais", random_state=0)
         return -model.free_energy(test).mean() - log_partition.value
 
-    headline("A likelihood that can be trusted: 397 held-out digits of 64 pixels, nats per row")
+    headline("Trust the likelihood: mean ln p of 397 held-out digits, 64 pixels each")
     line("", "its score says", "the truth", "seconds")
     line("independent", f"{independent:.1f}", f"{independent:.1f}")
     said = old.score_samples(test).mean()
     line("BernoulliRBM", f"{said:.1f}", f"{true(same):.1f}", f"{old_seconds:.1f}")
     line("SDCPRBM", f"{new.score(test):.1f}", f"{true(new):.1f}", f"{new_seconds:.1f}")
-    print("  The score of BernoulliRBM is a pseudo-likelihood: by it, a model that is worse than")
-    print("  independent pixels looks better. (The truth is by annealed importance sampling.)")
+    print("  Higher is better. By its own score, scikit-learn's BernoulliRBM looks better")
+    print("  than independent pixels, and is worse. (Truth: annealed importance sampling.)")
 
 
 def as_bits(votes):
@@ -111,51 +109,44 @@ def filling(votes):
             ((regressed > 0.5) == truth)[hidden].mean(),
             ((np.nanmean(bits, axis=0) > 0.5) == truth)[hidden].mean(),
         ])  # fmt: skip
-    headline(
-        "Fill in missing cells: the House of Representatives in 1984, a fifth hidden (435 x 17)"
-    )
+    headline("Fill missing cells: 435 members of the US House of 1984, a fifth hidden")
     line(*SHOWN.values())
     rows = np.argsort((shown(table) != "?").sum(axis=1), kind="stable")[:3]
     for row in rows:
         line(*shown(table)[row])
         line(*shown(filled)[row], filled=np.flatnonzero(shown(table)[row] == "?"))
-    names = "BoltzmannImputer", "IterativeImputer on zeros and ones", "most frequent"
+    names = "BoltzmannImputer", "IterativeImputer (yes is 1)", "most frequent"
     found = zip(names, np.mean(shares, axis=0), strict=True)
-    print("  * filled in. Hidden cells filled correctly, in three tries:")
-    print("  " + ", ".join(f"{name} {share:.1%}" for name, share in found))
+    print("  ? is missing, * is filled. Share of hidden cells that are filled correctly:")
+    print("  " + ", ".join(f"{name} {share:.0%}" for name, share in found))
 
 
-def strange(votes, model):
+def strange(votes):
     """The members whose votes are the least probable, and the cell that is the most surprising."""
-    scores = BoltzmannOutlierDetector(random_state=0).fit(votes).score_samples(votes)
-    rows = np.argsort(scores)[:3]
-    headline("Find anomalies: the least probable members, and their most surprising cell")
-    for row, member in zip(rows, votes.iloc[rows].to_dict("records"), strict=True):
-        probability = {}
-        for name, value in member.items():
-            if isinstance(value, str):  # and not missing
-                (given_the_rest,) = model.predict_column_proba(votes.iloc[[row]], name)
-                values = sorted(votes[name].dropna().unique())
-                probability[name] = given_the_rest[values.index(value)]
-        name = min(probability, key=probability.get)
-        cell = f"{name}: {member[name]} (probability {probability[name]:.3f} given the rest)"
-        print(f"  row {row}, a {member['party']}: {cell}")
+    detector = BoltzmannOutlierDetector(random_state=0).fit(votes)
+    members = votes.iloc[np.argsort(detector.score_samples(votes))[:3]]
+    headline("Find anomalies: the least probable members, and the cell to blame")
+    for row, surprise in detector.explain(members).iterrows():
+        name, p = surprise.idxmax(), np.exp(-surprise.max())
+        party, vote = members.loc[row, ["party", name]]
+        print(f"  row {row} ({party}): {name} is {vote} (p = {p:.3f} given the rest)")
 
 
 def main():
-    likelihoods()
+    print(styled("sklearn_boltz: learn a whole table once, then ask it anything", "1"))
     votes = load_house_votes()
     filling(votes)
+    strange(votes)
     model = FVBMPseudoLikelihood().fit(votes)
-    strange(votes, model)
-    headline("See which columns interact, given all others (+: republican or yes goes with yes)")
-    terms = model.interactions().query("order == 2").head(5)
-    for term, weight in terms[["term", "weight"]].itertuples(index=False):
-        print(f"  {weight:+.2f}  {term.replace('*', ' * ')}")
     headline("Draw synthetic rows: three democrats")
     line(*SHOWN.values())
     for row in shown(model.sample(3, given={"party": "democrat"}, random_state=0)):
         line(*row)
+    headline("See which columns interact, given all others (+: yes or republican with yes)")
+    terms = model.interactions().query("order == 2").head(5)
+    for term, weight in terms[["term", "weight"]].itertuples(index=False):
+        print(f"  {weight:+.2f}  {term.replace('*', ' * ')}")
+    likelihoods()
     headline("Read on")
     print("  README.md             the same in a few lines of code, and benchmarks")
     print("  examples/             a story for each task, as scripts")

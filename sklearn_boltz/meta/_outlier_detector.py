@@ -324,6 +324,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     def explain(self, X):
         """Return how surprising each cell is, given the other cells of its row.
 
+        Wrong cells of the rows of `fit` are less surprising, since the model has learned from them:
+        :doc:`/user_guide/outliers` explains such rows by a model of other rows.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)

@@ -299,7 +299,7 @@ def no_errors_of_ordered(have, ordered, remedy="Declare"):
     return (
         "there are no standard errors with the penalty by the order of values, which "
         f"{have(np.flatnonzero(ordered))}: they would not account for its bias. "
-        f"{remedy} columns of categories as 'nominal', and of numbers as 'number'."
+        f"{remedy} categories and numbers of few values as 'nominal', other numbers as 'number'."
     )
 
 

@@ -127,8 +127,7 @@ class UnitType:
     and log-partitions are in nats.
 
     A subclass defines `parameters`, `bounds`, `log_weight`, `log_partition`, `moments` and
-    `gradients`, and `sample` for samples. :doc:`/user_guide/units` lists what else is needed for
-    which method of a model, with a complete example.
+    `gradients`, and `sample` for samples: :doc:`/user_guide/units` has a complete example.
 
     The distributions given the other layer are exponential families, as in [1]_; the precision A
     is that of mean-field inference [2]_.

@@ -121,8 +121,8 @@ class Spread(NamedTuple):
 
 
 REMEDY = (
-    "Use more data, or set alpha to a number above 0: with alpha='auto', standard errors are those "
-    "without a penalty."
+    "Merge or leave out values that hardly occur, or set alpha to a number above 0: with "
+    "alpha='auto', standard errors are those without a penalty."
 )
 
 
