@@ -10,7 +10,7 @@ from sklearn_boltz.statistics.covariance._categorical import parameter_index
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
 # Why there is no standard error of what the data separate.
-NO_ERROR = "their maximum is at infinity, so they have no standard error"
+NO_ERROR = "without a penalty, their maximum is at infinity, so they have no standard error"
 
 
 def holm(p_value):

@@ -160,7 +160,10 @@ def inference(
     [2]_. The directions are found by linear programming, and the errors of all other parameters
     are those in the limit. With `MaximumEntropy`, and for rows that EM has completed, only pairs of
     values that never occur together are looked for. If a program would have more than
-    300,000 entries, all parameters that could be separated count as such.
+    300,000 entries, all parameters that could be separated count as such. With a number
+    ``alpha > 0``, there is a maximum, but couplings of columns with values that never occur
+    together have no errors, either: the scores of such a coupling hardly vary, and its test would
+    nearly always reject.
 
     Couplings of numbers follow from the regression of their scores on the categories, without a
     penalty, and from the covariance of its residuals. These maximise the likelihood of a single

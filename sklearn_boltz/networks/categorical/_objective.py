@@ -139,9 +139,13 @@ class CategoricalPseudoLikelihood:
         return curvature + 0.5
 
     def empty_cells(self):
-        """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
+        """Two columns and their states that never meet: (i, j, a, b).
+
+        Of columns without missing cells: elsewhere, rows with one of both cells may see to a
+        maximum. With a penalty, which does so anyway, of all.
+        """
         offsets, column = self.offsets, column_of_state(self.n_values)
-        whole = (self.cells.codes >= 0).all(axis=0)[column]
+        whole = (self.penalty > 0) | (self.cells.codes >= 0).all(axis=0)[column]
         ones = one_hot(self.cells.codes, offsets)
         below = whole[:, None] & whole & (column[:, None] < column)
         r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)

@@ -36,8 +36,11 @@ class Curvature(NamedTuple):
     is_symmetric : bool
         Whether H is.
     separated : ndarray of shape (n_parameters, k) or None
-        An orthonormal basis of the directions in which the maximum is at infinity. H⁻¹ is that of
-        the directions at right angles to them.
+        An orthonormal basis of the directions in which the maximum is at infinity, without a
+        penalty.
+    is_penalised : bool
+        Whether H is regular by a penalty. Otherwise H⁻¹ is that of the directions at right angles
+        to the separated ones.
     """
 
     information: np.ndarray
@@ -46,6 +49,7 @@ class Curvature(NamedTuple):
     places: np.ndarray
     is_symmetric: bool = True
     separated: np.ndarray | None = None
+    is_penalised: bool = False
 
     def is_separated(self, loadings=None):
         """Which parameters have their maximum at infinity, or which sums of these; of bool."""
@@ -56,7 +60,7 @@ class Curvature(NamedTuple):
 
     def solve(self, right):
         """H⁻¹ times a matrix."""
-        if self.separated is None or not self.separated.size:
+        if self.is_penalised or self.separated is None or not self.separated.size:
             return self._solve(self.information, right)
         rest = null_space(self.separated.T)
         return rest @ self._solve(rest.T @ self.information @ rest, rest.T @ right)

@@ -70,16 +70,16 @@ def spin_curvature(network, codes, weights, jackknife):
     """Of the b_j, then of the m_jk."""
     kept, d, alpha = network._varying, codes.shape[1], network._ridge()
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
+    problem = spin_problem(network, codes, weights, alpha)
     if network._objective == "likelihood":
         found = likelihood_curvature(network, codes, weights, alpha)
     elif can_leave_out(network, codes):
-        problem = spin_problem(network, codes, weights, alpha)
         point = problem.at(problem.pack(coupling, intercept))
         regressions = Regressions.of_spins(problem, point)
         found = fitted_curvature(
             problem.information(point), regressions, kept, network._free_pairs(),
             jackknife=jackknife,
-            find_separated=partial(separated_by_spins, problem, point),
+            find_separated=None if alpha else partial(separated_by_spins, problem, point),
         )  # fmt: skip
     else:
         model = SpinModel(coupling, intercept)
@@ -87,8 +87,7 @@ def spin_curvature(network, codes, weights, jackknife):
         found = completed_curvature(
             codes[:, kept], weights, model, coordinates, kept, network._free_pairs()
         )
-        problem = spin_problem(network, codes, weights, alpha)
-        found = found._replace(separated=empty_pairs(problem, found.places))
+    found = of_empty_pairs(found, problem)
     places = parameter_places(np.arange(d))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
@@ -114,7 +113,22 @@ def likelihood_curvature(network, codes, weights, alpha):
     found = restricted_curvature(
         problem.information(point), problem.score_products(point), columns, free
     )
-    return found._replace(separated=empty_pairs(problem, found.places))
+    return of_empty_pairs(found, problem)
+
+
+def of_empty_pairs(found, problem):
+    """H and J that know which pairs of values never occur together, if nothing else is known.
+
+    With a penalty, there is a maximum in spite of them. But the scores of these couplings hardly
+    differ from row to row, as if they were known: a Wald test would reject each pair of columns
+    with an empty cell. So these couplings have no errors, and intercepts have.
+    """
+    if found.separated is not None:
+        return found
+    separated = empty_pairs(problem, found.places)
+    if problem.penalty:
+        separated[found.columns[0] == found.columns[1]] = 0
+    return found._replace(separated=separated, is_penalised=problem.penalty > 0)
 
 
 def spin_problem(network, codes, weights, alpha):
@@ -138,13 +152,14 @@ def codes_curvature(network, codes, weights, jackknife):
         point = contrasts.at(z)
         found = contrasts_curvature(
             contrasts, point, kept, free, jackknife=jackknife,
-            find_separated=partial(separated_by_contrasts, contrasts, point),
+            find_separated=None if contrasts.penalty
+            else partial(separated_by_contrasts, contrasts, point),
         )  # fmt: skip
     else:
         model = task.problem.model(theta)
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
         found = completed_curvature(rows, counts, model, coordinates, numbers, free)
-        found = found._replace(separated=empty_pairs(contrasts, found.places))
+    found = of_empty_pairs(found, contrasts)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

@@ -36,7 +36,7 @@ def separated_by_spins(problem, point, places):
         The parameters that are free; the others are 0.
     """
     improbable = (problem.spins * point.tanh > 1 - 2 * IMPROBABLE) & (problem.weights > 0)
-    if problem.penalty or not improbable.any():
+    if not improbable.any():
         return np.zeros((len(places), 0))
     # Of the other cells any weight will do.
     rest = point._replace(coupling=np.ones_like(point.coupling), tanh=improbable.astype(float))
@@ -55,7 +55,7 @@ def separated_by_contrasts(contrasts, point, places):
     own = (np.maximum(codes, 0) + state_offsets(contrasts.n_values)[:-1])[:, column]
     others = (own != np.arange(len(column))) & (codes >= 0)[:, column]
     improbable = others & (chances < IMPROBABLE)
-    if contrasts.penalty or not improbable.any():
+    if not improbable.any():
         return np.zeros((len(places), 0))
     rest = np.where(improbable, 0.0, 1.0)
     sums = np.add.reduceat(rest, state_offsets(contrasts.n_values)[:-1], axis=1)
@@ -133,8 +133,7 @@ def positive_rows(table):
 
 def empty_pairs(problem, places):
     """What pairs of values that never occur together separate, in the shape of the above."""
-    cells = [] if problem.penalty else problem.empty_cells()
-    return free_span([problem.away(*cell) for cell in cells], places)
+    return free_span([problem.away(*cell) for cell in problem.empty_cells()], places)
 
 
 def free_span(directions, places):
