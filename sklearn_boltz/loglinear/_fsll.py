@@ -713,7 +713,8 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Exact samples as a table like the training data.
+            Exact samples as a table like the training data. Numbers are spread evenly over the
+            training cells of their bin.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)

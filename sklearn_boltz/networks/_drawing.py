@@ -101,6 +101,7 @@ class Drawing:
             Samples as a table like the training data, with its columns and types. They are exact
             and independent up to 2**26 joint states of connected variables, which 26 binary ones
             have. Beyond that, each chain gives several samples if more than 1,000 are drawn.
+            Numbers in bins are spread evenly over the training cells of their bin.
 
         Warns
         -----
