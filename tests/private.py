@@ -284,7 +284,7 @@ from sklearn_boltz.tables._batches import (
     mini_batches,
     outlive_workers,
 )
-from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._bins import Bins, spread_evenly
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._counts import ColumnCounts, Counts
 from sklearn_boltz.tables._frames import Header

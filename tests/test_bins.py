@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.stats import kstest
+from scipy.stats import kendalltau, kstest
 
-from private import Bins
+from private import Bins, Table, spread_evenly
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -147,6 +147,38 @@ def test_samples_have_the_distribution_of_the_column():
     codes = rng.permutation(bins.encode(numbers).astype(int))[:1000]
     drawn = bins.sample(codes, rng.random(1000))
     assert kstest(drawn, numbers).pvalue > 1e-4
+
+
+def test_random_numbers_of_equal_codes_are_spread_evenly():
+    """One in each n-th of the interval, in random order; false alarms: 6 in 10,000."""
+    rng = np.random.default_rng(4)
+    codes = rng.integers(5, size=1000)
+    uniform = spread_evenly(codes, rng)
+    for code in range(5):
+        own = uniform[codes == code] * (codes == code).sum()
+        assert_array_equal(np.sort(own.astype(int)), np.arange(len(own)))
+        assert kendalltau(np.arange(len(own)), own).pvalue > 1e-4
+    alone = spread_evenly(np.arange(1000), rng)
+    assert kstest(alone, "uniform").pvalue > 1e-4
+    assert spread_evenly(np.zeros(10**6, dtype=int), rng).max() < 1
+
+
+def test_numbers_of_samples_are_spread_over_their_bins_and_imputed_ones_are_not():
+    """The expected distance of independent draws from their distribution is .87 / √n.
+
+    That it is below a third of this has a probability of less than 1e-4.
+    """
+    numbers = np.random.default_rng(5).normal(size=2000)
+    table = Table.of_numbers(numbers[:, None]).with_bins(numbers[:, None], np.array([True]), most=2)
+    codes, gaps = np.repeat([[0.0], [1.0]], 1000, axis=0), np.full((2000, 1), np.nan)
+    rng, cells = np.random.default_rng(6), [np.sort(numbers)[:1000], np.sort(numbers)[1000:]]
+    sampled = table.decode(codes, rng)
+    imputed = table.fill(gaps, codes, np.isnan(gaps), rng)
+    for own, in_order, independent in zip(cells, sampled.reshape(2, -1), imputed.reshape(2, -1),
+                                          strict=True):  # fmt: skip
+        # Of 64 quantiles, between which numbers are interpolated.
+        assert kstest(in_order, own).statistic < 1 / 63 + 2 / 1000
+        assert kstest(independent, in_order).statistic > 0.87 / 3 / 1000**0.5
 
 
 def test_held_out_density_is_near_the_truth():

@@ -714,7 +714,9 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Exact samples as a table like the training data.
+            Exact samples as a table like the training data. Numbers in bins are not independent
+            of those of other rows: they are spread evenly over the training cells of each bin, in
+            random order.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)

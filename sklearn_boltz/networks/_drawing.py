@@ -101,6 +101,8 @@ class Drawing:
             Samples as a table like the training data, with its columns and types. They are exact
             and independent up to 2**26 joint states of connected variables, which 26 binary ones
             have. Beyond that, each chain gives several samples if more than 1,000 are drawn.
+            Only numbers in bins depend on those of other rows: in a sample, they are spread evenly
+            over the training cells of each bin, in random order.
 
         Warns
         -----

@@ -174,6 +174,20 @@ class Bins(NamedTuple):
         return one + (place - below) * (other - one)
 
 
+def spread_evenly(codes, generator):
+    """Random numbers in [0, 1), of which those of equal codes are spread evenly, in random order.
+
+    Of n, one is in each n-th of the interval. So a column of drawn numbers differs from the one of
+    the training by the noise of its codes alone, not by that of which cells of a bin were drawn.
+    """
+    order = np.lexsort([generator.random(len(codes)), codes])
+    n_each = np.bincount(codes)
+    place = np.empty(len(codes))
+    place[order] = np.arange(len(codes)) - (np.cumsum(n_each) - n_each)[codes[order]]
+    found = (place + generator.random(len(codes))) / n_each[codes]
+    return np.minimum(found, np.nextafter(1, 0))  # sums may be rounded
+
+
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()

@@ -180,15 +180,16 @@ class Column(NamedTuple):
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
 
-    def decode(self, codes, generator=None):
+    def decode(self, codes, uniform=None):
         """Values of codes, the inverse of `encode`; of fractions, the nearest category.
 
-        A bin gives a draw from its numbers if there is a generator, and else a typical one.
+        A bin gives a draw from its numbers by `uniform`, a function from codes to random numbers in
+        [0, 1), and else a typical one.
         """
         if self.categories is None:
             return self.back(codes)
         if self.bins is not None:
-            return self.back(self._number_in(codes, generator))
+            return self.back(self._number_in(codes, uniform))
         if self.scores is not None:
             return self.back(self.scores.decode(codes))
         if not len(self.categories):  # no cell of the training had a value
@@ -201,14 +202,14 @@ class Column(NamedTuple):
             values[missing] = None
         return values
 
-    def _number_in(self, codes, generator):
+    def _number_in(self, codes, uniform):
         known = ~np.isnan(codes)
         values = np.full(len(codes), np.nan)
         places = np.clip(np.rint(codes[known]), 0, self.bins.n_bins - 1).astype(np.intp)
-        if generator is None:
+        if uniform is None:
             values[known] = self.bins.typical[places]
         else:
-            values[known] = self.bins.sample(places, generator.random(len(places)))
+            values[known] = self.bins.sample(places, uniform(places))
         return values
 
     def code_of(self, value, legal):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._bins import MOST
+from sklearn_boltz.tables._bins import MOST, spread_evenly
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     also,
@@ -340,11 +340,13 @@ class Table:
         ----------
         codes : ndarray of shape (n_samples, n_columns)
         generator : Generator or None
-            Draws numbers from their bins.
+            Draws numbers from their bins, spread evenly.
         given : dict
             From columns of numbers to the values of rows, or that of all.
         """
-        values = [column.decode(codes[:, j], generator) for j, column in enumerate(self.columns)]
+        spread = partial(spread_evenly, generator=generator)
+        uniform = None if generator is None else spread
+        values = [column.decode(codes[:, j], uniform) for j, column in enumerate(self.columns)]
         for j, value in dict(given).items():
             values[j][:] = value
         template = self.template
@@ -365,7 +367,8 @@ class Table:
         codes : ndarray of shape (n_samples, n_features)
         missing : ndarray of bool of the same shape
         generator : Generator or None
-            Draws numbers from their bins.
+            Draws numbers from their bins, independently: several draws of a cell are to show how
+            uncertain it is.
         numbers : dict
             From columns of numbers to the numbers themselves, where they are known.
 
@@ -375,9 +378,10 @@ class Table:
         """
         X = X if is_frame(X) else as_array(X)
         missing, values, known = missing & missing_cells(X), {}, dict(numbers)
+        uniform = None if generator is None else lambda places: generator.random(len(places))
         for j in np.flatnonzero(missing.any(axis=0)):
             rows = missing[:, j]
-            found = self.columns[j].decode(codes[rows, j].astype(np.float64), generator)
+            found = self.columns[j].decode(codes[rows, j].astype(np.float64), uniform)
             values[j] = self.columns[j].back(known[j][rows]) if j in known else found
         if not is_frame(X):
             return _filled_array(X, values, missing)
