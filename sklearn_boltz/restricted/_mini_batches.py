@@ -94,8 +94,8 @@ class MiniBatchEstimator(BaseRBM):
 
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
-    # The share of chains from a ladder of saved models, where that is no parameter.
-    tempered = 0.0
+    # Whether some chains come from a ladder of saved models.
+    _is_tempered = False
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -160,7 +160,7 @@ class MiniBatchEstimator(BaseRBM):
             n_rows, stops = rows.shape[0], self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            if self.tempered and not stops:
+            if self._is_tempered and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
@@ -397,12 +397,12 @@ class MiniBatchEstimator(BaseRBM):
         n_epochs = self.max_iter
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
-        rate = self._first_rate(training if stops and not self.tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self.tempered > 0)
+        rate = self._first_rate(training if stops and not self._is_tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self._is_tempered)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if self.tempered:  # it keeps its best epoch, of whatever rate
+        if self._is_tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
         last, n_stages = None, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
@@ -428,7 +428,7 @@ class MiniBatchEstimator(BaseRBM):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, tempered = training.learner.model().sides(), self.tempered > 0
+        model, tempered = training.learner.model().sides(), self._is_tempered
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
@@ -472,7 +472,7 @@ class MiniBatchEstimator(BaseRBM):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and self.tempered)
+        kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":
