@@ -129,7 +129,7 @@ def test_value_and_gradient(n_values, n, zero_sum, seed):
         value = log_pseudo_likelihood(codes, n_values, weights, coupling, intercept)
         return value - 0.3 * (coupling**2).sum() / 2
 
-    value, gradient = problem.at(theta)[1:3] if zero_sum else problem.evaluate(theta)
+    value, gradient = problem.at(theta.copy())[1:3] if zero_sum else problem.evaluate(theta)
     assert value == pytest.approx(expected(theta), rel=1e-12, abs=1e-9)
     step = 1e-4
     slope = (expected(theta + step * direction) - expected(theta - step * direction)) / (2 * step)

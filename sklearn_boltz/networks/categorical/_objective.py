@@ -2,9 +2,9 @@
 
 A Potts model: P(x) ∝ exp(Σ_i h_i(x_i) + Σ_{i<j} J_ij(x_i, x_j)), x_i in {0, ..., q_i - 1}. The
 parameters are one vector θ: the h_i(a), Q = Σ q_i of them, then the blocks J_ij(a, b), i < j, row
-by row. A missing cell has no term, and adds nothing to the fields of the others. Points are in the
-zero-sum gauge, where this is the mean of what the states would add. And a solver, which need not
-keep the gauge, is three times as fast as along directions in which only the penalty changes.
+by row. A missing cell has no term, and adds nothing to the fields of the others, in the zero-sum
+gauge the mean of what its states would add. All points are in this gauge: solvers then meet no
+directions in which only the penalty changes, which would take them three times as long.
 """
 
 from itertools import combinations
