@@ -44,7 +44,7 @@ contacts = np.vstack([family.contacts, pseudoknot])
 
 weights = sequence_weights(family.codes)
 print(f"{len(weights)} sequences count as {weights.sum():.0f}")
-model = FVBMPseudoLikelihood(columns=range(5), tol=0.01)
+model = FVBMPseudoLikelihood(columns=range(5))
 scores = model.fit(family.codes, sample_weight=weights).interaction_scores()
 
 # %%

@@ -365,7 +365,7 @@ def test_the_jackknife_of_categories_leaves_out_each_row(seed):
 
     def contrasts(codes):
         weights = np.ones(len(codes))
-        return Contrasts(CategoricalPseudoLikelihood(codes, n_values, weights, zero_sum=True))
+        return Contrasts(CategoricalPseudoLikelihood(codes, n_values, weights))
 
     problem = contrasts(codes)
     z = rng.normal(scale=0.3, size=problem.n_parameters)

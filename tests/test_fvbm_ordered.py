@@ -27,20 +27,19 @@ from sklearn_boltz.batches import Batches
 Q = np.array([3, 2, 4, 3])
 
 
-def problem(ordered, zero_sum=False, penalty=0.7, pair_weights=None):
+def problem(ordered, penalty=0.7, pair_weights=None):
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(q, size=40) for q in Q]).astype(np.int16)
     codes[3, 2] = codes[5, 0] = -1
     return CategoricalPseudoLikelihood(
-        codes, Q, np.ones(40), coupling_penalty=penalty, zero_sum=zero_sum,
+        codes, Q, np.ones(40), coupling_penalty=penalty,
         ordered=None if ordered is None else np.array(ordered), pair_weights=pair_weights,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("zero_sum", [False, True])
 @pytest.mark.parametrize("pair_weights", [None, np.random.default_rng(4).uniform(0, 3, (4, 4))])
-def test_gradient(zero_sum, pair_weights):
-    objective = problem([True, True, False, True], zero_sum, pair_weights=pair_weights)
+def test_gradient(pair_weights):
+    objective = problem([True, True, False, True], pair_weights=pair_weights)
     theta = np.random.default_rng(1).normal(size=objective.n_parameters)
     numeric = [
         (objective.evaluate(theta + step)[0] - objective.evaluate(theta - step)[0]) / 2e-5
@@ -69,7 +68,7 @@ def test_trends_are_cheaper_than_jumps():
 
 def test_each_pair_has_its_weight():
     weights = np.arange(16.0).reshape(4, 4)
-    weighted, plain, none = problem(None, pair_weights=weights), problem(None), problem(None, 0, 0)
+    weighted, plain, none = problem(None, pair_weights=weights), problem(None), problem(None, 0)
     for k, (i, j, place) in enumerate(plain.blocks()):
         theta = np.zeros(plain.n_parameters)
         theta[place] = 0.1 * (k + 1)

@@ -51,17 +51,17 @@ class PseudoLikelihood:
 class CategoricalPseudoLikelihoods:
     """The value and the gradient for columns of many states or of few."""
 
-    params = [["float32", "float64"], [(50, 20, 2000), (100, 4, 5000)]]
-    param_names = ["dtype", "n_columns_states_rows"]
+    params = [[(50, 20, 2000), (100, 4, 5000)]]
+    param_names = ["n_columns_states_rows"]
 
-    def setup(self, dtype, size):
+    def setup(self, size):
         d, q, n = size
         codes = generator().integers(-1, q, (n, d))
-        self.problem = CategoricalPseudoLikelihood(codes, np.full(d, q), np.ones(n), dtype=dtype)
+        self.problem = CategoricalPseudoLikelihood(codes, np.full(d, q), np.ones(n))
         self.theta = 0.01 * generator().normal(size=self.problem.n_parameters)
         self.out = np.empty_like(self.theta)
 
-    def time_evaluate(self, dtype, size):
+    def time_evaluate(self, size):
         self.problem.evaluate(self.theta, self.out)
 
 

@@ -4,7 +4,9 @@ Items of five levels: a chain, a random graph, blocks of five, no edges. Half of
 from normal variables with partial correlations of .35 or so, half drawn from Potts couplings. Other
 EBICs, on the same paths, charge ln N for each parameter: of the penalised fit, of the refit, and
 effective ones (Yuan and Lin 2006, eq. 6.3). With `ordered`, levels are taken in their order. The
-chi-squared tests are adjusted by Holm.
+chi-squared tests are adjusted by Holm. With `--r`, the criterion is instead compared with packages
+of R on tables of one size: mgm with items as numbers and as categories, and the graphical lasso of
+qgraph on rank correlations.
 """
 
 from functools import partial
@@ -13,6 +15,7 @@ from unittest.mock import patch
 import _path  # noqa: F401
 import numpy as np
 from _common import make_parser, print_table, report, script
+from _r import by_r, find_r
 from scipy.linalg import solve
 
 from sklearn_boltz import SparseFVBM
@@ -22,6 +25,16 @@ from sklearn_boltz.networks.sparse._path import neighbours
 
 GRAPHS, N_NETWORKS = ("chain", "random", "blocks", "none"), 3
 SIZES = (200, 10), (500, 10), (500, 20), (1000, 20)
+
+MGM = """mgm::mgm(
+  x, type = rep("{}", ncol(x)), level = rep({}, ncol(x)), lambdaSel = "EBIC", pbar = FALSE,
+  signInfo = FALSE, warnings = FALSE
+)$pairwise$wadj"""
+BY_R = {
+    "mgm, numbers": MGM.format("g", 1),
+    "mgm, categories": MGM.format("c", 5),
+    "qgraph, EBICglasso": 'qgraph::EBICglasso(cor(x, method = "spearman"), nrow(x))',
+}
 
 
 def table_of(kind, latent, n, d, rng):
@@ -61,8 +74,10 @@ def charged(of, path, state, gamma):
     return np.array([value + 2 * gamma * present.sum() * np.log(network.n_columns - 1)])
 
 
-def found_in(X, pairs, of=None, level=None, **options):
-    """Which pairs are found, by an EBIC or by chi-squared tests."""
+def found_in(X, pairs, of=None, level=None, in_r=None, **options):
+    """Which pairs are found, by an EBIC, by chi-squared tests, or in R."""
+    if in_r is not None:
+        return by_r(*in_r, X)[0].reshape((X.shape[1],) * 2)[*pairs.T] != 0
     if level is None:
         with patch.object(_task, "ebic", partial(charged, of) if of else _task.ebic):
             return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
@@ -73,6 +88,9 @@ def found_in(X, pairs, of=None, level=None, **options):
 
 @script
 def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--r", action="store_true", help="beside packages of R")
+    args = parser.parse_args()
     ways = {"ebic": {}, 'ebic, nodewise="and"': {"nodewise": "and"}}
     ways |= {
         f"{way}, ordered": {**options, "columns": ("ordinal", range(5))}
@@ -80,10 +98,17 @@ def main():
     }
     ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
+    log, sizes = args.output / "likert.txt", SIZES
+    if args.r:
+        rscript, versions = find_r("mgm", "glmnet", "qgraph")
+        ways = {way: ways[way] for way in ("ebic", "ebic, ordered")}
+        ways |= {way: {"in_r": (rscript, expression)} for way, expression in BY_R.items()}
+        log, sizes = args.output / "likert_r.txt", SIZES[1:2]
     header = ["criterion", "F1, cut normals", "F1, Potts", "false edges", "without edges"]
-    log = make_parser(__doc__).parse_args().output / "likert.txt"
     with report(log, "Networks of Likert items"):
-        for n, d in SIZES:
+        if args.r:
+            print(f"{versions}\n")
+        for n, d in sizes:
             pairs = np.argwhere(np.triu(np.ones((d, d)), 1))
             figures = np.empty((len(ways), len(GRAPHS), 2, N_NETWORKS, 2))
             for way, graph, latent, seed in np.ndindex(figures.shape[:-1]):

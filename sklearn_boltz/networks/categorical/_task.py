@@ -12,7 +12,6 @@ from sklearn_boltz.networks.model._gauge import (
     block_means,
     column_of_state,
     state_offsets,
-    to_zero_sum,
 )
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.training._existence import warning_message
@@ -66,7 +65,6 @@ class CodesTask(Task):
             n_occur[self.varying],
             kept_weights,
             coupling_penalty=alpha * counts.sum() / BITS,
-            zero_sum=bool((kept < 0).any()),
             ordered=None if ordered is None else ordered[self.varying],
         )
         total = max(weights.sum(), 1e-300)
@@ -100,8 +98,7 @@ class CodesTask(Task):
     def network(self, theta):
         """Parameters of all columns from θ, zero-sum."""
         n_values = self.problem.n_values
-        theta = self.problem.centered(theta) if self.problem.zero_sum else theta
-        inner, fields = to_zero_sum(*self.problem.unpack(theta), n_values)
+        inner, fields = self.problem.unpack(theta)
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
         fields = fields + block_means((before - fields)[None], n_values)[0, column]
@@ -148,5 +145,5 @@ class CodesTask(Task):
 def by_contrasts(problem, point, monitor, newton=newton):
     """Newton's method in coordinates of full rank."""
     contrasts = Contrasts(problem)
-    z = contrasts.pack(*problem.unpack(problem.gauged(point.theta)))
+    z = contrasts.pack(*problem.unpack(point.theta))
     return newton(contrasts, contrasts.at(z), monitor)

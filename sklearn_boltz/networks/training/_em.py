@@ -104,9 +104,8 @@ def _round(task, method, rounds, rows, weights, model):
     )
     point, _ = method.run(problem, problem.at(theta), monitor)
     gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
-    theta = problem.neat(point.parameters)
-    _record(rounds, theta, point.value / problem.total)
-    return _described(task, theta, gained)
+    _record(rounds, point.parameters, point.value / problem.total)
+    return _described(task, point.parameters, gained)
 
 
 def _record(rounds, theta, value):

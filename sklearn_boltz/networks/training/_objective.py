@@ -107,10 +107,6 @@ class BinaryObjective(Objective):
         """The distribution."""
         return SpinModel(*self.unpack(theta))
 
-    def neat(self, theta):
-        """θ itself, as no other is the same distribution."""
-        return theta
-
     def pack(self, coupling, intercept):
         """θ from the two arrays."""
         return np.concatenate([intercept, coupling[self.upper]])
