@@ -1,6 +1,7 @@
 """Density estimation on the standard binary data sets: test log-likelihoods beside peers.
 
-Those ten of the twenty sets that the library can download, or that ``--data`` has. Models learn
+Those ten of the twenty sets that the library can download, or that ``--data`` has, and one of those
+of the papers on NADE, words of the NIPS conference, if ``--data`` has it. Models learn
 from the training rows alone; settings are chosen on the validation rows, and the test rows are
 looked at once. What an estimator sets aside by itself, as with ``early_stopping``, is of the
 training rows.
@@ -63,6 +64,7 @@ SETS = {
     "dna": "DNA",
     "pumsb_star": "Pumsb-star",
     "bbc": "BBC",
+    "nips": "NIPS",
 }
 PARTS = ("default", "validated", "peers", "published")
 KEY = ["set", "part", "model", "seed"]
@@ -301,7 +303,9 @@ def by_validation(make, what, grid, share, train, valid, test, seed, args):
     """The best by the validation rows, along a grid until two settings in a row are no better."""
     best, worse = (-np.inf, None, 0.0), 0
     for setting in grid:
-        if setting > len(train) // share or worse == 2:
+        if setting > len(train) // share:
+            continue
+        if worse == 2:
             break
         score, seconds = timed(make, train, valid, seed, setting)
         value = score(valid)
@@ -483,8 +487,8 @@ def summary(found):
             continue
         row = [title]
         for how in ("read", "recalled"):
-            model, value = best_published(name, how)
-            row.append(f"{as_printed(value)}, {model}")
+            best = best_published(name, how)
+            row.append(f"{as_printed(best[1])}, {best[0]}" if best else "")
         for parts in (("peers",), ("default",), ("default", "validated")):
             choice = chosen(found, name, parts)
             if choice is None:
