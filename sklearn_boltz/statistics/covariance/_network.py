@@ -72,7 +72,7 @@ def spin_curvature(network, codes, weights, jackknife):
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
     problem = spin_problem(network, codes, weights, alpha)
     if network._objective == "likelihood":
-        found = likelihood_curvature(network, codes, weights, alpha)
+        found = likelihood_curvature(network, codes, problem)
     elif can_leave_out(network, codes):
         point = problem.at(problem.pack(coupling, intercept))
         regressions = Regressions.of_spins(problem, point)
@@ -102,18 +102,16 @@ def check_likelihood_covariance(network, codes):
         )
 
 
-def likelihood_curvature(network, codes, weights, alpha):
+def likelihood_curvature(network, codes, problem):
     """Of the b_j, then of the m_jk, and of the likelihood."""
     check_likelihood_covariance(network, codes)
     kept, free = network._varying, network._free_pairs()
-    problem = Likelihood(spin_problem(network, codes, weights, alpha))
+    problem = Likelihood(problem)
     theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     point = problem.at(theta)
     columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
-    found = restricted_curvature(
-        problem.information(point), problem.score_products(point), columns, free
-    )
-    return of_empty_pairs(found, problem)
+    products = problem.score_products(point)
+    return restricted_curvature(problem.information(point), products, columns, free)
 
 
 def of_empty_pairs(found, problem):
