@@ -4,7 +4,7 @@ Not in `_common`: the processes whose memory is measured import that one, and no
 libraries.
 """
 
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -96,22 +96,22 @@ class BernoulliRBMPeer:
         )
         self.model.set_params(random_state=seed).fit(X)
 
-    def epoch(self, until=np.inf, clock=perf_counter):
+    def epoch(self, until=np.inf):
         """Make an epoch of whole mini-batches, or its part until a time; -> rows gone through."""
         order, n_rows = self.order.permutation(len(self.X)), 0
         for first in range(0, len(order) - self.batch_size + 1, self.batch_size):
             self.model._fit(self.X[order[first : first + self.batch_size]], self.source)
             n_rows += self.batch_size
-            if clock() >= until:
+            if process_time() >= until:
                 break
         return n_rows
 
-    def train(self, seconds, clock=perf_counter):
-        """Go on for this many seconds; -> epochs, seconds."""
-        start, n_rows = clock(), 0
-        while clock() - start < seconds:
-            n_rows += self.epoch(start + seconds, clock)
-        return n_rows / len(self.X), clock() - start
+    def train(self, seconds):
+        """Go on for this many seconds of the processor; -> epochs, seconds."""
+        start, n_rows = process_time(), 0
+        while process_time() - start < seconds:
+            n_rows += self.epoch(start + seconds)
+        return n_rows / len(self.X), process_time() - start
 
     def parameters(self):
         """Weights of shape (n_hidden, n_visible), biases of the visible and hidden units."""

@@ -240,6 +240,16 @@ def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options, monkeypatc
     assert (np.abs(unweighted.mean(axis=0) - repeated.mean(axis=0)) > 2 * SIGMAS * error).any()
 
 
+def test_settings_follow_from_the_effective_number_of_rows():
+    """Units, decay and chains by rows of equal weight that estimate a mean as well (Kish)."""
+    X = np.random.default_rng(0).integers(2, size=(900, 40)).astype(float)
+    weights = np.where(np.arange(900) < 90, 1.0, 1e-6)  # as if there were 90 rows
+    model = SDCPRBM(max_iter="auto", early_stopping=False, random_state=0)
+    model.set_params(track_likelihood=False)
+    fits = [model.fit(*given).n_components_ for given in [(X,), (X, None, weights), (X[:90],)]]
+    assert fits[0] > fits[1] == fits[2]
+
+
 @pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
 def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     model = kind(3, max_iter=3, batch_size=20, random_state=0)

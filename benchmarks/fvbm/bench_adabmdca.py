@@ -39,10 +39,7 @@ def base_pairs(family, scores):
 
 
 def by_rbm(family, weights):
-    rbm = SDCPRBM(
-        40, columns=range(5), alpha=1e-3, learning_rate=0.05, batch_size=50, max_iter=50,
-        track_likelihood=False, random_state=0, n_jobs=1,
-    )  # fmt: skip
+    rbm = SDCPRBM(columns=range(5), random_state=0, n_jobs=1)
     rbm.fit(family.codes, sample_weight=weights)
     return rbm.sample(1000, random_state=0).astype(int), None
 

@@ -75,7 +75,7 @@ def train_peer(setting, n_hidden, X, seconds, seed):
     """Train scikit-learn's machine, to the mini-batch; -> model, epochs, seconds."""
     rate, batch_size = setting
     peer = BernoulliRBMPeer(X, n_hidden, learning_rate=rate, batch_size=batch_size, seed=seed)
-    return peer.model, *peer.train(seconds, clock=process_time)
+    return peer.model, *peer.train(seconds)
 
 
 def classified(X, X_test, y, y_test):

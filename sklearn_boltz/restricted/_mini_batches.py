@@ -41,6 +41,7 @@ from sklearn_boltz.restricted.training._rows import (
     as_mini_batch,
     divide,
     divide_labelled,
+    effective_rows,
     has_rows,
     held_out_share,
     merge_sums,
@@ -124,7 +125,8 @@ class MiniBatchEstimator(BaseRBM):
         sample_weight : array-like of shape (n_samples,), default=None
             Relative weight of each row; with batches, of all rows in their order. In each epoch, a
             row is used w times on average, where w is its weight divided by the mean of the
-            positive weights. None means equal weights.
+            positive weights. What ``"auto"`` chooses by the number of rows, it chooses by their
+            effective number (Σ w)² / Σ w². None means equal weights.
 
         Returns
         -------
@@ -157,7 +159,7 @@ class MiniBatchEstimator(BaseRBM):
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             if not going_on:
                 self._fit_init(X, sample_weight)
-            n_rows, stops = rows.shape[0], self._stops_early(rows)
+            n_rows, stops = effective_rows(weights, rows.shape[0]), self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
             if self._is_tempered and not stops:

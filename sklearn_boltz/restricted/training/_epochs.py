@@ -66,7 +66,7 @@ class Training:
     tracker : Tracker or None
         Of the normalising constant; None where it is exact or not looked at.
     n_rows : int
-        By which ``"auto"`` parameters are chosen.
+        By which ``"auto"`` parameters are chosen; of rows with weights, how many effectively.
     rate_factor : float
         What the learning rate is multiplied by, after falls of it.
     fallen_at : int

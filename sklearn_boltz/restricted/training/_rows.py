@@ -79,6 +79,11 @@ def relative(weights):
     return weights * (len(weights) / weights.sum())
 
 
+def effective_rows(weights, n_rows):
+    """As many rows of equal weight estimate a mean as well as rows of these weights (Kish)."""
+    return n_rows if weights is None else max(1, round(n_rows / np.mean(weights**2)))
+
+
 def of_some(weights, rows):
     """The weights of some rows; None of None."""
     return None if weights is None else weights[rows]
