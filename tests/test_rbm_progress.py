@@ -152,7 +152,7 @@ def test_a_fit_says_what_it_chose(estimator, short, capsys):
     assert model.n_components_ == len(model.components_) == 12
     assert_allclose(model.alpha_, 6 / (40 * 100))
     columns, first = capsys.readouterr().out.splitlines()[:2]
-    assert columns == f"[{estimator.__name__}] columns: 6 probability (0, 1, 2, 3, 4, ...)"
+    assert columns == f"[{estimator.__name__}] columns: 6 binary (0, 1, 2, 3, 4, ...)"
     assert "rows 90" in first and "n_components 12" in first and "alpha 0.0015" in first
     assert "validation_log_likelihood" in model.history_
 

@@ -18,7 +18,13 @@ from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import LEARNED, Layout, learn_layout, units_of
+from sklearn_boltz.restricted.model._columns import (
+    LEARNED,
+    Layout,
+    hold_bits,
+    learn_layout,
+    units_of,
+)
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -312,6 +318,7 @@ class MiniBatchEstimator(BaseRBM):
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
         self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
+        self._layout.hold_bits = hold_bits(X)
         if batches.are_codes:
             self._unseen = self._learned_unseen(X, weights)
         return batches
@@ -327,6 +334,7 @@ class MiniBatchEstimator(BaseRBM):
         rows = StreamedRows(batches, found, check, visits, indexed=indexed)
         self._check_observed(rows)
         if reset:
+            self._layout.hold_bits = rows.hold_bits[self._layout.starts[:-1]]
             self._count_values(rows)
         return rows
 

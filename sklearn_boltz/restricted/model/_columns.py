@@ -147,6 +147,8 @@ class Layout:
         Whether some have: their cells are whole numbers.
     is_plain : bool
         Whether rows of the table are rows of the model.
+    hold_bits : ndarray of bool of shape (n_columns,)
+        Which columns had no other numbers than 0 and 1 in training.
     """
 
     def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None):
@@ -156,6 +158,7 @@ class Layout:
         self.one_hot = n_states > 0
         self.has_codes = bool(self.one_hot.any())
         self.is_plain = not self.has_codes and scale is None
+        self.hold_bits = np.zeros(len(kinds), dtype=bool)
 
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
@@ -352,6 +355,13 @@ class Layout:
         if kind is Categorical:
             return kind.from_data(V, widths, weights)
         return kind.from_data(V) if weights is None else kind.from_data(V, weights=weights)
+
+
+def hold_bits(X):
+    """Which columns of an array or CSR matrix have no other numbers than 0 and 1."""
+    if issparse(X):
+        return np.bincount(X.indices[X.data != 1], minlength=X.shape[1]) == 0
+    return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
 
 
 def _shown(value):

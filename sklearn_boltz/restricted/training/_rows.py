@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.restricted.model._columns import hold_bits
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
@@ -306,6 +307,7 @@ class StreamedRows:
     shape : tuple of (int, int)
     dtype : dtype
         Of the rows when they are looked at.
+    hold_bits : ndarray of bool of shape (n_visible,)
     observed_sums : tuple
         Sums of the columns over observed values, and how many these are.
     weights : ndarray of float64 of shape (n_rows,) or None
@@ -316,7 +318,7 @@ class StreamedRows:
 
     def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
         lengths, sums = found
-        self.source, self.dtype = batches, sums.dtype
+        self.source, self.dtype, self.hold_bits = batches, sums.dtype, sums.hold_bits
         self.gaps = sums if len(sums.rows) else None
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
@@ -512,6 +514,7 @@ class BatchSums(NamedTuple):
     total : ndarray of float64 of shape (n_features,)
     count : int or ndarray of float64 of shape (n_features,)
         As of `observed_sums`.
+    hold_bits : ndarray of bool of shape (n_features,)
     n_rows : int
     rows, n_missing : ndarray of int
         Numbers of the rows with missing cells, and how many each lacks.
@@ -522,6 +525,7 @@ class BatchSums(NamedTuple):
     dtype: np.dtype
     total: np.ndarray
     count: int | np.ndarray
+    hold_bits: np.ndarray
     n_rows: int
     rows: np.ndarray
     n_missing: np.ndarray
@@ -535,7 +539,9 @@ def sums_of_batch(check, batch):
     missing = np.isnan(X) if np.ndim(count) else np.empty((0, 0), dtype=bool)
     n_missing, digest = missing.sum(axis=1), mask_digest(missing) if missing.any() else ""
     rows = np.flatnonzero(n_missing)
-    return BatchSums(X.dtype, total, count, X.shape[0], rows, n_missing[rows], digest)
+    return BatchSums(
+        X.dtype, total, count, hold_bits(X), X.shape[0], rows, n_missing[rows], digest
+    )  # fmt: skip
 
 
 def merge_sums(one, other):
@@ -543,7 +549,8 @@ def merge_sums(one, other):
     total, count = one.total + other.total, one.count + other.count
     rows = np.append(one.rows, one.n_rows + other.rows)
     n_rows, n_missing = one.n_rows + other.n_rows, np.append(one.n_missing, other.n_missing)
-    return BatchSums(one.dtype, total, count, n_rows, rows, n_missing, one.digest + other.digest)
+    bits, digest = one.hold_bits & other.hold_bits, one.digest + other.digest
+    return BatchSums(one.dtype, total, count, bits, n_rows, rows, n_missing, digest)
 
 
 def _weighted_sums(check, starts, weights, k, batch):
