@@ -443,8 +443,11 @@ class MiniBatchEstimator(BaseRBM):
         base, seed = training.base.astype(training.dtype), training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
-        size, share = chosen_batch(self.batch_size, training.n_rows), self.track_likelihood
-        return Tracker.begun(training.tracker, base, share, seed, tempered, size, model.n_weights)
+        return Tracker.begun(
+            training.tracker, base, self.track_likelihood, seed, in_stages=stops,
+            tempered=tempered, batch_size=chosen_batch(self.batch_size, training.n_rows),
+            n_weights=model.n_weights,
+        )  # fmt: skip
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize

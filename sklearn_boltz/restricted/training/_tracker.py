@@ -24,9 +24,10 @@ from sklearn_boltz.restricted.sampling._rungs import (
     saved,
 )
 
-# What following ln Z may cost, as a part of the training, and what a ladder may that the training
-# itself takes its chains from.
-TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
+# What following ln Z may cost, as a part of the training: one in stages, which it decides, and any
+# other, of which mini-batches in one kernel take less time than their multiplications say: a share
+# of .07 takes .09 to .12 of it. And what a ladder may that the training takes its chains from.
+TRACKING_SHARE, STEADY_SHARE, TEMPERED_SHARE = 0.12, 0.07, 1.0
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
 # many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
@@ -118,7 +119,10 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, share, seed, tempered=False, batch_size=0, n_weights=np.inf):
+    def begun(
+        cls, former, base, share, seed, *, in_stages=True, tempered=False, batch_size=0,
+        n_weights=np.inf,
+    ):  # fmt: skip
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -128,6 +132,8 @@ class Tracker:
         share : bool or float
             The parameter `track_likelihood` of an estimator.
         seed : int
+        in_stages : bool
+            Whether the training goes by what is measured.
         tempered : bool
             Whether the training takes chains from the ladder.
         batch_size : int
@@ -136,7 +142,8 @@ class Tracker:
             Of the model; with few of them there is a ladder only if it may cost more than usual.
         """
         if isinstance(share, (bool, np.bool_)):
-            share = TEMPERED_SHARE if tempered else TRACKING_SHARE
+            share = TRACKING_SHARE if in_stages else STEADY_SHARE
+            share = TEMPERED_SHARE if tempered else share
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
             has_ladder = n_weights >= LADDER_WEIGHTS or share > TRACKING_SHARE
