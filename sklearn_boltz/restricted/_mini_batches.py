@@ -100,8 +100,6 @@ class MiniBatchEstimator(BaseRBM):
 
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
-    # Whether some chains come from a ladder of saved models.
-    _is_tempered = False
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -166,8 +164,6 @@ class MiniBatchEstimator(BaseRBM):
             n_rows, stops = rows.shape[0], self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            if self._is_tempered and not stops:
-                training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
             independence, is_array = None, isinstance(rows, np.ndarray)
@@ -199,7 +195,7 @@ class MiniBatchEstimator(BaseRBM):
                     status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
-                    self._conclude(training, status, monitor, workers)
+                    self._conclude(training, status, monitor, plan, workers)
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -405,12 +401,14 @@ class MiniBatchEstimator(BaseRBM):
         n_epochs = self.max_iter
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
-        rate = self._first_rate(training if stops and not self._is_tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self._is_tempered)
+        # Whether some chains come from a ladder of saved models.
+        tempered = getattr(self, "tempered", 0) > 0
+        rate = self._first_rate(training if stops and not tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if self._is_tempered:  # it keeps its best epoch, of whatever rate
+        if tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
         last, n_stages = None, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
@@ -436,7 +434,7 @@ class MiniBatchEstimator(BaseRBM):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, tempered = training.learner.model().sides(), self._is_tempered
+        model, tempered = training.learner.model().sides(), getattr(self, "tempered", 0) > 0
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
@@ -481,9 +479,9 @@ class MiniBatchEstimator(BaseRBM):
         )
         print(f"[{type(self).__name__}] trains with {chosen}")
 
-    def _conclude(self, training, status, monitor, workers):
+    def _conclude(self, training, status, monitor, plan, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
+        kept_best = status == "converged" or (status == "max_iter" and plan.keep_best)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":

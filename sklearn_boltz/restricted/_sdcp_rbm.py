@@ -363,10 +363,6 @@ class SDCPRBM(MiniBatchEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    @property
-    def _is_tempered(self):
-        return self.tempered > 0
-
     @classmethod
     def from_parameters(cls, weights, visible_bias=None, hidden_bias=None):
         """Return an RBM of bits with given parameters, as if it had been fitted.

@@ -158,6 +158,8 @@ def take_up(training, plan):
     """Prepare a training for a plan, which may differ from that of the fit before."""
     if plan.fall is None and plan.stages is None:
         training.rate_factor = 1.0
+    if plan.keep_best and not plan.patience:
+        training.best = None  # only epochs of this fit are compared
     if plan.stages is None or plan.stages.last is None:
         training.mean = None
     if training.mean is not None:
