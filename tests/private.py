@@ -264,7 +264,7 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
 from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
-from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm

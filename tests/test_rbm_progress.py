@@ -236,7 +236,7 @@ class Fake:
 
 
 def plan(patience, n_stages):
-    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(patience, 0.3, n_stages))
+    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(patience, n_stages))
 
 
 RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
@@ -267,14 +267,14 @@ def test_the_end_of_a_stage(scores, gaps, std_err, stages, kept):
 @pytest.mark.parametrize(("plateau", "kept"), [(0, 3), (6, 7), (np.inf, None)])
 def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
     """A stage of patience 2 then ends two epochs after the last one that did not count."""
-    stages = Stages(2, 0.3, 1, plateau=plateau)
+    stages = Stages(2, 1, plateau=plateau)
     flat = Fake([-9.0] * 12, [0.0] * 12, 0.0)
     assert flat.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages), started=False)[0] == kept
 
 
 def test_a_stage_of_long_progress_ends():
     rising = Fake(list(np.arange(-9.0, 0)), [0.0] * 9, 0.0)
-    stages = Stages(3, 0.3, 2, longest=4)
+    stages = Stages(3, 2, longest=4)
     kept, rates = rising.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages))
     assert kept == 8
     assert_allclose(rates, [1] * 4 + [0.3] * 4)
@@ -450,7 +450,7 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
         of_interest=lambda figures: figures["validation_log_likelihood"],
     )
     training.mean = Mean()
-    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 0.3, 1, LastStage(0.1, 3)))
+    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 1, LastStage(0.1, 3)))
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
         assert end_stage(training, judge, staged, None) is (epoch == 3)

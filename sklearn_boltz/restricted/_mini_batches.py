@@ -40,7 +40,7 @@ from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
+from sklearn_boltz.restricted.training._progress import FALL, LastStage, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     StreamedRows,
@@ -68,7 +68,7 @@ LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200,
 N_STAGES = 3
 # Number of epochs and of mini-batches without improvement that end the first stage, and with a last
 # one to come half as many mini-batches. The epochs alone end the stages after the first.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES = 8, 400
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
@@ -409,7 +409,7 @@ class MiniBatchEstimator(BaseRBM):
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
         if tempered:  # it keeps its best epoch, of whatever rate
-            return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
+            return plan._replace(patience=N_STAGES * patience, fall_after=patience)
         last, n_stages = None, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
@@ -419,7 +419,7 @@ class MiniBatchEstimator(BaseRBM):
             n_stages = sum(FALL**k > last.rate for k in range(N_STAGES))
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         longest = enough(PLATEAU, MOST_BATCHES, n_batches)
-        stages = Stages(patience, FALL, n_stages, last, plateau, FALL_AFTER, longest)
+        stages = Stages(patience, n_stages, last, plateau, FALL_AFTER, longest)
         return plan._replace(stages=stages)
 
     def _first_rate(self, staged=None):

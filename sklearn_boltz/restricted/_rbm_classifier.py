@@ -44,7 +44,6 @@ from sklearn_boltz.restricted.training._labelled_rows import (
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
-from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     SHARE,
@@ -65,9 +64,8 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # Number of epochs and of mini-batches without progress after which early stopping ends training.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
-# Number of epochs and of mini-batches without progress after which the learning rate is multiplied
-# by FALL.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
+# Number of epochs and of mini-batches without progress after which the learning rate falls.
+FALL_AFTER, FALL_AFTER_BATCHES = 3, 400
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -568,8 +566,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
         self.do_early_stopping_ = stops
         patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
-        fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
-        return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall=fall)
+        fall_after = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+        return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall_after=fall_after)
 
     def _monitor(self, training, rows, train, valid, weights):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]

@@ -26,7 +26,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
     has_shape,
@@ -106,12 +106,20 @@ class Parts:
         The lane, a batch and numbers of rows in it.
     has_gaps : bool
         Whether cells may be missing.
+
+    Attributes
+    ----------
+    firsts : list of int
+        The place of the first row of each part in the mini-batch.
+    labels : list of (ndarray of intp, ndarray of float64)
+        Of each part, the classes of its rows, if they have such, and their weights.
     """
 
     def __init__(self, cluster, check, pieces, has_gaps=False):
         self.cluster, self.has_gaps = cluster, has_gaps
         self.workers = [cluster.workers[k % len(cluster.workers)] for k, _, _ in pieces]
         self.lengths = np.array([len(rows) for _, _, rows in pieces])
+        self.firsts = (np.cumsum(self.lengths) - self.lengths).tolist()
         self._check, self._pieces = check, pieces
 
     def begin(self):
@@ -127,8 +135,7 @@ class Parts:
 
     def complete(self, model, seed):
         """Have the missing cells drawn, with the random numbers of the whole mini-batch."""
-        firsts = np.append(0, np.cumsum(self.lengths))[:-1].tolist()
-        self.rows = self.map(_completed, (deepcopy(model), seed), firsts, self.rows)
+        self.rows = self.map(_completed, (deepcopy(model), seed), self.firsts, self.rows)
 
     def map(self, function, shared, *arguments):
         """Futures of function(shared, ...), one for each part, with its items of the arguments.
@@ -173,7 +180,7 @@ class Parts:
         return np.concatenate(self.cluster.client.gather(self.rows))
 
 
-def learn_in_parts(learner, V, rate, workers):
+def learn_in_parts(learner, parts, rate, workers):
     """Learn from a mini-batch on a cluster.
 
     Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
@@ -182,7 +189,7 @@ def learn_in_parts(learner, V, rate, workers):
     Parameters
     ----------
     learner : Learner
-    V : Parts or LabelledParts
+    parts : Parts
     rate : float
     workers : Workers
 
@@ -191,14 +198,13 @@ def learn_in_parts(learner, V, rate, workers):
     learner : Learner
         A copy that has learned.
     """
-    parts = V.parts if isinstance(V, LabelledParts) else V
 
     def changed():
         other = deepcopy(learner)
         parts.begin()
         if parts.has_gaps and other.draws_gaps:
             parts.complete(other.model(), seed_of_batch(other.stream))
-        other.learn(ON_CLUSTER[type(other)](V), rate, workers)
+        other.learn(ON_CLUSTER[type(other)](parts), rate, workers)
         return other
 
     return outlive_workers(changed)
@@ -435,22 +441,21 @@ def _slopes(shared, share, share_of_starts, first_row, starts, V):
 # Classes.
 
 
-def classes_on_cluster(rows, learner, workers):
-    """`_discriminative.gradient_in_memory` of `LabelledParts`, by sums."""
-    (parts, codes, weights), stream = rows, copy(learner.stream)
+def classes_on_cluster(parts, learner, workers):
+    """`_discriminative.gradient_in_memory` of `Parts` with labels, by sums."""
+    stream = copy(learner.stream)
     seed = seed_of_batch(stream) if parts.has_gaps else None
     objective, share = learner.objective, 1 / len(parts)
     shared = deepcopy(learner.model()), objective, share, stream.seed, stream.step, seed
-    firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
-    found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
+    found = parts.map(_class_gradient, shared, parts.firsts, parts.labels, parts.rows)
     n_steps, gradient = parts.total(found)
-    learner.stream.take(n_steps // len(firsts))
+    learner.stream.take(n_steps // len(parts.rows))
     return gradient
 
 
-def _class_gradient(shared, first_row, codes, weights, V):
+def _class_gradient(shared, first_row, labels, V):
     model, objective, share, seed, step, gaps = shared
-    stream, rows = Stream(seed), LabelledRows(V, codes, weights)
+    stream, rows = Stream(seed), LabelledRows(V, *labels)
     stream.step = step
     with Workers(1) as workers:
         found = gradient(model, rows, objective, share, stream, gaps, workers, first_row)

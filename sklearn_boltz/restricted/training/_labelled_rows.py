@@ -2,7 +2,6 @@
 
 from copy import copy as shallow_copy
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,24 +92,6 @@ class LabelledRows:
         return LabelledRows(self.V, self.codes, weights), visited
 
 
-class LabelledParts(NamedTuple):
-    """A mini-batch in parts on a cluster, with the labels and weights of the rows of each part.
-
-    Attributes
-    ----------
-    parts : Parts
-    codes : list of ndarray of intp
-    weights : list of ndarray of float64
-    """
-
-    parts: Any
-    codes: list
-    weights: list
-
-    def __len__(self):
-        return len(self.parts)
-
-
 class LabelledStream(LabelledRows):
     """Rows that come in batches, `StreamedRows`, with labels that are in memory."""
 
@@ -126,13 +107,14 @@ class LabelledStream(LabelledRows):
         return other
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch: `LabelledRows`, or `LabelledParts` on a cluster."""
+        """Yield the mini-batches of an epoch: `LabelledRows`, or `Parts` on a cluster."""
         for pieces in self.V.pieces(batch_size, rng):
             V, numbers = self.V.gathered(pieces), self.V.numbers(pieces)
             if isinstance(V, np.ndarray):
                 yield LabelledRows(V, *self.labels(np.concatenate(numbers)))
             else:
-                yield LabelledParts(V, *zip(*map(self.labels, numbers), strict=True))
+                V.labels = [self.labels(rows) for rows in numbers]
+                yield V
 
 
 def stratified(codes, fraction, seed, name="y"):

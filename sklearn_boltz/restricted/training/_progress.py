@@ -8,6 +8,8 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 
+# By what the learning rate is multiplied, from one stage to the next and where progress ends.
+FALL = 0.3
 # Epochs over which an uncertain log-likelihood is averaged before it is compared, and how many of
 # those in which it was measured, at least.
 AVERAGED, LEAST_AVERAGED = 5, 3
@@ -16,13 +18,6 @@ FOLLOWED = "log_likelihood_std_err"
 # By this many nats the log-likelihood of a model must be less than that of another one to be called
 # less, where both are measured by slow annealing.
 MISSED = 0.1
-
-
-class Fall(NamedTuple):
-    """A fall of the learning rate: after how many epochs without progress, and by what factor."""
-
-    patience: int
-    factor: float
 
 
 class LastStage(NamedTuple):
@@ -50,8 +45,6 @@ class Stages(NamedTuple):
     ----------
     patience : int
         Epochs without progress that end a stage.
-    factor : float
-        By which the learning rate is multiplied from one stage to the next.
     n_stages : int
     last : LastStage or None
         What comes after them.
@@ -64,7 +57,6 @@ class Stages(NamedTuple):
     """
 
     patience: int
-    factor: float
     n_stages: int
     last: LastStage | None = None
     plateau: float = np.inf
@@ -110,11 +102,11 @@ def remember_best(training, monitor, plan, workers):
     training.best = best
 
 
-def lower_rate(training, fall):
+def lower_rate(training, fall_after):
     """Lower the learning rate, if it is time."""
     since = max(training.best["waiting_since"], training.fallen_at)
-    if fall is not None and training.n_epochs - since >= fall.patience:
-        training.rate_factor *= fall.factor
+    if fall_after is not None and training.n_epochs - since >= fall_after:
+        training.rate_factor *= FALL
         training.fallen_at = training.n_epochs
 
 
@@ -156,7 +148,7 @@ class Mean(NamedTuple):
 
 def take_up(training, plan):
     """Prepare a training for a plan, which may differ from that of the fit before."""
-    if plan.fall is None and plan.stages is None:
+    if plan.fall_after is None and plan.stages is None:
         training.rate_factor = 1.0
     if plan.keep_best and not plan.patience:
         training.best = None  # only epochs of this fit are compared
@@ -217,7 +209,7 @@ def end_stage(training, monitor, plan, workers):
     former = training.best if training.n_stages else None  # that of another fit has no stages
     training.best = latest([former, stage, here], plan.tol)
     return_to(training, training.best)
-    training.rate_factor *= stages.factor
+    training.rate_factor *= FALL
     training.fallen_at, training.stage = now, None
     training.n_stages += 1
     if training.n_stages < stages.n_stages:
