@@ -322,12 +322,10 @@ class PairsOnCluster:
     parts : Parts
     """
 
+    learns_at_once = False  # sums come from several places
+
     def __init__(self, parts):
         self.parts, self._states = parts, [None] * len(parts.rows)
-
-    def learns_at_once(self, learner):
-        """Nowhere: sums come from several places."""
-        return False
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
