@@ -19,11 +19,8 @@ from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import (
-    LEARNED,
-    Layout,
     hold_bits,
     learn_layout,
-    units_of,
 )
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._model import check_normalisable
@@ -57,7 +54,6 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
@@ -291,20 +287,29 @@ class MiniBatchEstimator(BaseRBM):
         rows = self._streamed(batches, sample_weight, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
 
-    def _begin_batches(self, batches, sample_weight, reset):
-        """Batches as the training reads them. With `reset`, the columns are learned."""
+    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
+        """Rows that come in batches, with how often each is visited: a pass over them."""
         batches = self._encoded(batches, reset=reset)
-        if not reset:
-            return batches
-        self._unseen = None
-        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
-            units = units_of(self.columns)
-            units = Bernoulli if units == "auto" else units
-            self._layout = Layout.of_numbers(vars(self).get("n_features_in_", 0), units)
-            return batches
+        if reset:
+            self._unseen = None
+            self._learn_first(batches, sample_weight)
+        reader = self._reader(batches)
+        found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
+        # Names were compared in that pass, and numbers of columns are enough from here on.
+        vars(reader).pop("feature_names_in_", None)
+        check = partial(reader._validated, allow_nan=True)
+        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
+        self._check_observed(rows)
+        if reset:
+            self._layout.hold_bits = rows.hold_bits[self._layout.starts[:-1]]
+            self._count_values(rows)
+        return rows
+
+    def _learn_first(self, batches, sample_weight):
+        """Learn from the first batch how columns become numbers of units."""
         rows = batches.blocks.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
-            return batches
+            return
         # Invalid weights are rejected later, when all rows are known.
         n_rows = rows.shape[0]
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
@@ -317,22 +322,6 @@ class MiniBatchEstimator(BaseRBM):
         self._layout.hold_bits = hold_bits(X)
         if batches.are_codes:
             self._unseen = self._learned_unseen(X, weights)
-        return batches
-
-    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
-        """Rows that come in batches, with how often each is visited: a pass over them."""
-        batches = self._begin_batches(batches, sample_weight, reset)
-        reader = self._reader(batches)
-        found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
-        # Names were compared in that pass, and numbers of columns are enough from here on.
-        vars(reader).pop("feature_names_in_", None)
-        check = partial(reader._validated, allow_nan=True)
-        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
-        self._check_observed(rows)
-        if reset:
-            self._layout.hold_bits = rows.hold_bits[self._layout.starts[:-1]]
-            self._count_values(rows)
-        return rows
 
     def _count_values(self, rows):
         """Count the values of all batches, of which `_unseen` knows those of the first one."""

@@ -17,7 +17,7 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of
-from sklearn_boltz.tables._kinds import NAMES, OF_NUMBERS, Kind, kind_of
+from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
 from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -42,8 +42,6 @@ UNITS_OF_COLUMNS = {
 }
 # Kinds of columns without negative numbers.
 NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "count", Bernoulli)
-# Kinds of which something is learned from the rows.
-LEARNED = ("gaussian", "nominal", "ordinal", *OF_NUMBERS)
 # A column of this many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
 # Fraction of the bounds by which a value may be out of range, because of rounding in float32.
