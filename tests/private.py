@@ -255,7 +255,7 @@ from sklearn_boltz.restricted.training._labelled_rows import ENOUGH_LABELS, Labe
 from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
-from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
+from sklearn_boltz.restricted.training._progress import Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import ChosenRows, ColumnSums, divided, visits
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, reshape
 from sklearn_boltz.restricted.training._sdcp import Learner as SDCPLearner

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from private import (
     Comparison,
-    LastStage,
     Mean,
     Plan,
     Stages,
@@ -419,9 +418,9 @@ def test_chains_that_are_always_or_never_persistent_have_no_last_stage(persisten
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=40))
 def test_the_mean_is_over_the_last_two_thirds(values):
-    mean, last = Mean(), LastStage(0.1, len(values))
+    mean = Mean()
     for value in values:
-        mean = mean.updated([np.full(2, value)], last)
+        mean = mean.updated([np.full(2, value)], len(values))
     assert mean.n_epochs == len(values)
     averaged = values[len(values) // 3 :]
     assert_allclose(mean.parameters[0], np.mean(averaged), rtol=1e-9, atol=1e-9)
@@ -450,7 +449,7 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
         of_interest=lambda figures: figures["validation_log_likelihood"],
     )
     training.mean = Mean()
-    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 1, LastStage(0.1, 3)))
+    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 1, 3, 0.1))
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
         assert end_stage(training, judge, staged, None) is (epoch == 3)

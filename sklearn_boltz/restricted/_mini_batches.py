@@ -37,7 +37,7 @@ from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._progress import FALL, LastStage, Stages
+from sklearn_boltz.restricted.training._progress import FALL, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     StreamedRows,
@@ -399,16 +399,16 @@ class MiniBatchEstimator(BaseRBM):
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
         if tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall_after=patience)
-        last, n_stages = None, N_STAGES
+        n_last, last_rate, n_stages = 0, 0.0, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
             n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
             n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
-            last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
-            n_stages = sum(FALL**k > last.rate for k in range(N_STAGES))
+            last_rate = min(LAST_PART, LAST_RATE / rate)
+            n_stages = sum(FALL**k > last_rate for k in range(N_STAGES))
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         longest = enough(PLATEAU, MOST_BATCHES, n_batches)
-        stages = Stages(patience, n_stages, last, plateau, FALL_AFTER, longest)
+        stages = Stages(patience, n_stages, n_last, last_rate, plateau, FALL_AFTER, longest)
         return plan._replace(stages=stages)
 
     def _first_rate(self, staged=None):

@@ -40,7 +40,6 @@ from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
-    LabelledStream,
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
@@ -447,7 +446,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     "rows."
                 )
             weights = relative(self._weights(codes, sample_weight))
-            rows = LabelledStream(V, codes, weights, bool(self.generative))
+            rows = LabelledRows(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
         if batches is None:
@@ -538,14 +537,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return Training(Learner(model, objective, Adam(), stream), rng, seen, base)
 
     def _objective(self, seen):
-        return Objective(
-            generative=float(self.generative),
-            n_gibbs=self.n_gibbs,
-            sparsity=self.sparsity,
-            alpha=self.alpha,
-            binarized=self.dynamic_binarization,
-            label_share=float(seen.total / seen.n_rows) or 1.0,
-        )
+        label_share = float(seen.total / seen.n_rows) or 1.0
+        settings = self.n_gibbs, self.sparsity, self.alpha, self.dynamic_binarization
+        return Objective(float(self.generative), *settings, label_share)
 
     def _resumed(self, training):
         learner, (weights, layers) = training.learner, self._layered()

@@ -260,7 +260,7 @@ def learn_epoch(training, rows, monitor, plan, workers, is_last):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = training.rate_factor if training.mean is None else plan.stages.last.rate
+    rate = training.rate_factor if training.mean is None else plan.stages.last_rate
     rate *= plan.rate
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):

@@ -20,34 +20,21 @@ FOLLOWED = "log_likelihood_std_err"
 MISSED = 0.1
 
 
-class LastStage(NamedTuple):
-    """A last stage of a training, with persistent chains, that ends with a mean of its parameters.
-
-    Persistent chains visit states of the model far from the data, and their small steps correct
-    its probability there. The mean over many steps has less noise than any single one.
-
-    Attributes
-    ----------
-    rate : float
-        Its learning rate, as a part of the initial one.
-    n_epochs : int
-        The mean is over the last two thirds of them.
-    """
-
-    rate: float
-    n_epochs: int
-
-
 class Stages(NamedTuple):
     """A training in stages, each of which ends after this many epochs without progress.
+
+    A last one has persistent chains, which visit states of the model far from the data, and ends
+    with a mean of its parameters, which has less noise than those after any step.
 
     Attributes
     ----------
     patience : int
         Epochs without progress that end a stage.
     n_stages : int
-    last : LastStage or None
-        What comes after them.
+    last_epochs : int
+        Of the last stage, after these; 0 for none. The mean is over the last two thirds of them.
+    last_rate : float
+        Its learning rate, as a part of the initial one.
     plateau : float
         Until this epoch, a training that is no better than independent columns is not yet judged.
     later : float
@@ -58,7 +45,8 @@ class Stages(NamedTuple):
 
     patience: int
     n_stages: int
-    last: LastStage | None = None
+    last_epochs: int = 0
+    last_rate: float = 0.0
     plateau: float = np.inf
     later: float = np.inf
     longest: float = np.inf
@@ -129,10 +117,10 @@ class Mean(NamedTuple):
     n_averaged: int = 0
     parameters: list | None = None
 
-    def updated(self, parameters, last):
-        """The mean after one more epoch."""
+    def updated(self, parameters, n_most):
+        """The mean after one more epoch, of `n_most`."""
         n_epochs = self.n_epochs + 1
-        if 3 * n_epochs <= last.n_epochs:
+        if 3 * n_epochs <= n_most:
             return Mean(n_epochs)
         if not self.n_averaged:
             return Mean(n_epochs, 1, [copied(now) for now in parameters])
@@ -152,7 +140,7 @@ def take_up(training, plan):
         training.rate_factor = 1.0
     if plan.keep_best and not plan.patience:
         training.best = None  # only epochs of this fit are compared
-    if plan.stages is None or plan.stages.last is None:
+    if plan.stages is None or not plan.stages.last_epochs:
         training.mean = None
     if training.mean is not None:
         training.learner.turn_persistent()
@@ -214,7 +202,7 @@ def end_stage(training, monitor, plan, workers):
     training.n_stages += 1
     if training.n_stages < stages.n_stages:
         return False
-    if stages.last is None:
+    if not stages.last_epochs:
         return True
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
@@ -223,7 +211,7 @@ def end_stage(training, monitor, plan, workers):
 
 def ends_last_stage(training, stages):
     """Whether the next epoch is the end of the last stage."""
-    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last.n_epochs
+    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last_epochs
 
 
 def measured(training, epochs):
@@ -248,9 +236,9 @@ def end_last_stage(training, monitor, plan, workers):
     converged : bool
         Whether the stage has ended. `training.best` is then the epoch that counts.
     """
-    last = plan.stages.last
-    training.mean = training.mean.updated(training.learner.parameters(), last)
-    if training.mean.n_epochs < last.n_epochs:
+    n_epochs = plan.stages.last_epochs
+    training.mean = training.mean.updated(training.learner.parameters(), n_epochs)
+    if training.mean.n_epochs < n_epochs:
         return False
     before = {**training.best, **judged(training, monitor, workers, training.best["parameters"])}
     mean = judged(training, monitor, workers, training.mean.parameters)

@@ -19,7 +19,6 @@ from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
-    LabelledStream,
     stratified,
 )
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
@@ -279,7 +278,7 @@ def divide(X, weights, share, seed, n_given=0, former=None):
 def divide_labelled(rows, share, seed, name):
     """Set some of `LabelledRows` aside, of each class its share; -> as of `divide`."""
     train, valid = stratified(rows.codes, share, seed, name)
-    if isinstance(rows, LabelledStream):  # rows without any cell
+    if isinstance(rows.V, StreamedRows):  # rows without any cell
         train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         if not rows.V.indexed:
             return rows.all_but(valid), train, valid
