@@ -61,7 +61,6 @@ class Bernoulli(UnitType):
     """
 
     __module__ = "sklearn_boltz.units"  # the public module
-    is_binary = True
 
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
@@ -104,6 +103,11 @@ class Bernoulli(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
+
+    @property
+    def is_binary(self):
+        """True: the values are 0 and 1 with the log-odds `intercept` plus the field."""
+        return True
 
     @property
     def bounds(self):

@@ -109,13 +109,6 @@ class UnitType:
     and mean-field inference also a precision A. The distribution of the unit is then proportional
     to w(x) exp(B x − A x² / 2). U and V are the parameters of w(x) that correspond to B and A.
 
-    Attributes
-    ----------
-    is_binary : bool
-        Whether the values are 0 and 1 with the log-odds `intercept` plus the field. If True,
-        compiled kernels use `intercept` alone and do not call the methods. A subclass of
-        `Bernoulli` with different methods must set it to False.
-
     See Also
     --------
     Bernoulli : Units with the values 0 and 1.
@@ -177,7 +170,6 @@ class UnitType:
     """
 
     __module__ = "sklearn_boltz.units"  # the public module
-    is_binary = False
 
     def __init_subclass__(cls):
         # A method or property without a docstring inherits that of the base class.
@@ -196,6 +188,16 @@ class UnitType:
         return next(iter(self.parameters().values())).dtype
 
     # Values and bounds.
+
+    @property
+    def is_binary(self):
+        """
+        Whether the values are 0 and 1 with the log-odds `intercept` plus the field.
+
+        If True, compiled kernels use `intercept` alone and do not call the methods. A subclass of
+        `Bernoulli` with different methods must set it to False.
+        """
+        return False
 
     @property
     def width(self):
