@@ -612,7 +612,9 @@ def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):
     def annealed(tracker, model, *_):
         value = exact_log_partition(model) + 5
         states = np.zeros((50, len(model.visible)), model.dtype)
-        return Bunch(value=value, std_err=0.1, log_weights=np.zeros(50), states=states)
+        return Bunch(
+            value=value, std_err=0.1, log_weights=np.zeros(50), states=states, method="ais"
+        )
 
     monkeypatch.setattr(Tracker, "_annealed", annealed)
     model = sdcp(max_iter=2, track_likelihood=8.0).fit(table())

@@ -263,7 +263,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         layout = self._layout
-        if issparse(X) and layout.takes_sparse:
+        # Rows stay sparse if all columns have the same bounds, and one number each.
+        if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
         return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
 
@@ -830,7 +831,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
         floor = self._cached("log_partition_floor", Bunch)
         climbs = method == "ladder" or (
-            method == "auto" and _climb.is_affordable(model, former, n_chains)
+            method == "auto"
+            and (former is not None or n_chains * model.n_weights <= _climb.AFFORDABLE)
         )
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":

@@ -98,27 +98,21 @@ class Features:
         -------
         spread : ndarray of shape (n_rows, n_features)
         """
-        if self.is_plain:
-            return variance
-        out = np.empty((len(mean), self.n_features), mean.dtype)
-        mean, variance = np.ascontiguousarray(mean), np.ascontiguousarray(variance, mean.dtype)
-        spreads(mean, variance, self.starts, self.most, out)
-        return out
+        return variance if self.is_plain else self._by(spreads, self.n_features, mean, variance)
 
     def differences(self, W):
         """From an array of shape (n, n_columns), one of (n, n_features)."""
-        if self.is_plain:
-            return W
-        out = np.empty((len(W), self.n_features), W.dtype)
-        differences(np.ascontiguousarray(W), self.starts, self.most, out)
-        return out
+        return W if self.is_plain else self._by(differences, self.n_features, W)
 
     def gathered(self, D):
         """The transposed map: from an array of shape (n, n_features), one of (n, n_columns)."""
-        if self.is_plain:
-            return D
-        out = np.empty((len(D), self.n_columns), D.dtype)
-        gathered(np.ascontiguousarray(D), self.starts, self.most, out)
+        return D if self.is_plain else self._by(gathered, self.n_columns, D)
+
+    def _by(self, kernel, n_out, *arrays):
+        """What a kernel makes of the rows of arrays: as many rows of `n_out` numbers."""
+        out = np.empty((len(arrays[0]), n_out), arrays[0].dtype)
+        arrays = [np.ascontiguousarray(array, out.dtype) for array in arrays]
+        kernel(*arrays, self.starts, self.most, out)
         return out
 
     def act(self, precision, mean, field):

@@ -196,11 +196,6 @@ class Layout:
         """Logarithms of what the numbers were divided by; None if that is 1 for all."""
         return None if self.scale is None else self.spread(np.log(self.scale))
 
-    @property
-    def takes_sparse(self):
-        """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
-        return self.is_plain and np.ndim(self.bounds[0]) == 0
-
     def are_legal(self, values):
         """Where values are within the bounds, to rounding errors, or NaN."""
         low, high = self.bounds

@@ -244,7 +244,8 @@ def difference(
         _weight_slopes(k, W, data, free, tap.order, rates, workers, workspace)
         for k, W in enumerate(layered.weights)
     ]
-    if means_suffice(layered):
+    parts = [part for layer in layered.layers for part, _ in layer.parts()]
+    if all(part.is_binary or part.one_hot.all() for part in parts):  # the means suffice
         pair = [
             [_of_means(units, a) for units, a in zip(layered.layers, side.means, strict=True)]
             for side in (data, free)
@@ -292,12 +293,6 @@ def _tilts_of_chains(layered, even):
     """Of the odd layers, given states of the even ones, which are known."""
     fields = layered.split(even, layered.sides().hidden_field(even))
     return [(field, 0.0) if k % 2 else None for k, field in enumerate(fields)]
-
-
-def means_suffice(layered):
-    """Whether the gradients of the units follow from the means alone."""
-    kinds = [part for units in layered.layers for part, _ in units.parts()]
-    return all(part.is_binary or part.one_hot.all() for part in kinds)
 
 
 def _of_means(units, mean):
