@@ -8,8 +8,8 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import pickle
 import sys
 from copy import copy, deepcopy
-from functools import partial
-from operator import itemgetter
+from functools import partial, reduce
+from operator import getitem, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -167,10 +167,10 @@ class Parts:
             ]
         return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
-    def gathered(self, function, futures):
-        """What a function finds in each of some results, row after row."""
+    def gathered(self, futures, *place):
+        """What is at a place of each of some results, such as (1, 0), row after row."""
         own = [
-            self.cluster.submit(worker, function, future)
+            self.cluster.submit(worker, reduce, getitem, place, future)
             for worker, future in zip(self.workers, futures, strict=True)
         ]
         return np.concatenate(self.cluster.client.gather(own))
@@ -222,10 +222,6 @@ def _completed(shared, first_row, V):
 
 def _total(*pairs):
     return _sum([sums for sums, _ in pairs])
-
-
-def _second(pair):
-    return pair[1]
 
 
 def _sum(items):
@@ -306,14 +302,6 @@ def _shape_sums(model, rows):
     return (len(V), *sums), None
 
 
-def _visible_states(pair):
-    return pair[1][0]
-
-
-def _hidden_states(pair):
-    return pair[1][1]
-
-
 class PairsOnCluster:
     """A mini-batch of S-DCP on a cluster: the methods of `_sdcp.ArrayBatch`, by sums.
 
@@ -335,7 +323,7 @@ class PairsOnCluster:
         if scheme.goes_on and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
-            learner.chains = draw_hidden(learner, rows, parts.gathered(_second, found)[starts])
+            learner.chains = draw_hidden(learner, rows, parts.gathered(found, 1)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -360,9 +348,9 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
-        means, rows = self.parts.gathered(_hidden_states, self._states), None
+        means, rows = self.parts.gathered(self._states, 1, 1), None
         if not learner.hidden.is_binary:
-            rows = self.parts.gathered(_visible_states, self._states)
+            rows = self.parts.gathered(self._states, 1, 0)
         return draw_hidden(learner, rows, means)
 
     def shape_slopes(self, learner, chains):
@@ -414,7 +402,7 @@ def solutions_on_cluster(parts, learner, rate, workers):
     found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
     n_steps, slopes = parts.total(found)
     learner.stream.take(n_steps // len(firsts))
-    return slopes, parts.gathered(_second, found) if scheme.persistent else None
+    return slopes, parts.gathered(found, 1) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, first_row, starts, V):

@@ -1,5 +1,6 @@
 """Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
+import operator
 from copy import copy as shallow_copy
 from functools import partial
 from numbers import Real
@@ -358,7 +359,7 @@ class StreamedRows:
         if shares is not None:
             self.weights[count] = every[count] = shares
         weigh = partial(_weighted_sums, self.checked, self._starts, every)
-        total, count = self.source.map_reduce(weigh, _add_pairs)
+        total, count = self.source.map_reduce(weigh, operator.add)
         if self.gaps is None:  # one and the same number
             count = float(every.sum()) if shares is not None else int(every.sum())
         self.observed_sums = total, count
@@ -556,8 +557,4 @@ def _weighted_sums(check, starts, weights, k, batch):
     """The weighted sums of a batch, and of its observed cells in each column."""
     X = check(rows_of(batch))
     total, count = observed_sums(X, weights[starts[k] : starts[k + 1]])
-    return total, np.broadcast_to(count, total.shape)
-
-
-def _add_pairs(one, other):
-    return one[0] + other[0], one[1] + other[1]
+    return np.array([total, np.broadcast_to(count, total.shape)])
