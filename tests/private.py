@@ -159,7 +159,6 @@ from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
@@ -170,6 +169,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     distinct,
     fields,
     free_energy,
+    grouped,
     mean_squared_change,
     solve,
     total_log_partition,
