@@ -148,9 +148,11 @@ def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
     X = np.random.default_rng(0).integers(2, size=(60, 3)).astype(float)
     X[50, 1] = 1 if form in ("frame", "frames") else 0.5  # in frames, fractions go to bins
     kinds = ["binary", "probability", "binary"] if X[50, 1] == 0.5 else ["binary"] * 3
+    stored = csr_array(X + 2)  # with zeros among what is stored
+    stored.data -= 2
     table = {
         "gaps": np.where(np.eye(60, 3) == 1, np.nan, X), "frame": pd.DataFrame(X),
-        "CSR": csr_array(X), "batches": Batches([X[:30], X[30:]]),
+        "CSR": stored, "batches": Batches([X[:30], X[30:]]),
         "frames": Batches([pd.DataFrame(X[:30]), pd.DataFrame(X[30:])]),
     }.get(form, X)  # fmt: skip
     for columns in ("auto", "probability"):

@@ -18,10 +18,7 @@ from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import (
-    hold_bits,
-    learn_layout,
-)
+from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows

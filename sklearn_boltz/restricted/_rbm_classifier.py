@@ -38,9 +38,7 @@ from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
-from sklearn_boltz.restricted.training._labelled_rows import (
-    LabelledRows,
-)
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
 from sklearn_boltz.restricted.training._rows import (

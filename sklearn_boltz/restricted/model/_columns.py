@@ -353,7 +353,8 @@ class Layout:
 def hold_bits(X):
     """Which columns of an array or CSR matrix have no other numbers than 0 and 1."""
     if issparse(X):
-        return np.bincount(X.indices[X.data != 1], minlength=X.shape[1]) == 0
+        others = X.indices[(X.data != 0) & (X.data != 1)]
+        return np.bincount(others, minlength=X.shape[1]) == 0
     return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
 
 
