@@ -152,7 +152,7 @@ def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
     stored.data -= 2
     table = {
         "gaps": np.where(np.eye(60, 3) == 1, np.nan, X), "frame": pd.DataFrame(X),
-        "CSR": stored, "batches": Batches([X[:30], X[30:]]),
+        "CSR": stored, "batches": Batches([X[:30], csr_array(X[30:])]),
         "frames": Batches([pd.DataFrame(X[:30]), pd.DataFrame(X[30:])]),
     }.get(form, X)  # fmt: skip
     for columns in ("auto", "probability"):

@@ -469,7 +469,7 @@ class StreamedRows:
             pieces = [(lane, block, rows) for lane, (_, block), rows in pieces]
             return Parts(self._cluster, self.checked, pieces, self.gaps is not None)
         rows = [block[np.sort(numbers)] for _, (_, block), numbers in pieces]
-        stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
+        stacked = vstack(rows, "csr") if any(map(issparse, rows)) else np.concatenate(rows)
         return dense(self.checked(stacked))
 
     def numbers(self, pieces):
