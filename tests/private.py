@@ -159,7 +159,6 @@ from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
@@ -170,6 +169,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     distinct,
     fields,
     free_energy,
+    grouped,
     mean_squared_change,
     solve,
     total_log_partition,
@@ -255,7 +255,7 @@ from sklearn_boltz.restricted.training._labelled_rows import ENOUGH_LABELS, Labe
 from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
-from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
+from sklearn_boltz.restricted.training._progress import Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import ChosenRows, ColumnSums, divided, visits
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, reshape
 from sklearn_boltz.restricted.training._sdcp import Learner as SDCPLearner
@@ -264,7 +264,7 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
 from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
-from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm

@@ -23,7 +23,6 @@ from private import (
     Ladder,
     Layered,
     Stream,
-    Tracked,
     Tracker,
     TrainingMonitor,
     Workers,
@@ -613,7 +612,9 @@ def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):
     def annealed(tracker, model, *_):
         value = exact_log_partition(model) + 5
         states = np.zeros((50, len(model.visible)), model.dtype)
-        return Bunch(value=value, std_err=0.1, log_weights=np.zeros(50), states=states)
+        return Bunch(
+            value=value, std_err=0.1, log_weights=np.zeros(50), states=states, method="ais"
+        )
 
     monkeypatch.setattr(Tracker, "_annealed", annealed)
     model = sdcp(max_iter=2, track_likelihood=8.0).fit(table())
@@ -642,7 +643,8 @@ def test_as_many_chains_are_annealed_back_as_forward(n_chains):
 
 def test_known_rows_are_a_floor_under_ln_z(monkeypatch):
     """However wrong the tracker is, rows are not more probable than certain."""
-    monkeypatch.setattr(Tracker, "log_partition", lambda *_: Tracked(-50.0, 0.1, "ais"))
+    found = Bunch(value=-50.0, std_err=0.1, method="ais")
+    monkeypatch.setattr(Tracker, "log_partition", lambda *_: found)
     X = np.repeat(np.eye(2, 20), 30, axis=0)
     model = SDCPRBM(15, max_iter=2, random_state=0).fit(X)
     floor = logsumexp(-model.free_energy(np.unique(X, axis=0)))

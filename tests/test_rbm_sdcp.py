@@ -137,8 +137,8 @@ def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden
         )  # fmt: skip
         for rows in np.array_split(V, 3):
             batch = learner.in_memory(rows)
-            assert batch.is_small or not is_small
-            batch.is_small = is_small
+            assert batch.learns_at_once or not is_small
+            batch.learns_at_once = is_small
             learner.learn(batch, 0.05, Workers(1))
         return [*learner.parameters(), learner.visible_offset, learner.hidden_offset], learner
 
@@ -156,7 +156,7 @@ def test_large_mini_batches_are_left_to_threads_and_blas(change):
         rbm, scheme = random_rbm(6, 5), Scheme(tempered=tempered)
         learner = learner_of(rbm, np.zeros(6), scheme, Stream(0), momentum)
         learner.tempered = np.zeros((10, 6))
-        return learner.in_memory(np.zeros((n_rows, 6))).is_small
+        return learner.in_memory(np.zeros((n_rows, 6))).learns_at_once
 
     assert is_small() and not is_small(**change)
 

@@ -12,6 +12,7 @@ from contract.state import assert_goes_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from private import (
@@ -30,6 +31,7 @@ from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
@@ -138,6 +140,31 @@ def test_what_may_be_said_of_columns(columns, kinds):
     assert kinds is None or found == kinds
 
 
+FORMS = ["array", "gaps", "frame", "CSR", "batches", "frames", "one batch"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
+    X = np.random.default_rng(0).integers(2, size=(60, 3)).astype(float)
+    X[50, 1] = 1 if form in ("frame", "frames") else 0.5  # in frames, fractions go to bins
+    kinds = ["binary", "probability", "binary"] if X[50, 1] == 0.5 else ["binary"] * 3
+    stored = csr_array(X + 2)  # with zeros among what is stored
+    stored.data -= 2
+    table = {
+        "gaps": np.where(np.eye(60, 3) == 1, np.nan, X), "frame": pd.DataFrame(X),
+        "CSR": stored, "batches": Batches([X[:30], csr_array(X[30:])]),
+        "frames": Batches([pd.DataFrame(X[:30]), pd.DataFrame(X[30:])]),
+    }.get(form, X)  # fmt: skip
+    for columns in ("auto", "probability"):
+        model = SDCPRBM(2, columns=columns, max_iter=1, random_state=0)
+        model = model.partial_fit(table) if form == "one batch" else model.fit(table)
+        expected = kinds if columns == "auto" else ["probability"] * 3
+        assert list(model.columns_.values()) == expected
+    again = clone(model).set_params(columns="auto").fit(np.rint(X))
+    other = clone(model).set_params(columns=again.columns_).fit(np.rint(X))
+    assert_array_equal(other.components_, again.components_)
+
+
 @every_estimator
 @pytest.mark.parametrize("library", [pd, pl])
 def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
@@ -154,7 +181,7 @@ def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
     assert ((filled > 0.2) & (filled < 0.7)).all()
     asked = clone(estimator).set_params(columns={"rate": "probability"}, unseen="missing").fit(X)
     of_array = clone(estimator).set_params(verbose=1).fit(bits)
-    assert "columns: 2 probability (0, 1)" in capsys.readouterr().out
+    assert "columns: 1 binary (0), 1 probability (1)" in capsys.readouterr().out
     assert_allclose(asked.score_samples(X), of_array.score_samples(bits), rtol=1e-5)
 
 

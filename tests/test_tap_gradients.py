@@ -48,8 +48,9 @@ def slopes_of(layered, V, order, workers, starts=None, shares=(1.0, 1.0)):
 
 
 def by_parameter(layered, slopes):
-    pairs = list(zip(layered.weights, slopes.weights, strict=True))
-    for units, of_units in zip(layered.layers, slopes.units, strict=True):
+    of_weights, of_layers = slopes
+    pairs = list(zip(layered.weights, of_weights, strict=True))
+    for units, of_units in zip(layered.layers, of_layers, strict=True):
         assert units.parameters().keys() == of_units.keys()
         pairs += [(value, of_units[name]) for name, value in units.parameters().items()]
     return pairs

@@ -111,9 +111,7 @@ class BaseTAP(MiniBatchEstimator):
         others = [layer.base() for layer in layers[2::2]]
         base = stacked([visible, *others]) if others else visible
         seen = Seen(visible, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
-        training = Training(learner, rng, seen, base)
-        training.see(X, weights)
-        return training
+        return Training(learner, rng, *seen.more(X, weights, base))
 
     def _resumed(self, training):
         layered, learner = self._layered(), training.learner

@@ -57,6 +57,7 @@ from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
+    hold_bits,
     kinds_of,
     learn_layout,
     units_of,
@@ -262,7 +263,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         layout = self._layout
-        if issparse(X) and layout.takes_sparse:
+        # Rows stay sparse if all columns have the same bounds, and one number each.
+        if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
         return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
 
@@ -306,6 +308,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 if empty.any() and not empty.all():
                     self._without_empty(empty)
             self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
+            self._layout.hold_bits = hold_bits(X)
             # In an array of numbers, these stand for themselves.
             plain = self._table.is_plain and self._table.header is None
             self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
@@ -328,7 +331,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             codes = ~table.is_word & layout.one_hot
             n_values[codes] = layout.n_states[codes]
             is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
-            n_values[is_bit & ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)] = 2
+            n_values[is_bit & layout.hold_bits] = 2
         return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
     def _bounded(self, X, clip):
@@ -468,6 +471,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if reset:
             self._check_device_settings()
             self._layout = Layout.of_numbers(X.shape[1])
+            self._layout.hold_bits = as_numpy(xp.all((X == 0) | (X == 1), axis=0))
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
         low, high = self._layout.bounds
@@ -552,6 +556,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _kind_of_codes(self, j):
         units = self._layout.kinds[j]
+        if self._layout.hold_bits[j] and self._entries()[j] == "auto":
+            return "binary"
         names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
         return names[units] if isinstance(units, type) and units in names else units
 
@@ -825,7 +831,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
         floor = self._cached("log_partition_floor", Bunch)
         climbs = method == "ladder" or (
-            method == "auto" and _climb.is_affordable(model, former, n_chains)
+            method == "auto"
+            and (former is not None or n_chains * model.n_weights <= _climb.AFFORDABLE)
         )
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":

@@ -18,7 +18,7 @@ from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import LEARNED, Layout, learn_layout, units_of
+from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -34,7 +34,7 @@ from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
-from sklearn_boltz.restricted.training._progress import Fall, LastStage, Stages
+from sklearn_boltz.restricted.training._progress import FALL, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     StreamedRows,
@@ -52,7 +52,6 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
@@ -63,7 +62,7 @@ LEAST_EPOCHS, MOST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 200,
 N_STAGES = 3
 # Number of epochs and of mini-batches without improvement that end the first stage, and with a last
 # one to come half as many mini-batches. The epochs alone end the stages after the first.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES = 8, 400
 # Epochs, and mini-batches, in which a training should become better than independent columns: with
 # the rate of "auto", the parity of three columns beside five others takes 900.
 PLATEAU, PLATEAU_BATCHES = 20, 4000
@@ -95,8 +94,6 @@ class MiniBatchEstimator(BaseRBM):
 
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
-    # Whether some chains come from a ladder of saved models.
-    _is_tempered = False
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -162,8 +159,6 @@ class MiniBatchEstimator(BaseRBM):
             n_rows, stops = effective_rows(weights, rows.shape[0]), self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
-            if self._is_tempered and not stops:
-                training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
             independence, is_array = None, isinstance(rows, np.ndarray)
@@ -195,7 +190,7 @@ class MiniBatchEstimator(BaseRBM):
                     status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
-                    self._conclude(training, status, monitor, workers)
+                    self._conclude(training, status, monitor, plan, workers)
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -291,20 +286,29 @@ class MiniBatchEstimator(BaseRBM):
         rows = self._streamed(batches, sample_weight, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
 
-    def _begin_batches(self, batches, sample_weight, reset):
-        """Batches as the training reads them. With `reset`, the columns are learned."""
+    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
+        """Rows that come in batches, with how often each is visited: a pass over them."""
         batches = self._encoded(batches, reset=reset)
-        if not reset:
-            return batches
-        self._unseen = None
-        if not batches.are_codes and isinstance(self.columns, str) and self.columns not in LEARNED:
-            units = units_of(self.columns)
-            units = Bernoulli if units == "auto" else units
-            self._layout = Layout.of_numbers(vars(self).get("n_features_in_", 0), units)
-            return batches
+        if reset:
+            self._unseen = None
+            self._learn_first(batches, sample_weight)
+        reader = self._reader(batches)
+        found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
+        # Names were compared in that pass, and numbers of columns are enough from here on.
+        vars(reader).pop("feature_names_in_", None)
+        check = partial(reader._validated, allow_nan=True)
+        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
+        self._check_observed(rows)
+        if reset:
+            self._layout.hold_bits = rows.hold_bits[self._layout.starts[:-1]]
+            self._count_values(rows)
+        return rows
+
+    def _learn_first(self, batches, sample_weight):
+        """Learn from the first batch how columns become numbers of units."""
         rows = batches.blocks.first(rows_of)
         if rows is None:  # an error follows in the pass over all batches
-            return batches
+            return
         # Invalid weights are rejected later, when all rows are known.
         n_rows = rows.shape[0]
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
@@ -314,23 +318,9 @@ class MiniBatchEstimator(BaseRBM):
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
         self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
+        self._layout.hold_bits = hold_bits(X)
         if batches.are_codes:
             self._unseen = self._learned_unseen(X, weights)
-        return batches
-
-    def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
-        """Rows that come in batches, with how often each is visited: a pass over them."""
-        batches = self._begin_batches(batches, sample_weight, reset)
-        reader = self._reader(batches)
-        found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
-        # Names were compared in that pass, and numbers of columns are enough from here on.
-        vars(reader).pop("feature_names_in_", None)
-        check = partial(reader._validated, allow_nan=True)
-        rows = StreamedRows(batches, found, check, visits, indexed=indexed)
-        self._check_observed(rows)
-        if reset:
-            self._count_values(rows)
-        return rows
 
     def _count_values(self, rows):
         """Count the values of all batches, of which `_unseen` knows those of the first one."""
@@ -399,23 +389,25 @@ class MiniBatchEstimator(BaseRBM):
         n_epochs = self.max_iter
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
-        rate = self._first_rate(training if stops and not self._is_tempered else None)
-        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=self._is_tempered)
+        # Whether some chains come from a ladder of saved models.
+        tempered = getattr(self, "tempered", 0) > 0
+        rate = self._first_rate(training if stops and not tempered else None)
+        plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-        if self._is_tempered:  # it keeps its best epoch, of whatever rate
-            return plan._replace(patience=N_STAGES * patience, fall=Fall(patience, FALL))
-        last, n_stages = None, N_STAGES
+        if tempered:  # it keeps its best epoch, of whatever rate
+            return plan._replace(patience=N_STAGES * patience, fall_after=patience)
+        n_last, last_rate, n_stages = 0, 0.0, N_STAGES
         if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
             n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
             n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))
-            last = LastStage(min(LAST_PART, LAST_RATE / rate), n_last)
-            n_stages = sum(FALL**k > last.rate for k in range(N_STAGES))
+            last_rate = min(LAST_PART, LAST_RATE / rate)
+            n_stages = sum(FALL**k > last_rate for k in range(N_STAGES))
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         longest = enough(PLATEAU, MOST_BATCHES, n_batches)
-        stages = Stages(patience, FALL, n_stages, last, plateau, FALL_AFTER, longest)
+        stages = Stages(patience, n_stages, n_last, last_rate, plateau, FALL_AFTER, longest)
         return plan._replace(stages=stages)
 
     def _first_rate(self, staged=None):
@@ -430,15 +422,18 @@ class MiniBatchEstimator(BaseRBM):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, tempered = training.learner.model().sides(), self._is_tempered
+        model, tempered = training.learner.model().sides(), getattr(self, "tempered", 0) > 0
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
         base, seed = training.base.astype(training.dtype), training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
-        size, share = chosen_batch(self.batch_size, training.n_rows), self.track_likelihood
-        return Tracker.begun(training.tracker, base, share, seed, tempered, size, model.n_weights)
+        return Tracker.begun(
+            training.tracker, base, self.track_likelihood, seed, in_stages=stops,
+            tempered=tempered, batch_size=chosen_batch(self.batch_size, training.n_rows),
+            n_weights=model.n_weights,
+        )  # fmt: skip
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
@@ -472,9 +467,9 @@ class MiniBatchEstimator(BaseRBM):
         )
         print(f"[{type(self).__name__}] trains with {chosen}")
 
-    def _conclude(self, training, status, monitor, workers):
+    def _conclude(self, training, status, monitor, plan, workers):
         """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
+        kept_best = status == "converged" or (status == "max_iter" and plan.keep_best)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":

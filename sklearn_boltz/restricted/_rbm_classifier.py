@@ -38,13 +38,9 @@ from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
-from sklearn_boltz.restricted.training._labelled_rows import (
-    LabelledRows,
-    LabelledStream,
-)
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import Adam
-from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     SHARE,
@@ -65,9 +61,8 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # Number of epochs and of mini-batches without progress after which early stopping ends training.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
-# Number of epochs and of mini-batches without progress after which the learning rate is multiplied
-# by FALL.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
+# Number of epochs and of mini-batches without progress after which the learning rate falls.
+FALL_AFTER, FALL_AFTER_BATCHES = 3, 400
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -449,7 +444,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     "rows."
                 )
             weights = relative(self._weights(codes, sample_weight))
-            rows = LabelledStream(V, codes, weights, bool(self.generative))
+            rows = LabelledRows(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
         if batches is None:
@@ -540,14 +535,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return Training(Learner(model, objective, Adam(), stream), rng, seen, base)
 
     def _objective(self, seen):
-        return Objective(
-            generative=float(self.generative),
-            n_gibbs=self.n_gibbs,
-            sparsity=self.sparsity,
-            alpha=self.alpha,
-            binarized=self.dynamic_binarization,
-            label_share=float(seen.total / seen.n_rows) or 1.0,
-        )
+        label_share = float(seen.total / seen.n_rows) or 1.0
+        settings = self.n_gibbs, self.sparsity, self.alpha, self.dynamic_binarization
+        return Objective(float(self.generative), *settings, label_share)
 
     def _resumed(self, training):
         learner, (weights, layers) = training.learner, self._layered()
@@ -568,8 +558,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
         self.do_early_stopping_ = stops
         patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches) if stops else None
-        fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
-        return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall=fall)
+        fall_after = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+        return Plan(n_epochs, size, self._first_rate(), patience, self.tol, fall_after=fall_after)
 
     def _monitor(self, training, rows, train, valid, weights):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]

@@ -98,27 +98,21 @@ class Features:
         -------
         spread : ndarray of shape (n_rows, n_features)
         """
-        if self.is_plain:
-            return variance
-        out = np.empty((len(mean), self.n_features), mean.dtype)
-        mean, variance = np.ascontiguousarray(mean), np.ascontiguousarray(variance, mean.dtype)
-        spreads(mean, variance, self.starts, self.most, out)
-        return out
+        return variance if self.is_plain else self._by(spreads, self.n_features, mean, variance)
 
     def differences(self, W):
         """From an array of shape (n, n_columns), one of (n, n_features)."""
-        if self.is_plain:
-            return W
-        out = np.empty((len(W), self.n_features), W.dtype)
-        differences(np.ascontiguousarray(W), self.starts, self.most, out)
-        return out
+        return W if self.is_plain else self._by(differences, self.n_features, W)
 
     def gathered(self, D):
         """The transposed map: from an array of shape (n, n_features), one of (n, n_columns)."""
-        if self.is_plain:
-            return D
-        out = np.empty((len(D), self.n_columns), D.dtype)
-        gathered(np.ascontiguousarray(D), self.starts, self.most, out)
+        return D if self.is_plain else self._by(gathered, self.n_columns, D)
+
+    def _by(self, kernel, n_out, *arrays):
+        """What a kernel makes of the rows of arrays: as many rows of `n_out` numbers."""
+        out = np.empty((len(arrays[0]), n_out), arrays[0].dtype)
+        arrays = [np.ascontiguousarray(array, out.dtype) for array in arrays]
+        kernel(*arrays, self.starts, self.most, out)
         return out
 
     def act(self, precision, mean, field):
@@ -160,24 +154,6 @@ def _features(widths, most):
     return Features(np.array(widths), most)
 
 
-class Wide(NamedTuple):
-    """A unit that is not described by pairs, and weights to some features of the other side.
-
-    Attributes
-    ----------
-    others : slice
-        These features.
-    features, columns : slice
-        Those of the unit.
-    weights : ndarray of shape (n_others, n_columns)
-    """
-
-    others: slice
-    features: slice
-    columns: slice
-    weights: np.ndarray
-
-
 class Coupling(NamedTuple):
     """What the spreads of the units of one side, the source, do to the other side, the target.
 
@@ -186,8 +162,8 @@ class Coupling(NamedTuple):
     negative_squares : ndarray of shape (n_features of source, n_features of target)
         −D, or what looks like an array.
     source, target : Features
-    wide : list of Wide
-        Units of the one of the two that may have such.
+    wide : list of tuple
+        Of the one of the two that may have such, as of `wide_units`.
     """
 
     negative_squares: np.ndarray
@@ -216,7 +192,7 @@ class Coupling(NamedTuple):
         for (i, j, block), (*_, squares) in zip(_blocks(W), _blocks(out), strict=True):
             D = weight_differences(block, visible.part(j), hidden.part(i))
             np.negative(np.multiply(D, D, out=squares), out=squares)
-        wide = _wide_units(W, visible, hidden) or _wide_units(W.T, hidden, visible)
+        wide = wide_units(W, visible, hidden) or wide_units(W.T, hidden, visible)
         return cls(out, hidden, visible, wide)
 
     @property
@@ -315,8 +291,8 @@ def weight_gradient(W, features, visible, hidden, scale, workers):
 
     work = len(visible) * product.size
     workers.map(block, row_blocks(len(product), GRADIENT_ROWS), work)
-    _lower(product, _wide_units(W, of_visible, of_hidden), visible, hidden)
-    _lower(product.T, _wide_units(W.T, of_hidden, of_visible), hidden, visible)
+    _lower(product, wide_units(W, of_visible, of_hidden), visible, hidden)
+    _lower(product.T, wide_units(W.T, of_hidden, of_visible), hidden, visible)
     product *= W.dtype.type(scale)
     return of_visible.gathered(of_hidden.gathered(product.T).T)
 
@@ -334,8 +310,15 @@ def _blocks(W):
     return [(slice(0, W.shape[0]), slice(0, W.shape[1]), W)]
 
 
-def _wide_units(W, side, other):
-    """The `Wide` units of a side, whose columns are those of W."""
+def wide_units(W, side, other):
+    """Units of a side, of which W has the columns, that are not described by pairs.
+
+    Returns
+    -------
+    wide : list of (slice, slice, slice, ndarray)
+        Features of the other side; those of the unit, and its columns; and its weights to the
+        first, of shape (n_others, n_columns).
+    """
     found = []
     if side.has_wide:
         for i, j, block in _blocks(W):
@@ -347,5 +330,5 @@ def _wide_units(W, side, other):
                     for s, first in ((its, features.start), (columns, j.start))
                 ]
                 weights = np.ascontiguousarray(to_features[:, columns])
-                found.append(Wide(other.features_of(i), *shifted, weights))
+                found.append((other.features_of(i), *shifted, weights))
     return found

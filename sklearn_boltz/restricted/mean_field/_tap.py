@@ -21,7 +21,6 @@ from sklearn.utils import Bunch
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field import _tap_arrays
-from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._second_order import (
     Coupling,
     empty_squares,
@@ -30,6 +29,7 @@ from sklearn_boltz.restricted.mean_field._second_order import (
 )
 from sklearn_boltz.restricted.mean_field._spread_kernel import iterate_bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
+from sklearn_boltz.units._stacked import by_type
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
 SAME = 0.02
@@ -429,6 +429,40 @@ def stepper(model, coupling, iteration, evidence):
         return n_made, change
 
     return advance
+
+
+class Grouped:
+    """Moments of stacked units, those of one type together, wherever they are in a row.
+
+    The columns of a table come in any order, and a layer of one type for each run of them would be
+    many small ones: most of the time would go into calls.
+
+    Parameters
+    ----------
+    groups : list of (UnitType, ndarray of int)
+        Units, and their columns.
+    """
+
+    is_binary = False
+
+    def __init__(self, groups):
+        self.groups = groups
+
+    def moments(self, field, precision=0.0):
+        """Means and variances, as of `UnitType`."""
+        mean, variance = np.empty(field.shape, field.dtype), np.empty(field.shape, field.dtype)
+        for units, columns in self.groups:
+            A = precision if np.ndim(precision) == 0 else precision[..., columns]
+            mean[..., columns], variance[..., columns] = units.moments(field[..., columns], A)
+        return mean, variance
+
+
+def grouped(units):
+    """The same units in fewer groups, for their moments; themselves if there are no fewer."""
+    together, order = by_type(units)
+    if order is None:
+        return units
+    return Grouped([(part, order[columns]) for part, columns in together.parts()])
 
 
 def _put_back(model, V, visible, hidden, change):

@@ -17,7 +17,7 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of
-from sklearn_boltz.tables._kinds import NAMES, OF_NUMBERS, Kind, kind_of
+from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
 from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -42,8 +42,6 @@ UNITS_OF_COLUMNS = {
 }
 # Kinds of columns without negative numbers.
 NOT_NEGATIVE = (*(name for name in UNITS_OF_COLUMNS if name != "gaussian"), "count", Bernoulli)
-# Kinds of which something is learned from the rows.
-LEARNED = ("gaussian", "nominal", "ordinal", *OF_NUMBERS)
 # A column of this many categories and more has units of one-hot numbers.
 MANY_CATEGORIES = 3
 # Fraction of the bounds by which a value may be out of range, because of rounding in float32.
@@ -147,6 +145,8 @@ class Layout:
         Whether some have: their cells are whole numbers.
     is_plain : bool
         Whether rows of the table are rows of the model.
+    hold_bits : ndarray of bool of shape (n_columns,)
+        Which columns had no other numbers than 0 and 1 in training.
     """
 
     def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None):
@@ -156,6 +156,7 @@ class Layout:
         self.one_hot = n_states > 0
         self.has_codes = bool(self.one_hot.any())
         self.is_plain = not self.has_codes and scale is None
+        self.hold_bits = np.zeros(len(kinds), dtype=bool)
 
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
@@ -194,11 +195,6 @@ class Layout:
     def log_scale(self):
         """Logarithms of what the numbers were divided by; None if that is 1 for all."""
         return None if self.scale is None else self.spread(np.log(self.scale))
-
-    @property
-    def takes_sparse(self):
-        """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
-        return self.is_plain and np.ndim(self.bounds[0]) == 0
 
     def are_legal(self, values):
         """Where values are within the bounds, to rounding errors, or NaN."""
@@ -352,6 +348,14 @@ class Layout:
         if kind is Categorical:
             return kind.from_data(V, widths, weights)
         return kind.from_data(V) if weights is None else kind.from_data(V, weights=weights)
+
+
+def hold_bits(X):
+    """Which columns of an array or CSR matrix have no other numbers than 0 and 1."""
+    if issparse(X):
+        others = X.indices[(X.data != 0) & (X.data != 1)]
+        return np.bincount(others, minlength=X.shape[1]) == 0
+    return ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)
 
 
 def _shown(value):

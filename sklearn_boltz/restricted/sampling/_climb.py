@@ -43,11 +43,6 @@ TOL, MOST_ROUNDS, FINE, CHEAP = 0.05, 1000, 0.02, 1e11
 N_EXPLORING, EXPLORERS, AFFORDABLE = 20, 10, 4e6
 
 
-def is_affordable(model, former, n_chains):
-    """Whether a ladder is to be climbed by default."""
-    return former is not None or n_chains * model.n_weights <= AFFORDABLE
-
-
 def ladder_to(model, base, former, n_chains, stream):
     """A ladder that leads to a model, whose chains have yet to settle.
 

@@ -19,20 +19,20 @@ class DeviceBatch:
 
     Parameters
     ----------
+    learner : Learner
     V : array of shape (n_rows, n_visible)
     """
 
-    def __init__(self, V):
+    def __init__(self, learner, V):
         self.V, self._xp = V, namespace_of(V)
-        self._n_calls, self._recorded = 0, None
+        n_steps = learner.scheme.n_inner * (2 * learner.scheme.n_gibbs + 1)
+        self._can_record = learner.optimizer.plain and n_steps <= KEPT_STEPS and can_record(V)
+        self._n_learned, self._recorded = 0, None
 
-    def learns_at_once(self, learner):
+    @property
+    def learns_at_once(self):
         """Whether the kernels of a mini-batch are launched together: on CUDA devices of PyTorch."""
-        self._n_calls += 1
-        if self._n_calls <= BEFORE_RECORDING or not learner.optimizer.plain:
-            return False
-        steps = learner.scheme.n_inner * (2 * learner.scheme.n_gibbs + 1)
-        return steps <= KEPT_STEPS and can_record(self.V)
+        return self._can_record and self._n_learned >= BEFORE_RECORDING
 
     def learn(self, learner, rate):
         """Change the parameters as `Learner.learn` does."""
@@ -42,6 +42,7 @@ class DeviceBatch:
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
+        self._n_learned += 1
         self.H = learner.model().mean_hidden(self.V)
         if learner.scheme.goes_on and learner.chains is None:
             starts = like(self.V, rows_to_start_at(learner.scheme.n_chains, self.V.shape[0]))
@@ -106,7 +107,7 @@ class Recorded:
         twin.stream = learner.stream.with_keys(V, self._keys)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            twin.learn(DeviceBatch(self._V), self._rate, None)
+            twin.learn(DeviceBatch(twin, self._V), self._rate, None)
             if self._chains is not None:
                 self._chains.copy_(twin.chains)
         self._n_steps = twin.stream.step - learner.stream.step

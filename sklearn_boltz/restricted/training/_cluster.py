@@ -8,8 +8,8 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import pickle
 import sys
 from copy import copy, deepcopy
-from functools import partial
-from operator import itemgetter
+from functools import partial, reduce
+from operator import getitem, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
     has_shape,
@@ -106,12 +106,20 @@ class Parts:
         The lane, a batch and numbers of rows in it.
     has_gaps : bool
         Whether cells may be missing.
+
+    Attributes
+    ----------
+    firsts : list of int
+        The place of the first row of each part in the mini-batch.
+    labels : list of (ndarray of intp, ndarray of float64)
+        Of each part, the classes of its rows, if they have such, and their weights.
     """
 
     def __init__(self, cluster, check, pieces, has_gaps=False):
         self.cluster, self.has_gaps = cluster, has_gaps
         self.workers = [cluster.workers[k % len(cluster.workers)] for k, _, _ in pieces]
         self.lengths = np.array([len(rows) for _, _, rows in pieces])
+        self.firsts = (np.cumsum(self.lengths) - self.lengths).tolist()
         self._check, self._pieces = check, pieces
 
     def begin(self):
@@ -127,8 +135,7 @@ class Parts:
 
     def complete(self, model, seed):
         """Have the missing cells drawn, with the random numbers of the whole mini-batch."""
-        firsts = np.append(0, np.cumsum(self.lengths))[:-1].tolist()
-        self.rows = self.map(_completed, (deepcopy(model), seed), firsts, self.rows)
+        self.rows = self.map(_completed, (deepcopy(model), seed), self.firsts, self.rows)
 
     def map(self, function, shared, *arguments):
         """Futures of function(shared, ...), one for each part, with its items of the arguments.
@@ -160,10 +167,10 @@ class Parts:
             ]
         return _sum(self.cluster.client.gather([sums for _, sums in totals]))
 
-    def gathered(self, function, futures):
-        """What a function finds in each of some results, row after row."""
+    def gathered(self, futures, *place):
+        """What is at a place of each of some results, such as (1, 0), row after row."""
         own = [
-            self.cluster.submit(worker, function, future)
+            self.cluster.submit(worker, reduce, getitem, place, future)
             for worker, future in zip(self.workers, futures, strict=True)
         ]
         return np.concatenate(self.cluster.client.gather(own))
@@ -173,7 +180,7 @@ class Parts:
         return np.concatenate(self.cluster.client.gather(self.rows))
 
 
-def learn_in_parts(learner, V, rate, workers):
+def learn_in_parts(learner, parts, rate, workers):
     """Learn from a mini-batch on a cluster.
 
     Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
@@ -182,7 +189,7 @@ def learn_in_parts(learner, V, rate, workers):
     Parameters
     ----------
     learner : Learner
-    V : Parts or LabelledParts
+    parts : Parts
     rate : float
     workers : Workers
 
@@ -191,14 +198,13 @@ def learn_in_parts(learner, V, rate, workers):
     learner : Learner
         A copy that has learned.
     """
-    parts = V.parts if isinstance(V, LabelledParts) else V
 
     def changed():
         other = deepcopy(learner)
         parts.begin()
         if parts.has_gaps and other.draws_gaps:
             parts.complete(other.model(), seed_of_batch(other.stream))
-        other.learn(ON_CLUSTER[type(other)](V), rate, workers)
+        other.learn(ON_CLUSTER[type(other)](parts), rate, workers)
         return other
 
     return outlive_workers(changed)
@@ -216,10 +222,6 @@ def _completed(shared, first_row, V):
 
 def _total(*pairs):
     return _sum([sums for sums, _ in pairs])
-
-
-def _second(pair):
-    return pair[1]
 
 
 def _sum(items):
@@ -300,14 +302,6 @@ def _shape_sums(model, rows):
     return (len(V), *sums), None
 
 
-def _visible_states(pair):
-    return pair[1][0]
-
-
-def _hidden_states(pair):
-    return pair[1][1]
-
-
 class PairsOnCluster:
     """A mini-batch of S-DCP on a cluster: the methods of `_sdcp.ArrayBatch`, by sums.
 
@@ -316,12 +310,10 @@ class PairsOnCluster:
     parts : Parts
     """
 
+    learns_at_once = False  # sums come from several places
+
     def __init__(self, parts):
         self.parts, self._states = parts, [None] * len(parts.rows)
-
-    def learns_at_once(self, learner):
-        """Nowhere: sums come from several places."""
-        return False
 
     def positive(self, learner, workers):
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
@@ -331,7 +323,7 @@ class PairsOnCluster:
         if scheme.goes_on and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
-            learner.chains = draw_hidden(learner, rows, parts.gathered(_second, found)[starts])
+            learner.chains = draw_hidden(learner, rows, parts.gathered(found, 1)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -356,9 +348,9 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
-        means, rows = self.parts.gathered(_hidden_states, self._states), None
+        means, rows = self.parts.gathered(self._states, 1, 1), None
         if not learner.hidden.is_binary:
-            rows = self.parts.gathered(_visible_states, self._states)
+            rows = self.parts.gathered(self._states, 1, 0)
         return draw_hidden(learner, rows, means)
 
     def shape_slopes(self, learner, chains):
@@ -410,7 +402,7 @@ def solutions_on_cluster(parts, learner, rate, workers):
     found = parts.map(_slopes, shared, share, share_of_starts, firsts, starts, parts.rows)
     n_steps, slopes = parts.total(found)
     learner.stream.take(n_steps // len(firsts))
-    return slopes, parts.gathered(_second, found) if scheme.persistent else None
+    return slopes, parts.gathered(found, 1) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, first_row, starts, V):
@@ -435,22 +427,21 @@ def _slopes(shared, share, share_of_starts, first_row, starts, V):
 # Classes.
 
 
-def classes_on_cluster(rows, learner, workers):
-    """`_discriminative.gradient_in_memory` of `LabelledParts`, by sums."""
-    (parts, codes, weights), stream = rows, copy(learner.stream)
+def classes_on_cluster(parts, learner, workers):
+    """`_discriminative.gradient_in_memory` of `Parts` with labels, by sums."""
+    stream = copy(learner.stream)
     seed = seed_of_batch(stream) if parts.has_gaps else None
     objective, share = learner.objective, 1 / len(parts)
     shared = deepcopy(learner.model()), objective, share, stream.seed, stream.step, seed
-    firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
-    found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
+    found = parts.map(_class_gradient, shared, parts.firsts, parts.labels, parts.rows)
     n_steps, gradient = parts.total(found)
-    learner.stream.take(n_steps // len(firsts))
+    learner.stream.take(n_steps // len(parts.rows))
     return gradient
 
 
-def _class_gradient(shared, first_row, codes, weights, V):
+def _class_gradient(shared, first_row, labels, V):
     model, objective, share, seed, step, gaps = shared
-    stream, rows = Stream(seed), LabelledRows(V, codes, weights)
+    stream, rows = Stream(seed), LabelledRows(V, *labels)
     stream.step = step
     with Workers(1) as workers:
         found = gradient(model, rows, objective, share, stream, gaps, workers, first_row)

@@ -12,9 +12,7 @@ from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
-from sklearn_boltz.restricted.training._labelled_rows import LabelledParts
 from sklearn_boltz.restricted.training._progress import (
-    Fall,
     Stages,
     end_stage,
     ends_last_stage,
@@ -103,7 +101,7 @@ class Training:
         if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
             V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
         V = V.V if isinstance(V, Incomplete) else V
-        if isinstance(V, (Parts, LabelledParts)):
+        if isinstance(V, Parts):
             self.learner = learn_in_parts(self.learner, V, rate, workers)
         else:
             self.learner.learn(self.learner.in_memory(V), rate, workers)
@@ -172,11 +170,11 @@ class Plan(NamedTuple):
         What counts as progress, in nats, or on the scale of the score.
     keep_best : bool
         Whether the model of the largest score is kept, also without patience.
-    fall : Fall or None
-        When the learning rate falls; None for never.
+    fall_after : int or None
+        Epochs without progress after which the learning rate falls; None for never.
     stages : Stages or None
         A training in stages, which decide on rates and on the end in the place of `patience` and
-        `fall`.
+        `fall_after`.
     prepare : callable or None
         What comes before the first epoch of a new training: called with the training, its rows and
         the workers, it fills `before` of the training.
@@ -188,7 +186,7 @@ class Plan(NamedTuple):
     patience: int | None = None
     tol: float = 0.0
     keep_best: bool = False
-    fall: Fall | None = None
+    fall_after: int | None = None
     stages: Stages | None = None
     prepare: Callable | None = None
 
@@ -238,11 +236,11 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             converged = False
             if plan.stages is not None:
                 converged = end_stage(training, monitor(), plan, workers)
-            elif plan.patience or plan.keep_best or plan.fall:
+            elif plan.patience or plan.keep_best or plan.fall_after:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
-                lower_rate(training, plan.fall)
+                lower_rate(training, plan.fall_after)
             ended = converged or training.n_epochs == n_epochs
             if converged or (plan.keep_best and ended):
                 return_to(training, training.best)
@@ -262,7 +260,7 @@ def learn_epoch(training, rows, monitor, plan, workers, is_last):
     """Make an epoch, and measure the model if it is time; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = training.rate_factor if training.mean is None else plan.stages.last.rate
+    rate = training.rate_factor if training.mean is None else plan.stages.last_rate
     rate *= plan.rate
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):

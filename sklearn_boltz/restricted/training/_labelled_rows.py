@@ -1,8 +1,6 @@
-"""Rows with labels to train on: in memory, in batches, and mini-batches of them."""
+"""Rows with labels: those to train on, in memory or in batches, and mini-batches of them."""
 
-from copy import copy as shallow_copy
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +58,7 @@ class LabelledRows:
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
         V = self.V.astype(dtype, copy=copy)
-        return type(self)(V, self.codes, self.weights, self.repeats)
+        return LabelledRows(V, self.codes, self.weights, self.repeats)
 
     def are_enough(self):
         """Whether so many have labels that some of them can be set aside by default."""
@@ -92,27 +90,7 @@ class LabelledRows:
         weights = self.weights * (len(visited) / len(numbers)) / np.where(labelled, times, 1)
         return LabelledRows(self.V, self.codes, weights), visited
 
-
-class LabelledParts(NamedTuple):
-    """A mini-batch in parts on a cluster, with the labels and weights of the rows of each part.
-
-    Attributes
-    ----------
-    parts : Parts
-    codes : list of ndarray of intp
-    weights : list of ndarray of float64
-    """
-
-    parts: Any
-    codes: list
-    weights: list
-
-    def __len__(self):
-        return len(self.parts)
-
-
-class LabelledStream(LabelledRows):
-    """Rows that come in batches, `StreamedRows`, with labels that are in memory."""
+    # Of rows that come in batches.
 
     @property
     def n_rows(self):
@@ -121,18 +99,17 @@ class LabelledStream(LabelledRows):
 
     def all_but(self, numbers):
         """The same without some rows, as far as `mini_batches` goes."""
-        other = shallow_copy(self)
-        other.V = self.V.all_but(numbers)
-        return other
+        return LabelledRows(self.V.all_but(numbers), self.codes, self.weights, self.repeats)
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch: `LabelledRows`, or `LabelledParts` on a cluster."""
+        """Yield the mini-batches of an epoch: `LabelledRows`, or `Parts` on a cluster."""
         for pieces in self.V.pieces(batch_size, rng):
             V, numbers = self.V.gathered(pieces), self.V.numbers(pieces)
             if isinstance(V, np.ndarray):
                 yield LabelledRows(V, *self.labels(np.concatenate(numbers)))
             else:
-                yield LabelledParts(V, *zip(*map(self.labels, numbers), strict=True))
+                V.labels = [self.labels(rows) for rows in numbers]
+                yield V
 
 
 def stratified(codes, fraction, seed, name="y"):

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign, like, numpy_dtype
 from sklearn_boltz.numerics._random import Stream
-from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._estimates import estimate_from_value, temperature_ladder
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition, n_enumerated
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling._annealing import (
@@ -22,7 +22,6 @@ from sklearn_boltz.restricted.sampling._observed import (
     rows_with_gaps,
 )
 from sklearn_boltz.restricted.training._gaps import complete
-from sklearn_boltz.restricted.training._tracker import Tracked
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Rows, and features of each, that are looked at.
@@ -154,15 +153,9 @@ def distinct_states(rows, base):
 
 
 def log_partition_of(model, tracker, workers):
-    """ln Z of a model in training: exact if that is quick, else by its tracker.
-
-    Returns
-    -------
-    tracked : Tracked or None
-        None without a tracker.
-    """
+    """ln Z of a model in training: exact if that is quick, else by its tracker, or None."""
     if n_enumerated(model) <= EXACT_UNITS:
-        return Tracked(exact_log_partition(model), 0.0, "exact")
+        return estimate_from_value(exact_log_partition(model))
     return None if tracker is None else tracker.log_partition(model, workers)
 
 
@@ -202,7 +195,7 @@ class LikelihoodMonitor:
         Parameters
         ----------
         model : Model or Layered
-        tracked : Tracked or None
+        tracked : LogPartition or None
             Without ln Z, there are none.
         workers : Workers
 

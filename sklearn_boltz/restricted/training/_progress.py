@@ -8,6 +8,8 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 
+# By what the learning rate is multiplied, from one stage to the next and where progress ends.
+FALL = 0.3
 # Epochs over which an uncertain log-likelihood is averaged before it is compared, and how many of
 # those in which it was measured, at least.
 AVERAGED, LEAST_AVERAGED = 5, 3
@@ -18,43 +20,21 @@ FOLLOWED = "log_likelihood_std_err"
 MISSED = 0.1
 
 
-class Fall(NamedTuple):
-    """A fall of the learning rate: after how many epochs without progress, and by what factor."""
-
-    patience: int
-    factor: float
-
-
-class LastStage(NamedTuple):
-    """A last stage of a training, with persistent chains, that ends with a mean of its parameters.
-
-    Persistent chains visit states of the model far from the data, and their small steps correct
-    its probability there. The mean over many steps has less noise than any single one.
-
-    Attributes
-    ----------
-    rate : float
-        Its learning rate, as a part of the initial one.
-    n_epochs : int
-        The mean is over the last two thirds of them.
-    """
-
-    rate: float
-    n_epochs: int
-
-
 class Stages(NamedTuple):
     """A training in stages, each of which ends after this many epochs without progress.
+
+    A last one has persistent chains, which visit states of the model far from the data, and ends
+    with a mean of its parameters, which has less noise than those after any step.
 
     Attributes
     ----------
     patience : int
         Epochs without progress that end a stage.
-    factor : float
-        By which the learning rate is multiplied from one stage to the next.
     n_stages : int
-    last : LastStage or None
-        What comes after them.
+    last_epochs : int
+        Of the last stage, after these; 0 for none. The mean is over the last two thirds of them.
+    last_rate : float
+        Its learning rate, as a part of the initial one.
     plateau : float
         Until this epoch, a training that is no better than independent columns is not yet judged.
     later : float
@@ -64,9 +44,9 @@ class Stages(NamedTuple):
     """
 
     patience: int
-    factor: float
     n_stages: int
-    last: LastStage | None = None
+    last_epochs: int = 0
+    last_rate: float = 0.0
     plateau: float = np.inf
     later: float = np.inf
     longest: float = np.inf
@@ -110,11 +90,11 @@ def remember_best(training, monitor, plan, workers):
     training.best = best
 
 
-def lower_rate(training, fall):
+def lower_rate(training, fall_after):
     """Lower the learning rate, if it is time."""
     since = max(training.best["waiting_since"], training.fallen_at)
-    if fall is not None and training.n_epochs - since >= fall.patience:
-        training.rate_factor *= fall.factor
+    if fall_after is not None and training.n_epochs - since >= fall_after:
+        training.rate_factor *= FALL
         training.fallen_at = training.n_epochs
 
 
@@ -137,10 +117,10 @@ class Mean(NamedTuple):
     n_averaged: int = 0
     parameters: list | None = None
 
-    def updated(self, parameters, last):
-        """The mean after one more epoch."""
+    def updated(self, parameters, n_most):
+        """The mean after one more epoch, of `n_most`."""
         n_epochs = self.n_epochs + 1
-        if 3 * n_epochs <= last.n_epochs:
+        if 3 * n_epochs <= n_most:
             return Mean(n_epochs)
         if not self.n_averaged:
             return Mean(n_epochs, 1, [copied(now) for now in parameters])
@@ -156,9 +136,11 @@ class Mean(NamedTuple):
 
 def take_up(training, plan):
     """Prepare a training for a plan, which may differ from that of the fit before."""
-    if plan.fall is None and plan.stages is None:
+    if plan.fall_after is None and plan.stages is None:
         training.rate_factor = 1.0
-    if plan.stages is None or plan.stages.last is None:
+    if plan.keep_best and not plan.patience:
+        training.best = None  # only epochs of this fit are compared
+    if plan.stages is None or not plan.stages.last_epochs:
         training.mean = None
     if training.mean is not None:
         training.learner.turn_persistent()
@@ -215,12 +197,12 @@ def end_stage(training, monitor, plan, workers):
     former = training.best if training.n_stages else None  # that of another fit has no stages
     training.best = latest([former, stage, here], plan.tol)
     return_to(training, training.best)
-    training.rate_factor *= stages.factor
+    training.rate_factor *= FALL
     training.fallen_at, training.stage = now, None
     training.n_stages += 1
     if training.n_stages < stages.n_stages:
         return False
-    if stages.last is None:
+    if not stages.last_epochs:
         return True
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
@@ -229,7 +211,7 @@ def end_stage(training, monitor, plan, workers):
 
 def ends_last_stage(training, stages):
     """Whether the next epoch is the end of the last stage."""
-    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last.n_epochs
+    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last_epochs
 
 
 def measured(training, epochs):
@@ -254,9 +236,9 @@ def end_last_stage(training, monitor, plan, workers):
     converged : bool
         Whether the stage has ended. `training.best` is then the epoch that counts.
     """
-    last = plan.stages.last
-    training.mean = training.mean.updated(training.learner.parameters(), last)
-    if training.mean.n_epochs < last.n_epochs:
+    n_epochs = plan.stages.last_epochs
+    training.mean = training.mean.updated(training.learner.parameters(), n_epochs)
+    if training.mean.n_epochs < n_epochs:
         return False
     before = {**training.best, **judged(training, monitor, workers, training.best["parameters"])}
     mean = judged(training, monitor, workers, training.mean.parameters)

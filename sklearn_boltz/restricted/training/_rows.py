@@ -1,5 +1,6 @@
 """Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
+import operator
 from copy import copy as shallow_copy
 from functools import partial
 from numbers import Real
@@ -12,13 +13,13 @@ from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.restricted.model._columns import hold_bits
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
-    LabelledStream,
     stratified,
 )
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
@@ -283,7 +284,7 @@ def divide(X, weights, share, seed, n_given=0, former=None):
 def divide_labelled(rows, share, seed, name):
     """Set some of `LabelledRows` aside, of each class its share; -> as of `divide`."""
     train, valid = stratified(rows.codes, share, seed, name)
-    if isinstance(rows, LabelledStream):  # rows without any cell
+    if isinstance(rows.V, StreamedRows):  # rows without any cell
         train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         if not rows.V.indexed:
             return rows.all_but(valid), train, valid
@@ -311,6 +312,7 @@ class StreamedRows:
     shape : tuple of (int, int)
     dtype : dtype
         Of the rows when they are looked at.
+    hold_bits : ndarray of bool of shape (n_visible,)
     observed_sums : tuple
         Sums of the columns over observed values, and how many these are.
     weights : ndarray of float64 of shape (n_rows,) or None
@@ -321,7 +323,7 @@ class StreamedRows:
 
     def __init__(self, batches, found, check, sample_weight=None, *, indexed=False):
         lengths, sums = found
-        self.source, self.dtype = batches, sums.dtype
+        self.source, self.dtype, self.hold_bits = batches, sums.dtype, sums.hold_bits
         self.gaps = sums if len(sums.rows) else None
         self._lengths = np.zeros(max(lengths) + 1, dtype=np.int64)
         self._lengths[list(lengths)] = list(lengths.values())
@@ -362,7 +364,7 @@ class StreamedRows:
         if shares is not None:
             self.weights[count] = every[count] = shares
         weigh = partial(_weighted_sums, self.checked, self._starts, every)
-        total, count = self.source.map_reduce(weigh, _add_pairs)
+        total, count = self.source.map_reduce(weigh, operator.add)
         if self.gaps is None:  # one and the same number
             count = float(every.sum()) if shares is not None else int(every.sum())
         self.observed_sums = total, count
@@ -472,7 +474,7 @@ class StreamedRows:
             pieces = [(lane, block, rows) for lane, (_, block), rows in pieces]
             return Parts(self._cluster, self.checked, pieces, self.gaps is not None)
         rows = [block[np.sort(numbers)] for _, (_, block), numbers in pieces]
-        stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
+        stacked = vstack(rows, "csr") if any(map(issparse, rows)) else np.concatenate(rows)
         return dense(self.checked(stacked))
 
     def numbers(self, pieces):
@@ -517,6 +519,7 @@ class BatchSums(NamedTuple):
     total : ndarray of float64 of shape (n_features,)
     count : int or ndarray of float64 of shape (n_features,)
         As of `observed_sums`.
+    hold_bits : ndarray of bool of shape (n_features,)
     n_rows : int
     rows, n_missing : ndarray of int
         Numbers of the rows with missing cells, and how many each lacks.
@@ -527,6 +530,7 @@ class BatchSums(NamedTuple):
     dtype: np.dtype
     total: np.ndarray
     count: int | np.ndarray
+    hold_bits: np.ndarray
     n_rows: int
     rows: np.ndarray
     n_missing: np.ndarray
@@ -540,7 +544,9 @@ def sums_of_batch(check, batch):
     missing = np.isnan(X) if np.ndim(count) else np.empty((0, 0), dtype=bool)
     n_missing, digest = missing.sum(axis=1), mask_digest(missing) if missing.any() else ""
     rows = np.flatnonzero(n_missing)
-    return BatchSums(X.dtype, total, count, X.shape[0], rows, n_missing[rows], digest)
+    return BatchSums(
+        X.dtype, total, count, hold_bits(X), X.shape[0], rows, n_missing[rows], digest
+    )  # fmt: skip
 
 
 def merge_sums(one, other):
@@ -548,15 +554,12 @@ def merge_sums(one, other):
     total, count = one.total + other.total, one.count + other.count
     rows = np.append(one.rows, one.n_rows + other.rows)
     n_rows, n_missing = one.n_rows + other.n_rows, np.append(one.n_missing, other.n_missing)
-    return BatchSums(one.dtype, total, count, n_rows, rows, n_missing, one.digest + other.digest)
+    bits, digest = one.hold_bits & other.hold_bits, one.digest + other.digest
+    return BatchSums(one.dtype, total, count, bits, n_rows, rows, n_missing, digest)
 
 
 def _weighted_sums(check, starts, weights, k, batch):
     """The weighted sums of a batch, and of its observed cells in each column."""
     X = check(rows_of(batch))
     total, count = observed_sums(X, weights[starts[k] : starts[k + 1]])
-    return total, np.broadcast_to(count, total.shape)
-
-
-def _add_pairs(one, other):
-    return one[0] + other[0], one[1] + other[1]
+    return np.array([total, np.broadcast_to(count, total.shape)])

@@ -126,9 +126,9 @@ class Learner:
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
         if is_foreign(V):
             if self._batch is None:
-                self._batch = DeviceBatch(V)
+                self._batch = DeviceBatch(self, V)
             elif self._batch.V.shape != V.shape:
-                return DeviceBatch(V)
+                return DeviceBatch(self, V)
         elif self._batch is None or not self._batch.fits(self, V):
             self._batch = ArrayBatch(self, len(V))
         self._batch.V = V
@@ -153,7 +153,7 @@ class Learner:
         """
         scheme = self.scheme
         begun = not scheme.goes_on or self.chains is not None
-        if begun and batch.learns_at_once(self):
+        if begun and batch.learns_at_once:
             batch.learn(self, rate)
             return
         means = batch.positive(self, workers)
@@ -307,7 +307,7 @@ class ArrayBatch:
     ----------
     V : ndarray of shape (n_rows, n_visible)
         The rows.
-    is_small : bool
+    learns_at_once : bool
         Whether one kernel learns from it, without threads: of binary units, and few of them.
     """
 
@@ -335,7 +335,7 @@ class ArrayBatch:
         is_binary = learner.visible.is_binary and learner.hidden.is_binary
         simple = is_binary and learner.optimizer.plain and not scheme.tempered
         few = n_hidden * n_visible <= KERNEL_WEIGHTS * scheme.n_gibbs
-        self.is_small = simple and few and work < 2 * MIN_WORK
+        self.learns_at_once = simple and few and work < 2 * MIN_WORK
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
         self._steps = np.empty((2, n_visible, n_hidden), dtype)
         self._ascent, self._step = self._steps.transpose(0, 2, 1)
@@ -344,10 +344,6 @@ class ArrayBatch:
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
         return self.shape == (len(V), *learner.weights.shape)
-
-    def learns_at_once(self, learner):
-        """Whether one kernel learns from it."""
-        return self.is_small
 
     def learn(self, learner, rate):
         """Change the parameters as `Learner.learn` does, in one call."""

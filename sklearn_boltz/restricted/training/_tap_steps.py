@@ -107,20 +107,21 @@ class Learner:
         Parameters
         ----------
         batch : callable
-            From learner, rate and workers to slopes, and where persistent solutions go on.
+            From learner, rate and workers to slopes as of `difference`, and where persistent
+            solutions go on.
         rate : float
             Learning rate.
         workers : Workers
         """
         scheme = self.scheme
-        slopes, self.starts = batch(self, rate, workers)
-        for W, step in zip(self.weights, slopes.weights, strict=True):
+        (steps, slopes), self.starts = batch(self, rate, workers)
+        for W, step in zip(self.weights, steps, strict=True):
             if scheme.penalty is not None:
                 slope = W if scheme.penalty == "l2" else namespace_of(W).sign(W)
                 step -= rate * scheme.alpha * slope
-        for W, step in zip(self.weights, self.optimizer.steps(slopes.weights), strict=True):
+        for W, step in zip(self.weights, self.optimizer.steps(steps), strict=True):
             W += step
-        for units, slope in zip(self.layers, slopes.units, strict=True):
+        for units, slope in zip(self.layers, slopes, strict=True):
             units.ascend(slope, rate)
 
 
@@ -146,16 +147,6 @@ class Workspace:
         self.sizes = n_rows, n_starts
         of_sides = self.features[0] if len(layered.weights) == 1 else None
         self.scratch = Scratch.of(layered.sides(), n_starts, order, of_sides)
-
-
-class Slopes(NamedTuple):
-    """Derivatives of the log-likelihood by the weights and by the parameters of the units.
-
-    Those of the weights are multiplied by the learning rate already.
-    """
-
-    weights: list
-    units: list
 
 
 class Beliefs(NamedTuple):
@@ -202,7 +193,7 @@ def slopes_on_device(V, learner, rate, workers):
         step -= W * ((free.hidden_variance * (rate / n_starts)).T @ free.visible_variance)
     pairs = (V, a_v), (H, a_h)
     units = [{"intercept": xp.mean(a, axis=0) - xp.mean(b, axis=0)} for a, b in pairs]
-    return Slopes([step], units), a_v if scheme.persistent else None
+    return ([step], units), a_v if scheme.persistent else None
 
 
 def difference(
@@ -229,7 +220,8 @@ def difference(
 
     Returns
     -------
-    slopes : Slopes
+    slopes : (list of ndarray, list of dict)
+        By the weights, with the learning rate, and by the parameters of the units of each layer.
     ends : ndarray of shape (n_starts, n_visible side)
         Means of the solutions, or states of the chains.
     """
@@ -252,7 +244,8 @@ def difference(
         _weight_slopes(k, W, data, free, tap.order, rates, workers, workspace)
         for k, W in enumerate(layered.weights)
     ]
-    if means_suffice(layered):
+    parts = [part for layer in layered.layers for part, _ in layer.parts()]
+    if all(part.is_binary or part.one_hot.all() for part in parts):  # the means suffice
         pair = [
             [_of_means(units, a) for units, a in zip(layered.layers, side.means, strict=True)]
             for side in (data, free)
@@ -264,7 +257,7 @@ def difference(
         {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
         for rows, model in zip(*pair, strict=True)
     ]
-    return Slopes(weights, units), ends
+    return (weights, units), ends
 
 
 def negative(layered, starts, tap, stream, workers, workspace, first_row):
@@ -300,12 +293,6 @@ def _tilts_of_chains(layered, even):
     """Of the odd layers, given states of the even ones, which are known."""
     fields = layered.split(even, layered.sides().hidden_field(even))
     return [(field, 0.0) if k % 2 else None for k, field in enumerate(fields)]
-
-
-def means_suffice(layered):
-    """Whether the gradients of the units follow from the means alone."""
-    kinds = [part for units in layered.layers for part, _ in units.parts()]
-    return all(part.is_binary or part.one_hot.all() for part in kinds)
 
 
 def _of_means(units, mean):

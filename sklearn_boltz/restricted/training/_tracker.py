@@ -2,13 +2,12 @@
 
 import math
 from copy import copy, deepcopy
-from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied
 from sklearn_boltz.numerics._random import Stream
-from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._estimates import LogPartition, temperature_ladder
 from sklearn_boltz.partition._ladder import Pair, bennett
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
@@ -24,9 +23,10 @@ from sklearn_boltz.restricted.sampling._rungs import (
     saved,
 )
 
-# What following ln Z may cost, as a part of the training, and what a ladder may that the training
-# itself takes its chains from.
-TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
+# What following ln Z may cost, as a part of the training: one in stages, which it decides, and any
+# other, of which mini-batches in one kernel take less time than their multiplications say: a share
+# of .07 takes .09 to .12 of it. And what a ladder may that the training takes its chains from.
+TRACKING_SHARE, STEADY_SHARE, TEMPERED_SHARE = 0.12, 0.07, 1.0
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
 # many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
@@ -60,14 +60,6 @@ AGREEING = 2.0
 # The ladder is given up when it is not connected, or when annealing finds more by this many nats,
 # this many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
-
-
-class Tracked(NamedTuple):
-    """ln Z of a model in training, its standard error, and how it was found."""
-
-    value: float
-    std_err: float
-    method: str
 
 
 class Tracker:
@@ -118,7 +110,10 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, share, seed, tempered=False, batch_size=0, n_weights=np.inf):
+    def begun(
+        cls, former, base, share, seed, *, in_stages=True, tempered=False, batch_size=0,
+        n_weights=np.inf,
+    ):  # fmt: skip
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -128,6 +123,8 @@ class Tracker:
         share : bool or float
             The parameter `track_likelihood` of an estimator.
         seed : int
+        in_stages : bool
+            Whether the training goes by what is measured.
         tempered : bool
             Whether the training takes chains from the ladder.
         batch_size : int
@@ -136,7 +133,8 @@ class Tracker:
             Of the model; with few of them there is a ladder only if it may cost more than usual.
         """
         if isinstance(share, (bool, np.bool_)):
-            share = TEMPERED_SHARE if tempered else TRACKING_SHARE
+            share = TRACKING_SHARE if in_stages else STEADY_SHARE
+            share = TEMPERED_SHARE if tempered else share
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
             has_ladder = n_weights >= LADDER_WEIGHTS or share > TRACKING_SHARE
@@ -239,47 +237,26 @@ class Tracker:
         return self.keep or is_early or self._affordable(model) >= LEAST_TEMPERATURES
 
     def log_partition(self, model, workers):
-        """ln Z of the model as it is.
-
-        Returns
-        -------
-        tracked : Tracked
-        """
+        """ln Z of the model as it is: a `LogPartition`, of which value and error count."""
         self._n_measured += 1
         climbed = self._climb(model, workers) if self.has_ladder() else None
-        found = self._anneal(model, workers)
-        annealed = Tracked(found.value, found.std_err, "ais")
+        annealed = self._anneal(model, workers)
         if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
-            self._send(found)
-        best = annealed if climbed is None else self._judged(model, climbed, found, workers)
+            self._send(annealed)
+        best = annealed if climbed is None else self._judged(model, climbed, annealed, workers)
         beaten = climbed is None or abs(best.value - climbed.value) > BEATEN_BY
         self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
         return best
 
-    def _judged(self, model, climbed, found, workers):
-        """Which estimate counts, that of the ladder or that of annealed chains.
-
-        Parameters
-        ----------
-        model : Model
-        climbed : Tracked
-            By the ladder.
-        found : Bunch
-            By annealing.
-        workers : Workers
-
-        Returns
-        -------
-        tracked : Tracked
-        """
-        annealed = Tracked(found.value, found.std_err, "ais")
+    def _judged(self, model, climbed, annealed, workers):
+        """Which estimate counts, that of the ladder or that of annealed chains."""
         # Either is too low where it misses a part of the distribution. Of two that agree, the
         # greater would be too high in the mean.
         apart = abs(annealed.value - climbed.value)
         if apart <= AGREEING * math.hypot(annealed.std_err, climbed.std_err):
-            return min(annealed, climbed, key=lambda tracked: tracked.std_err)
+            return min(annealed, climbed, key=lambda found: found.std_err)
         if climbed.value < annealed.value:
             return annealed
         # The rungs may not be in equilibrium. What the ladder has found beyond annealing is in the
@@ -287,8 +264,8 @@ class Tracker:
         back = self._annealed_back(model, workers)
         if climbed.value <= back.value:
             return climbed
-        value, error = bennett(found.log_weights, back.log_weights)
-        return Tracked(float(value), float(error), "ais")
+        value, error = bennett(annealed.log_weights, back.log_weights)
+        return LogPartition(value=float(value), std_err=float(error), method="ais")
 
     def _climb(self, model, workers):
         """The estimate of the ladder; None if it is not connected."""
@@ -300,7 +277,8 @@ class Tracker:
         if ladder.is_broken():
             return None
         values, errors = ladder.log_partitions()
-        return Tracked(float(values[-1]), float(errors[-1]), "ladder")
+        value, error = float(values[-1]), float(errors[-1])
+        return LogPartition(value=value, std_err=error, method="ladder")
 
     def _anneal(self, model, workers):
         """The estimate of annealed chains, of a few temperatures at least.
@@ -347,8 +325,7 @@ class Tracker:
         """
         affordable = self._verifying / JUDGED / self._cost_of_annealing(model, VERIFYING_CHAINS)
         n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
-        found = self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
-        return Tracked(found.value, found.std_err, "ais")
+        return self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
 
     def verified(self, model, workers):
         """ln Z by many chains that are annealed slowly.
@@ -357,10 +334,8 @@ class Tracker:
         that looks so is measured once more.
         """
         self._verifying -= self._cost_of_verifying(model)
-        found = self._annealed(
-            laid_out(model), self._slow_temperatures(), VERIFYING_CHAINS, workers
-        )
-        return Tracked(found.value, found.std_err, "ais")
+        n_temperatures = self._slow_temperatures()
+        return self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
 
     def can_verify(self, model):
         """Whether enough has been trained since the last time that it was done."""
