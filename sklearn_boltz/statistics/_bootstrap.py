@@ -13,7 +13,7 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._refits import Refits, refuse_scores
+from sklearn_boltz.statistics._refits import Refits, refuse_scores, resampled
 from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics._standard_errors import (
     estimates,
@@ -252,7 +252,7 @@ def bootstrap(
         Whether the penalty is chosen again for each resample, if ``alpha`` is ``"ebic"`` or
         ``"cv"``, as in bootnet [1]_. If not, all have `alpha_`: that is faster, and leaves out the
         uncertainty of the choice. With ``alpha="auto"`` neither the estimate nor the resamples have
-        a penalty, as in `inference`.
+        a penalty, as in `inference`; but with bins of numbers all have one, each its own.
     previous : NetworkBootstrap, default=None
         The result of an earlier call for the same rows, to which resamples are added. The
         result is the same as if all had been asked for at once; `random_state` is not used.
@@ -311,7 +311,7 @@ def bootstrap(
         reason = "bootstrap: method='parametric' draws categories alone"
         refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
-    model, z = network._unpenalised(codes, weights), np.empty((len(codes), 0))
+    model, z = resampled(network, codes, weights), np.empty((len(codes), 0))
     separated = separated_parameters(model, codes, weights)
     if model._gaussians is not None:
         codes, z, weights = scored_rows(model, X, sample_weight)
@@ -358,7 +358,7 @@ def bootstrap(
 def refits_of(network, codes, z, reselect):
     """Fits like this one, with the penalty that was chosen unless it is to be chosen again."""
     refits = Refits(network, codes, z)
-    if reselect or not isinstance(network.alpha, str):
+    if reselect or network.alpha not in ("ebic", "cv"):
         return refits
     if np.ndim(network.alpha_):
         raise ValueError(

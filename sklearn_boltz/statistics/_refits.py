@@ -58,6 +58,15 @@ def codes_and_scores(model, X):
     return codes, np.empty((len(codes), 0))
 
 
+def resampled(network, codes, weights):
+    """The network that the bootstrap is of: the one that standard errors are of, but for bins.
+
+    Without a penalty, the maximum of so many couplings is often at infinity.
+    """
+    bins = network._table.is_binned & (network._coding.n_values > 2)
+    return network if bins.any() else network._unpenalised(codes, weights)
+
+
 def all_couplings(model):
     """`coupling_`, or where numbers have normal scores those of the joint network."""
     return model.coupling_ if model._gaussians is None else model._joint_network()[0]
