@@ -43,6 +43,7 @@ class Contrasts(Objective):
         self.pairs = np.nonzero(self.column[:, None] < self.column)
         self.n_parameters = len(self.column) + len(self.pairs[0])
         self.empty_cells, self.rarest_cell = problem.empty_cells, problem.rarest_cell
+        self.is_whole = problem.is_whole
         codes = problem.cells.codes
         self.features = np.zeros((len(codes), len(self.column)))
         self.states = state_slices(self.n_values)

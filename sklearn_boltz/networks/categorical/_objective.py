@@ -133,17 +133,16 @@ class CategoricalPseudoLikelihood:
         curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
         return curvature + 0.5
 
-    def empty_cells(self):
-        """Two columns and their states that never meet: (i, j, a, b).
+    @property
+    def is_whole(self):
+        """Which columns have no missing cells."""
+        return (self.cells.codes >= 0).all(axis=0)
 
-        Of columns without missing cells: elsewhere, rows with one of both cells may see to a
-        maximum. With a penalty, which does so anyway, of all.
-        """
+    def empty_cells(self):
+        """Two columns and their states that never meet: (i, j, a, b)."""
         offsets, column = self.offsets, column_of_state(self.n_values)
-        whole = (self.penalty > 0) | (self.cells.codes >= 0).all(axis=0)[column]
         ones = one_hot(self.cells.codes, offsets)
-        below = whole[:, None] & whole & (column[:, None] < column)
-        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)
+        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & (column[:, None] < column))
         i, j = column[r], column[s]
         found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
         return [tuple(cell) for cell in found.tolist()]

@@ -173,7 +173,9 @@ def existence_report(problem, point, direction=None):
     """
     # With a penalty there always is one.
     unpenalised = problem.penalty == 0
-    empty = problem.empty_cells() if unpenalised else []
+    # Of incomplete columns, rows with one of both cells may see to a maximum.
+    whole, empty = problem.is_whole, problem.empty_cells() if unpenalised else []
+    empty = [cell for cell in empty if whole[[*cell[:2]]].all()]
     if empty or not is_small(problem):
         return empty, {}, math.nan, None
     gradient = problem.gradient(point)

@@ -122,6 +122,12 @@ class BinaryObjective(Objective):
         """By how much a step moves the field of any row, at most."""
         return largest_gain(*self.gains(direction))
 
+    @property
+    def is_whole(self):
+        """Which variables have no missing cells."""
+        d = len(self.means)
+        return np.ones(d, dtype=bool) if self.observed is None else self.observed.all(axis=1)
+
     def empty_cells(self):
         """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
 
