@@ -20,8 +20,9 @@ from sklearn_boltz.statistics._standard_errors import (
     named_parameters,
     of_joint,
     scored_rows,
-    separated_parameters,
+    separated_directions,
 )
+from sklearn_boltz.statistics.covariance._curvature import changed
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200
@@ -312,10 +313,10 @@ def bootstrap(
         refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
     model, z = resampled(network, codes, weights), np.empty((len(codes), 0))
-    separated = separated_parameters(model, codes, weights)
+    directions = separated_directions(model, codes, weights)
     if model._gaussians is not None:
         codes, z, weights = scored_rows(model, X, sample_weight)
-        separated = of_joint(model, separated)
+        directions = of_joint(model, directions)
     refits = refits_of(model, codes, z, reselect)
     parameters = named_parameters(model)
     if z.shape[1]:
@@ -347,7 +348,7 @@ def bootstrap(
     return NetworkBootstrap(
         resamples=resamples,
         converged=converged,
-        separated=separated,
+        separated=changed(directions),
         confidence_level=confidence_level,
         seed=seed,
         source=source,
