@@ -171,6 +171,12 @@ class BinaryObjective(Objective):
         information[pairs, pairs] += self.penalty
         return information
 
+    def curvature(self):
+        """The bounds of BSLM on the negative diagonal of the second derivative."""
+        curvature = np.full(self.n_parameters, 2 * self.total + self.penalty)
+        curvature[: len(self.means)] = self.total
+        return curvature
+
     def away(self, j, k, s, t):
         """The direction in which x_j = s and x_k = t become less probable together."""
         coupling, intercept = np.zeros_like(self.moments), np.zeros_like(self.means)
