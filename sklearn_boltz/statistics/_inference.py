@@ -163,7 +163,7 @@ class PairwiseInference(NetworkParameters):
     @property
     def std_err(self):
         """Standard errors, ndarray of shape (n_parameters,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.where(self.separated, np.nan, self.limit_covariance.diagonal()))
 
     @property
     def z(self):

@@ -43,7 +43,6 @@ class Contrasts(Objective):
         self.pairs = np.nonzero(self.column[:, None] < self.column)
         self.n_parameters = len(self.column) + len(self.pairs[0])
         self.empty_cells, self.rarest_cell = problem.empty_cells, problem.rarest_cell
-        self.is_whole = problem.is_whole
         codes = problem.cells.codes
         self.features = np.zeros((len(codes), len(self.column)))
         self.states = state_slices(self.n_values)
@@ -51,6 +50,11 @@ class Contrasts(Objective):
             known = codes[:, i] >= 0
             own = self.basis[states, self.column == i]
             self.features[np.ix_(known, self.column == i)] = own[codes[known, i]]
+
+    @property
+    def is_whole(self):
+        """Which columns have no missing cells."""
+        return self.problem.is_whole
 
     @property
     def penalty(self):
