@@ -59,9 +59,9 @@ def codes_and_scores(model, X):
 
 
 def resampled(network, codes, weights):
-    """The network that the bootstrap is of: the one that standard errors are of, but for bins.
+    """The network that the bootstrap is of: with bins this one, else that of standard errors.
 
-    Without a penalty, the maximum of so many couplings is often at infinity.
+    Bins have many couplings, whose maximum without a penalty is often at infinity.
     """
     bins = network._table.is_binned & (network._coding.n_values > 2)
     return network if bins.any() else network._unpenalised(codes, weights)
