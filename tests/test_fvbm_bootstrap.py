@@ -167,6 +167,20 @@ def test_bootstrap_with_missing_cells(method):
     assert np.isfinite(result.resamples).all() and (result.std_err > 0).all()
 
 
+def test_bins_keep_their_penalty():
+    """Without one, couplings of values that hardly ever meet are some 10, and so are errors."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3)) + 0.5 * rng.normal(size=(300, 1))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    model = FVBMPseudoLikelihood().fit(rows)
+    result = statistics.bootstrap(model, rows, 4, random_state=0)
+    assert_array_equal(np.nan_to_num(result.coupling_matrix(result.estimate)), model.coupling_)
+    assert result.converged.all() and 0 < result.std_err.min() and result.std_err.max() < 1
+    graph = statistics.to_networkx(model, result)
+    assert all(frequency == 1 for *_, frequency in graph.edges(data="frequency"))
+    assert graph.number_of_edges() == 3
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_is_said_of_all_rows_is_not_said_of_each_resample():
     with pytest.warns(UserWarning, match="alpha='ebic' has selected no pair"):

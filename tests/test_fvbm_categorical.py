@@ -266,9 +266,9 @@ def test_empty_and_rarest_cells(seed, missing):
         for i, j in product(range(3), repeat=2)
         for a, b in product(range(n_values[i]), range(n_values[j]))
     }
-    full = (codes >= 0).all(axis=0)
-    expected = [c for c, n in cells.items() if c[0] < c[1] and full[[*c[:2]]].all() and not n]
+    expected = [cell for cell, n in cells.items() if cell[0] < cell[1] and not n]
     assert sorted(problem.empty_cells()) == expected
+    assert_array_equal(problem.is_whole, (codes >= 0).all(axis=0))
     for i, j in product(range(3), repeat=2):
         own = [n for c, n in cells.items() if c[:2] == (i, j) and (i != j or c[2] == c[3])]
         count, a, b = problem.rarest_cell(i, j)

@@ -1,6 +1,7 @@
 """Parameters that the data separate have no standard error and no test, and spoil no other."""
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -130,20 +131,20 @@ def test_empty_cells_of_all_objectives(params, alpha, expected):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.01])
-@pytest.mark.parametrize("gaps", [0.0, 0.05])
-def test_columns_with_rare_values_are_found_independent(alpha, gaps):
-    """Tests of the pairs that have one: of 60, 11 and more below .05 in 2 of 10,000 runs.
+@pytest.mark.parametrize(("gaps", "missing"), [(0, "em"), (0.05, "em"), (0.05, "observed")])
+def test_columns_with_rare_values_are_found_independent(alpha, gaps, missing):
+    """Of 60 tests of pairs, 11 and more are below .05 in 2 of 10,000 runs.
 
-    Wald tests of the pairs with an empty cell, which a third has, would nearly all reject.
+    Wald tests of all couplings of the pairs with an empty cell, a third, would nearly all reject.
     """
     rng, p_values = np.random.default_rng(0), []
     for _ in range(10):
         X = rng.choice(4, size=(400, 4), p=[0.07, 0.13, 0.3, 0.5]).astype(float)
         X[rng.random(X.shape) < gaps] = np.nan
-        model = fit(X, alpha=alpha, missing="observed")
+        model = fit(X, alpha=alpha, missing=missing)
         p_values.append(statistics.inference(model, X).pair_p_value()[np.triu_indices(4, 1)])
     p_values = np.concatenate(p_values)
-    assert np.isnan(p_values).sum() < 40
+    assert np.isfinite(p_values).all()
     assert (p_values < 0.05).sum() <= 10
 
 
@@ -182,12 +183,33 @@ def test_tables_tests_and_adjusted_p_values():
         assert np.isfinite(values[(i == 0) & (i != j)]).all()
     assert "The data separate 24 parameters" in str(result)
     for method in (None, "holm", "fdr_bh"):
-        p = result.pair_p_value(method)
-        assert np.isnan(p[1, 2]) and np.isfinite(p[0, 1:]).all()
-    test = result.wald_test([("x1", "x2")])
-    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
+        assert np.isfinite(result.pair_p_value(method)[np.triu_indices(3, 1)]).all()
     name = result.names[of_pair][0]
     assert np.isnan(result.contrast({name: 1.0}).p_value).all()
+    assert np.isnan(result.wald_test(name).p_value) and result.wald_test(name).df == 0
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
+def test_a_pair_with_an_empty_cell_is_tested_by_what_is_left(gaps):
+    """However far the fit has gone towards infinity."""
+    X = levels().astype(float)
+    X[np.random.default_rng(0).random(X.shape) < gaps] = np.nan
+    result = statistics.inference(fit(X), X)
+    test = result.wald_test([("x1", "x2")])
+    assert test.df == 8 and 0.05 < test.p_value < 1
+    further = replace(result, estimate=result.estimate + result.directions @ [5.0])
+    assert_allclose(further.wald_test([("x1", "x2")]).statistic, test.statistic, rtol=1e-6)
+    ones = [f"m[x1={a},x2={b}]" for a, b in [(0, 0), (0, 1), (1, 0), (1, 1)]]
+    odds = result.contrast(dict(zip(ones, [1, -1, -1, 1], strict=True)))  # without the empty cell
+    assert np.isfinite(odds.p_value).all() and result.wald_test(ones).df == 3
+
+
+def test_nothing_is_left_of_a_pair_of_bits():
+    result = statistics.inference(fit(bits()), bits())
+    test = result.wald_test([("x0", "x1")])
+    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
+    p_value = result.pair_p_value()
+    assert np.isnan(p_value[0, 1]) and np.isfinite(p_value[2, :2]).all()
 
 
 def test_criteria_and_likelihood_ratios():
@@ -222,7 +244,9 @@ def test_pictures(X):
     grey = [len(c.get_paths()) for c in shown if c.get_facecolor().tolist() == [GREY]]
     assert grey == [heatmap.separated.sum()]
     graph = CouplingDisplay.from_estimator(model, X, kind="graph", layout="circle")
-    assert graph.ax_.get_title().startswith("1 without an edge: separated")
+    # Of levels, the pair has a test.
+    is_noted = graph.ax_.get_title().startswith("1 without an edge: separated")
+    assert is_noted == (X.max() == 1)
     assert CouplingDisplay.from_estimator(model).ax_.get_title() == ""
 
 
@@ -236,8 +260,8 @@ def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
     rng, rejected, n_empty = np.random.default_rng(0), 0, 0
     for _ in range(n_tables):
         X = np.column_stack([rng.choice(len(p), size=n_rows, p=p) for p in chances])
-        p_value = statistics.inference(fit(X), X).pair_p_value()[0, 1]
-        rejected += p_value < 0.05
-        n_empty += np.isnan(p_value)
+        result = statistics.inference(fit(X), X)
+        rejected += result.pair_p_value()[0, 1] < 0.05
+        n_empty += result.separated[(result.columns == [[0], [1]]).all(axis=0)].any()
     assert n_empty > 0.04 * n_tables
     assert rejected <= binom.isf(1e-3, n_tables, 0.064)

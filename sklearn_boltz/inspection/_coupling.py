@@ -139,8 +139,8 @@ class CouplingDisplay:
             map and left out of the graph. The tests are those of
             :func:`~sklearn_boltz.statistics.inference`, whose estimates are without the default
             penalty; colours and widths are those of `coupling_`. Couplings that the data separate
-            have no test: they are grey in the heat map, and left out of the graph, whose title has
-            the number of their pairs.
+            have no test: they are grey in the heat map, and of binary variables left out of the
+            graph, whose title has their number.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05
@@ -262,10 +262,8 @@ class CouplingDisplay:
                 random_state=random_state,
             )
             self.pairs_ = np.column_stack(edges)
-            starts = self._starts[:-1]
-            pairs = np.logical_or.reduceat(self.separated, starts, axis=0)
-            n_separated = np.triu(np.logical_or.reduceat(pairs, starts, axis=1), 1).sum()
-            self._note_separated(f"{n_separated:,} without an edge")
+            if self.value_names is None:  # else pairs have tests by what is left
+                self._note_separated(f"{np.triu(self.separated, 1).sum():,} without an edge")
         else:
             raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
         return self

@@ -168,8 +168,8 @@ class Drawing:
         base, codes, scores = base[model.network.places(free)], [], []
         for c in np.flatnonzero(n_each):
             n = int(n_each[c])
-            (part,) = model.given(c, z)
-            network = part.of_row(0).given(columns, places)
+            ((_, network, fields, _),) = model.given(c, z)
+            network = network.in_field(fields[0]).given(columns, places)
             drawn = self._drawn(n, network, base, columns, places, steps, generator)
             codes.append(drawn)
             known = np.repeat(z, n, axis=0)

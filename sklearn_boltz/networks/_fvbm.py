@@ -53,7 +53,8 @@ class FVBMPseudoLikelihood(Network):
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
         pseudo-likelihood of the rows; 0 is the plain maximum. With ``alpha > 0`` the maximum exists
         for all data. ``"auto"`` estimates the strength from the rows, see Notes. Standard errors,
-        tests, criteria and the bootstrap are then those of the estimate without the penalty.
+        tests, criteria and the bootstrap are then those of the estimate without the penalty; the
+        bootstrap of bins chooses a penalty for each resample.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.

@@ -13,15 +13,16 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._refits import Refits, refuse_scores
+from sklearn_boltz.statistics._refits import Refits, refuse_scores, resampled
 from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics._standard_errors import (
     estimates,
     named_parameters,
     of_joint,
     scored_rows,
-    separated_parameters,
+    separated_directions,
 )
+from sklearn_boltz.statistics.covariance._curvature import changed
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200
@@ -252,7 +253,7 @@ def bootstrap(
         Whether the penalty is chosen again for each resample, if ``alpha`` is ``"ebic"`` or
         ``"cv"``, as in bootnet [1]_. If not, all have `alpha_`: that is faster, and leaves out the
         uncertainty of the choice. With ``alpha="auto"`` neither the estimate nor the resamples have
-        a penalty, as in `inference`.
+        a penalty, as in `inference`; but with bins of numbers all have one, each its own.
     previous : NetworkBootstrap, default=None
         The result of an earlier call for the same rows, to which resamples are added. The
         result is the same as if all had been asked for at once; `random_state` is not used.
@@ -311,11 +312,11 @@ def bootstrap(
         reason = "bootstrap: method='parametric' draws categories alone"
         refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
-    model, z = network._unpenalised(codes, weights), np.empty((len(codes), 0))
-    separated = separated_parameters(model, codes, weights)
+    model, z = resampled(network, codes, weights), np.empty((len(codes), 0))
+    directions = separated_directions(model, codes, weights)
     if model._gaussians is not None:
         codes, z, weights = scored_rows(model, X, sample_weight)
-        separated = of_joint(model, separated)
+        directions = of_joint(model, directions)
     refits = refits_of(model, codes, z, reselect)
     parameters = named_parameters(model)
     if z.shape[1]:
@@ -347,7 +348,7 @@ def bootstrap(
     return NetworkBootstrap(
         resamples=resamples,
         converged=converged,
-        separated=separated,
+        separated=changed(directions),
         confidence_level=confidence_level,
         seed=seed,
         source=source,
@@ -358,7 +359,7 @@ def bootstrap(
 def refits_of(network, codes, z, reselect):
     """Fits like this one, with the penalty that was chosen unless it is to be chosen again."""
     refits = Refits(network, codes, z)
-    if reselect or not isinstance(network.alpha, str):
+    if reselect or network.alpha not in ("ebic", "cv"):
         return refits
     if np.ndim(network.alpha_):
         raise ValueError(

@@ -10,6 +10,7 @@ from sklearn_boltz.networks.model._gauge import frobenius_scores
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics._refits import resampled
 
 OTHER_FIT = (
     "inference must be what statistics.inference or statistics.bootstrap returns for this "
@@ -169,7 +170,7 @@ def to_networkx(network, inference=None):
         scores = joint_scores(coupling, layout)
     else:
         if inference is not None and network._seen is not None:
-            network = network._unpenalised(None, None)
+            network = resampled(network, None, None)
         coupling, intercept = network.coupling_, network.intercept_
         if inference is not None:
             check_fit(inference, coupling)

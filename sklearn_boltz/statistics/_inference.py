@@ -7,7 +7,12 @@ from scipy.stats import false_discovery_control, norm
 
 from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics.covariance._categorical import parameter_index
-from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
+from sklearn_boltz.statistics.covariance._curvature import changed
+from sklearn_boltz.statistics.covariance._tests import (
+    RANK_TOL,
+    determined,
+    wald_test,
+)
 
 # Why there is no standard error of what the data separate.
 NO_ERROR = "without a penalty, their maximum is at infinity, so they have no standard error"
@@ -91,11 +96,11 @@ class PairwiseInference(NetworkParameters):
     ----------
     estimate : ndarray of shape (n_parameters,)
         The estimates.
-    covariance : ndarray of shape (n_parameters, n_parameters)
-        Their asymptotic covariance.
-    separated : ndarray of bool of shape (n_parameters,)
-        The parameters that the data separate, for example because two values never occur together:
-        the maximum is at infinity. The covariance is NaN there.
+    limit_covariance : ndarray of shape (n_parameters, n_parameters)
+        Their asymptotic covariance; with `directions`, that of what these leave.
+    directions : ndarray of shape (n_parameters, n_directions)
+        Directions in which the maximum is at infinity, for example because two values never occur
+        together. The data tell nothing of the parameters along them.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)
@@ -127,8 +132,8 @@ class PairwiseInference(NetworkParameters):
     """
 
     estimate: np.ndarray
-    covariance: np.ndarray
-    separated: np.ndarray
+    limit_covariance: np.ndarray
+    directions: np.ndarray
     names: np.ndarray
     null: np.ndarray
     confidence_level: float
@@ -139,9 +144,26 @@ class PairwiseInference(NetworkParameters):
     objective: str
 
     @property
+    def separated(self):
+        """Which parameters `directions` change, ndarray of bool of shape (n_parameters,).
+
+        The data separate them: they have an estimate, and neither errors nor tests.
+        """
+        return changed(self.directions)
+
+    @property
+    def covariance(self):
+        """The asymptotic covariance of the estimates, (n_parameters, n_parameters).
+
+        NaN where a parameter is separated or was not estimated.
+        """
+        separated = self.separated
+        return np.where(separated | separated[:, None], np.nan, self.limit_covariance)
+
+    @property
     def std_err(self):
         """Standard errors, ndarray of shape (n_parameters,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.where(self.separated, np.nan, self.limit_covariance.diagonal()))
 
     @property
     def z(self):
@@ -255,8 +277,9 @@ class PairwiseInference(NetworkParameters):
             The statistic is δᵀ C⁻¹ δ, with δ the estimates less their values under the hypothesis
             and C their covariance. It is asymptotically chi-squared. Parameters that follow from
             others do not count in `df`. There are such parameters in the blocks of variables with
-            more than two values, whose rows and columns sum to 0. If the data separate one of the
-            parameters, `statistic` and `p_value` are NaN, and `df` is 0.
+            more than two values, whose rows and columns sum to 0. If the data separate some of the
+            parameters, the test is about what `directions` leave of all, in as many dimensions as
+            `df` says. If that is nothing, `statistic` and `p_value` are NaN, and `df` is 0.
 
         Raises
         ------
@@ -266,13 +289,16 @@ class PairwiseInference(NetworkParameters):
         places = self._places_of(parameters)
         if not len(places):
             raise ValueError("wald_test needs at least one parameter.")
-        if self.separated[places].any():
-            return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
-        covariance = self.covariance[np.ix_(places, places)]
+        covariance = self.limit_covariance[np.ix_(places, places)]
         unknown = np.isnan(covariance.diagonal())
         if unknown.any():
             raise ValueError(f"{self.names[places[unknown]][0]} is not estimated: leave it out.")
-        return wald_test((self.estimate - self.null)[places], covariance)
+        difference = (self.estimate - self.null)[places]
+        if self.separated[places].any():
+            least = RANK_TOL * np.nanmax(self.limit_covariance.diagonal())
+            known = determined(self.directions[places], covariance, least)
+            difference, covariance = known.T @ difference, known.T @ covariance @ known
+        return wald_test(difference, covariance)
 
     def pair_p_value(self, method=None):
         """P values of the joint Wald test of all couplings of each pair of variables.
@@ -287,12 +313,12 @@ class PairwiseInference(NetworkParameters):
         -------
         p_value : ndarray of shape (n_features, n_features)
             Symmetric; NaN on the diagonal, where there is no estimate, and where the data separate
-            a coupling of the pair.
+            all couplings of the pair.
         """
         first, second = self.columns
         n_features = int(first.max()) + 1
         number = np.where(first < second, first * n_features + second, -1)
-        number[np.isnan(self.covariance.diagonal()) & ~self.separated] = -1
+        number[np.isnan(self.limit_covariance.diagonal())] = -1
         table = np.full(n_features * n_features, np.nan)
         for pair in np.unique(number[number >= 0]):
             table[pair] = self.wald_test(number == pair).p_value
@@ -329,8 +355,8 @@ class PairwiseInference(NetworkParameters):
         return replace(
             self,
             estimate=np.array([part @ self.estimate[used]]),
-            covariance=np.atleast_2d(part @ self.covariance[np.ix_(used, used)] @ part),
-            separated=np.array([self.separated[used].any()]),
+            limit_covariance=np.atleast_2d(part @ self.limit_covariance[np.ix_(used, used)] @ part),
+            directions=part[None] @ self.directions[used],
             names=np.array([text], dtype=object),
             null=np.zeros(1),
             n_values=None,

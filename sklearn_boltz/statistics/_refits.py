@@ -58,6 +58,15 @@ def codes_and_scores(model, X):
     return codes, np.empty((len(codes), 0))
 
 
+def resampled(network, codes, weights):
+    """The network that the bootstrap is of: with bins this one, else that of standard errors.
+
+    Bins have many couplings, whose maximum without a penalty is often at infinity.
+    """
+    bins = network._table.is_binned & (network._coding.n_values > 2)
+    return network if bins.any() else network._unpenalised(codes, weights)
+
+
 def all_couplings(model):
     """`coupling_`, or where numbers have normal scores those of the joint network."""
     return model.coupling_ if model._gaussians is None else model._joint_network()[0]

@@ -97,7 +97,8 @@ def inference(
         a table. Entries are NaN where a column was constant in the fit, a value never occurred, or
         a coupling is not in the model. Where the data separate a parameter, for example because two
         values never occur together, its maximum is at infinity: all but the estimate, at which the
-        fit ended, is NaN. For variables with more than two values, the parameters are those of the
+        fit ended, is NaN. A joint test, as of a pair of variables, is then about what is left of
+        its parameters. For variables with more than two values, the parameters are those of the
         zero-sum gauge: how a value differs from the mean over all values, ``b[x0=2]``, and a pair
         of values from the means over both, ``m[x0=2,x1=0]``.
 
@@ -163,7 +164,9 @@ def inference(
     300,000 entries, all parameters that could be separated count as such. With a number
     ``alpha > 0``, there is a maximum, but couplings of columns with values that never occur
     together have no errors, either: the scores of such a coupling hardly vary, and its test would
-    nearly always reject.
+    nearly always reject. Joint tests of several couplings are about weighted sums of them that
+    do not change in these directions. In simulations of independent columns of 3 to 5 values, 100
+    to 1,000 rows, tests of such pairs at 5 % rejected 1 %, and 3 % with missing cells.
 
     Couplings of numbers follow from the regression of their scores on the categories, without a
     penalty, and from the covariance of its residuals. These maximise the likelihood of a single
@@ -232,22 +235,22 @@ def inference(
     jackknife = wants_jackknife(network, covariance, codes)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, separated = model._cached(
+        covariance, directions = model._cached(
             "covariance",
             lambda: covariance_of(model, codes, weights, jackknife),
             *(codes, weights, jackknife),
         )
         if model._table.is_scored.any():
             rows = scored_rows(model, X, sample_weight)
-            of_categories = covariance, separated
-            parameters["estimate"], covariance, separated = model._cached(
+            of_categories = covariance, directions
+            parameters["estimate"], covariance, directions = model._cached(
                 "of numbers",
                 lambda: with_numbers(model, *rows, *of_categories, jackknife),
                 *(*rows, jackknife),
             )
     return PairwiseInference(
-        covariance=covariance,
-        separated=separated,
+        limit_covariance=covariance,
+        directions=directions,
         null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
@@ -258,9 +261,9 @@ def inference(
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. And which the data separate."""
+    """Of all parameters; NaN where one is not estimated. And directions that the data separate."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    return spread.covariance(curvature), spread.separated(curvature)
+    return spread.covariance(curvature), spread.directions(curvature)
 
 
 def scored_rows(network, X, sample_weight):
@@ -270,8 +273,8 @@ def scored_rows(network, X, sample_weight):
     return codes[weights > 0], z[weights > 0], weights[weights > 0]
 
 
-def with_numbers(network, codes, z, weights, covariance, separated, jackknife):
-    """Estimates of the joint network of categories and numbers, their covariance, separated ones.
+def with_numbers(network, codes, z, weights, covariance, directions, jackknife):
+    """Estimates of the joint network of categories and numbers, their covariance, and directions.
 
     The first covariance is that of the network of the categories.
     """
@@ -283,17 +286,17 @@ def with_numbers(network, codes, z, weights, covariance, separated, jackknife):
     own = places >= 0
     signs, places = signs[own], places[own]
     found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    return estimate, found, of_joint(network, separated)
+    return estimate, found, of_joint(network, directions)
 
 
-def of_joint(network, separated):
-    """Which parameters of the joint network are separated, by those of the categories."""
-    places, _ = places_of_categories(network._coding, network._layout())
-    return np.append(separated, False)[places]
+def of_joint(network, directions):
+    """Directions of the parameters of the joint network, from those of the categories."""
+    places, signs = places_of_categories(network._coding, network._layout())
+    return np.where(places < 0, 0, signs)[:, None] * directions[places]
 
 
-def separated_parameters(network, codes, weights):
-    """Which parameters the data separate, as far as fits look for it."""
+def separated_directions(network, codes, weights):
+    """The directions that the data separate, as far as fits look for them."""
     n_values = network._coding.n_values
     n_parameters = len(n_values) * (len(n_values) + 1) // 2
     if not network._coding.is_binary:
@@ -302,9 +305,9 @@ def separated_parameters(network, codes, weights):
     may_be = not (network.converged_ or network._ridge() or network._no_errors())
     terms, _, potential = network._beyond_pairs()
     if not may_be or terms or potential.any() or n_parameters > MAX_NEWTON_PARAMETERS:
-        return np.zeros(n_parameters, dtype=bool)
+        return np.zeros((n_parameters, 0))
     curvature, spread = find_curvature(network, codes, weights)
-    return spread.separated(curvature)
+    return spread.directions(curvature)
 
 
 def estimates(network):

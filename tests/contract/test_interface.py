@@ -215,12 +215,12 @@ def test_scores_follow_couplings():
     model.coupling_ = 3 * model.coupling_
     assert np.exp(model.score_samples(all_states(5))).sum() == pytest.approx(1)
     assert model.log_partition().std_err == 0
-    covariance = statistics.inference(model, X).covariance
-    assert statistics.inference(model, X).covariance is covariance
+    covariance = statistics.inference(model, X).limit_covariance
+    assert statistics.inference(model, X).limit_covariance is covariance
     with pytest.warns(UserWarning, match="not the rows and weights of the fit"):
-        assert statistics.inference(model, X[:100]).covariance is not covariance
+        assert statistics.inference(model, X[:100]).limit_covariance is not covariance
     model.coupling_ *= 0.5
-    assert not np.array_equal(statistics.inference(model, X).covariance, covariance)
+    assert not np.array_equal(statistics.inference(model, X).limit_covariance, covariance)
 
 
 def test_figures_of_read_only_parameters_are_kept(monkeypatch, tmp_path):

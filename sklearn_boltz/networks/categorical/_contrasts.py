@@ -52,6 +52,11 @@ class Contrasts(Objective):
             self.features[np.ix_(known, self.column == i)] = own[codes[known, i]]
 
     @property
+    def is_whole(self):
+        """Which columns have no missing cells."""
+        return self.problem.is_whole
+
+    @property
     def penalty(self):
         """Of the couplings."""
         return self.problem.penalty

@@ -26,6 +26,7 @@ from sklearn_boltz.networks.model._gauge import (
 from sklearn_boltz.networks.model._potts_model import PottsModel, one_hot
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
+    Objective,
     Point,
     PseudoLikelihood,
     pair_curvature,
@@ -35,7 +36,7 @@ from sklearn_boltz.networks.training._objective import (
 BITS = 8
 
 
-class CategoricalPseudoLikelihood:
+class CategoricalPseudoLikelihood(Objective):
     """Σ_n w_n Σ_i ln p(x_ni | others) - λ_J Σ_{i<j} Σ_ab J_ij(a, b)².
 
     Parameters
@@ -74,7 +75,7 @@ class CategoricalPseudoLikelihood:
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
-        self.states, self.ordered = state_slices(self.n_values), ordered
+        self.states, self.ordered, self._spare = state_slices(self.n_values), ordered, []
         self.weigh(pair_weights)
 
     def weigh(self, pair_weights):
@@ -99,10 +100,10 @@ class CategoricalPseudoLikelihood:
             ordered=self.ordered, pair_weights=self.pair_weights,
         )  # fmt: skip
 
-    def evaluate(self, theta, out=None):
-        """The objective and its gradient at θ; `out` may take the latter."""
+    def evaluate(self, theta):
+        """The objective and its gradient at θ."""
         q = self.n_states
-        gradient = np.empty(self.n_parameters) if out is None else out
+        gradient = self._spare.pop() if self._spare else np.empty(self.n_parameters)
         gradient.fill(0)
         # Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
         groups, starts = self.cells.groups, self.starts
@@ -110,9 +111,13 @@ class CategoricalPseudoLikelihood:
         total += self._penalty.add(theta[q:], self.penalty, gradient[q:])
         return float(total), gradient
 
-    def at(self, theta, out=None):
-        """Make θ zero-sum, in place, and evaluate the objective; `out` may take the gradient."""
-        value, gradient = self.evaluate(self.centered(theta, out=theta), out)
+    def recycle(self, *used):
+        """Take back the gradients of points that are no longer needed."""
+        self._spare += [point.gradient for point in used]
+
+    def at(self, theta):
+        """Make θ zero-sum, in place, and evaluate the objective."""
+        value, gradient = self.evaluate(self.centered(theta, out=theta))
         return Point(theta, value, self.centered(gradient, out=gradient))
 
     def curvature(self):
@@ -133,17 +138,16 @@ class CategoricalPseudoLikelihood:
         curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
         return curvature + 0.5
 
-    def empty_cells(self):
-        """Two columns and their states that never meet: (i, j, a, b).
+    @property
+    def is_whole(self):
+        """Which columns have no missing cells."""
+        return (self.cells.codes >= 0).all(axis=0)
 
-        Of columns without missing cells: elsewhere, rows with one of both cells may see to a
-        maximum. With a penalty, which does so anyway, of all.
-        """
+    def empty_cells(self):
+        """Two columns and their states that never meet: (i, j, a, b)."""
         offsets, column = self.offsets, column_of_state(self.n_values)
-        whole = (self.penalty > 0) | (self.cells.codes >= 0).all(axis=0)[column]
         ones = one_hot(self.cells.codes, offsets)
-        below = whole[:, None] & whole & (column[:, None] < column)
-        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)
+        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & (column[:, None] < column))
         i, j = column[r], column[s]
         found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
         return [tuple(cell) for cell in found.tolist()]

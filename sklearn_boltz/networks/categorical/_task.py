@@ -19,7 +19,7 @@ from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._solvers import (
     MAX_NEWTON_PARAMETERS,
     Method,
-    maximise_lbfgs,
+    lbfgs,
     newton,
 )
 
@@ -119,7 +119,7 @@ class CodesTask(Task):
         # By an order, the steps of L-BFGS need no second derivative.
         if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered is not None:
             name = "lbfgs"
-        run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": maximise_lbfgs}[name]
+        run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": lbfgs}[name]
         return Method(name, run, self.message, self.no_maximum)
 
     @cached_property

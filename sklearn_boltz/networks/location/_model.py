@@ -13,7 +13,6 @@ the class that suits the row best. They are weighted by what all classes say.
 """
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -30,30 +29,6 @@ from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 MOST_COMPLETIONS, CHUNK = 1024, 2**16
 # Draws that take their place, and the sweeps that lead to each.
 N_DRAWS, N_STEPS = 200, 50
-
-
-class Part(NamedTuple):
-    """Rows in which the same scores are known.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-    network : PottsModel
-        Of the categories given these scores, except for the fields of each row.
-    fields : ndarray of float64 of shape (n_rows, Q)
-        What the scores add to the fields.
-    constant : ndarray of float64 of shape (n_rows,)
-        What they add to the log-weights of all states.
-    """
-
-    rows: np.ndarray
-    network: object
-    fields: np.ndarray
-    constant: np.ndarray
-
-    def of_row(self, i):
-        """The network of a single row."""
-        return self.network.like(self.network.coupling, self.network.intercept + self.fields[i])
 
 
 class LocationModel:
@@ -74,7 +49,19 @@ class LocationModel:
         self._apart = column[:, None] != column
 
     def given(self, c, z):
-        """Yield the parts of rows with scores z (NaN: not known), given class c."""
+        """What scores z (NaN: not known) and class c make of the categories.
+
+        Yields
+        ------
+        rows : ndarray of int
+            Those in which the same scores are known.
+        network : PottsModel
+            Of the categories given these, except for the fields of each row.
+        fields : ndarray of float64 of shape (n_rows, Q)
+            What the scores add to the fields.
+        constant : ndarray of float64 of shape (n_rows,)
+            What they add to the log-weights of all states.
+        """
         z = Scores(z)
         observed = self.gaussians.observed(c, z)
         residuals, slopes = observed.residuals(0.0), self.gaussians.slopes
@@ -88,7 +75,7 @@ class LocationModel:
                 self.network.coupling - np.where(self._apart, quadratic, 0.0),
                 self.network.intercept - 0.5 * quadratic.diagonal(),
             )
-            yield Part(rows, network, fields[rows], constant[rows])
+            yield rows, network, fields[rows], constant[rows]
 
     def log_sums(self, codes, z, base):
         """ln Σ_x exp(log_weight(x)) p(z_o | x) over the missing categories of each row.
@@ -101,23 +88,23 @@ class LocationModel:
         large = np.flatnonzero(is_large)
         by_class = np.empty((len(large), self.gaussians.n_classes))
         for c in range(by_class.shape[1]) if len(large) else ():
-            for part in self.given(c, z[large]):
-                by_class[part.rows, c] = self._sums(part, codes[large[part.rows]], base)
+            for rows, *given in self.given(c, z[large]):
+                by_class[rows, c] = self._sums(codes[large[rows]], base, *given)
         found[large] = logsumexp(by_class, axis=1)
         return found
 
-    def _sums(self, part, codes, base):
-        result = part.constant + part.network.log_weight(codes)
-        result += (part.network.one_hot(codes) * part.fields).sum(axis=1)
-        for rows, groups in _incomplete.parts(part.network, codes):
+    def _sums(self, codes, base, network, fields, constant):
+        result = constant + network.log_weight(codes)
+        result += (network.one_hot(codes) * fields).sum(axis=1)
+        for rows, groups in _incomplete.parts(network, codes):
             if groups is None:
                 for i in rows:
-                    found = _incomplete.log_sums(part.of_row(i), codes[i : i + 1], base)
-                    result[i] = part.constant[i] + found[0]
+                    one = network.in_field(fields[i])
+                    result[i] = constant[i] + _incomplete.log_sums(one, codes[i : i + 1], base)[0]
                 continue
-            fields = part.network.value_fields(codes[rows]) + part.fields[rows]
+            own = network.value_fields(codes[rows]) + fields[rows]
             for group in groups:
-                result[rows] += Joint(part.network, codes[rows], fields, group).log_partition()
+                result[rows] += Joint(network, codes[rows], own, group).log_partition()
         return result
 
     def _have_many(self, codes):
@@ -261,14 +248,15 @@ def enumerated(model, codes, z, which):
 def drawn(model, row, codes, z):
     """A cloud of draws for a single row, with random numbers that are the same for every row."""
     z, generator = z[None], np.random.default_rng(SEED)
-    parts = [part for c in range(model.gaussians.n_classes) for part in model.given(c, z)]
+    found = [one for c in range(model.gaussians.n_classes) for one in model.given(c, z)]
     # How well the scores suit a class, where each missing category is as likely as any other.
     known = np.repeat(codes >= 0, model.network.n_values)
     x = model.network.one_hot(codes[None]).toarray()[0] + ~known / np.repeat(
         model.network.n_values, model.network.n_values
     )
-    place = int(np.argmax([part.constant[0] + x @ part.fields[0] for part in parts]))
+    place = int(np.argmax([constant[0] + x @ fields[0] for _, _, fields, constant in found]))
+    _, network, fields, _ = found[place]
     tiled = np.tile(codes, (N_DRAWS, 1))
-    chains = gibbs_complete(parts[place].of_row(0), tiled, N_STEPS, generator)
+    chains = gibbs_complete(network.in_field(fields[0]), tiled, N_STEPS, generator)
     n_each = np.array([N_DRAWS])
     return Cloud(model, np.array([row]), n_each, chains.codes.astype(np.int64), z, place)

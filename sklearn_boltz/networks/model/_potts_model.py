@@ -33,6 +33,10 @@ class PottsModel(DiscreteModel):
         """A model of the same columns."""
         return PottsModel(coupling, intercept, self.n_values)
 
+    def in_field(self, fields):
+        """The model with something added to its intercepts, (Q,)."""
+        return self.like(self.coupling, self.intercept + fields)
+
     def adjacency(self):
         """Which columns are coupled, (d, d) bool."""
         first = self.starts[:-1]

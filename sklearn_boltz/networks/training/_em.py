@@ -102,7 +102,8 @@ def _round(task, method, rounds, rows, weights, model):
         _fit.MAX_ITER[method.name],
         lambda _: monitor.rise < SHARE * (monitor.values[0] - monitor.first),
     )
-    point, _ = method.run(problem, problem.at(theta), monitor)
+    # A copy, as solvers write to the arrays of their first point.
+    point, _ = method.run(problem, problem.at(theta.copy()), monitor)
     gained += max(point.value, *monitor.values[-1:], monitor.first) - monitor.first
     _record(rounds, point.parameters, point.value / problem.total)
     return _described(task, point.parameters, gained)

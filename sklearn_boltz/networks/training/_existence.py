@@ -174,6 +174,10 @@ def existence_report(problem, point, direction=None):
     # With a penalty there always is one.
     unpenalised = problem.penalty == 0
     empty = problem.empty_cells() if unpenalised else []
+    if empty:
+        # Of incomplete columns, rows with one of both cells may see to a maximum.
+        whole = problem.is_whole
+        empty = [cell for cell in empty if whole[[*cell[:2]]].all()]
     if empty or not is_small(problem):
         return empty, {}, math.nan, None
     gradient = problem.gradient(point)

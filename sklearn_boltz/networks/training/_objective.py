@@ -122,6 +122,12 @@ class BinaryObjective(Objective):
         """By how much a step moves the field of any row, at most."""
         return largest_gain(*self.gains(direction))
 
+    @property
+    def is_whole(self):
+        """Which variables have no missing cells."""
+        d = len(self.means)
+        return np.ones(d, dtype=bool) if self.observed is None else self.observed.all(axis=1)
+
     def empty_cells(self):
         """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
 
@@ -164,6 +170,12 @@ class BinaryObjective(Objective):
         pairs = np.arange(len(self.means), self.n_parameters)
         information[pairs, pairs] += self.penalty
         return information
+
+    def curvature(self):
+        """The bounds of BSLM on the negative diagonal of the second derivative."""
+        curvature = np.full(self.n_parameters, 2 * self.total + self.penalty)
+        curvature[: len(self.means)] = self.total
+        return curvature
 
     def away(self, j, k, s, t):
         """The direction in which x_j = s and x_k = t become less probable together."""

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
-from scipy.optimize import minimize
 
 from sklearn_boltz.networks.training._bslm import bslm_sweep
 from sklearn_boltz.numerics._threads import limit_blas
@@ -269,65 +268,30 @@ def line_search(problem, point, direction, slope):
 
 
 def lbfgs(problem, point, monitor):
-    """Limited-memory BFGS, in coordinates where the bounds of BSLM are a sphere."""
-    d = len(problem.means)
-    scale = np.full(problem.n_parameters, math.sqrt(problem.total))
-    scale[d:] = math.sqrt(2 * problem.total + problem.penalty)
-
-    def negative(scaled):
-        nonlocal point
-        point = problem.at(scaled / scale)
-        return -point.value, -problem.gradient(point) / scale
-
-    def callback(scaled):
-        # The accepted point is the last that was evaluated.
-        if monitor(point):
-            raise StopIteration
-
-    if not monitor(point):
-        minimize(
-            negative,
-            point.theta * scale,
-            jac=True,
-            method="L-BFGS-B",
-            callback=callback,
-            options={"maxiter": monitor.max_iter, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0,
-                     "maxcor": 20},
-        )  # fmt: skip
-        if monitor.status == "initial":
-            # No step that rises: the objective is flat to rounding.
-            monitor.status = "converged"
-    return point, None
-
-
-def maximise_lbfgs(problem, point, monitor):
-    """Limited-memory BFGS for millions of parameters.
+    """Limited-memory BFGS, also for millions of parameters.
 
     SciPy's passes over its history take longer there than the objective. Here an iteration reads it
     twice.
 
     Parameters
     ----------
-    problem : object
-        With ``at(theta, out)``, which gives a point with ``theta``, ``value`` and ``gradient``, the
-        latter in the array `out` if this is not None; and with ``curvature()``, about the negative
-        diagonal of the second derivative.
-    point : object
+    problem : Objective
+        With ``curvature()``, about the negative diagonal of the second derivative.
+    point : Point
         The initial point, whose arrays are used again.
     monitor : Monitor
 
     Returns
     -------
-    point : object
+    point : Point
     direction : None
         As solvers do that know of no step of Newton's method.
     """
     scale = np.sqrt(problem.curvature())
     history = History(len(scale))
     # Arrays are used again: new ones would cost page faults.
-    slope, before, direction = np.empty((3, len(scale)))
-    spare = np.empty_like(scale), np.empty_like(scale)
-    np.divide(point.gradient, scale, out=slope)
+    slope, before, direction, spare = np.empty((4, len(scale)))
+    np.divide(problem.gradient(point), scale, out=slope)
     while not monitor(point):
         history.direction(slope, out=direction)
         rise = float(np.vdot(slope, direction))
@@ -339,27 +303,29 @@ def maximise_lbfgs(problem, point, monitor):
             # No step that rises: the objective is flat to rounding.
             monitor.status = "converged"
             break
-        spare, point = (point.theta, point.gradient), new
+        problem.recycle(point)
+        spare, point = point.theta, new
         slope, before = before, slope
-        np.divide(point.gradient, scale, out=slope)
+        np.divide(problem.gradient(point), scale, out=slope)
         history.add(direction, size, before, slope)
     return point, None
 
 
-def shortened(problem, point, direction, scale, slope, size, out):
+def shortened(problem, point, direction, scale, slope, size, theta):
     """Shorten a step until the objective rises enough; -> the point, or None, and the size.
 
-    Near the maximum the rise drowns in the rounding of the sum.
+    Its parameters are written to `theta`. Near the maximum the rise drowns in the rounding of the
+    sum.
     """
     floor = point.value - ROUNDING * abs(point.value)
-    theta, gradient = out
     for _ in range(MAX_HALVINGS):
         np.divide(direction, scale, out=theta)
         theta *= size
         theta += point.theta
-        new = problem.at(theta, gradient)
+        new = problem.at(theta)
         if new.value >= floor + ENOUGH * size * slope:
             return new, size
+        problem.recycle(new)
         # The top of the parabola through both values and the slope.
         fall = slope * size - (new.value - point.value)
         best = slope * size**2 / (2 * fall) if np.isfinite(fall) and fall > 0 else 0

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._existence import without_maximum
 from sklearn_boltz.networks.training._likelihood import Further
-from sklearn_boltz.networks.training._objective import Point, PseudoLikelihood
-from sklearn_boltz.networks.training._solvers import Monitor, maximise_lbfgs
+from sklearn_boltz.networks.training._objective import Objective, Point, PseudoLikelihood
+from sklearn_boltz.networks.training._solvers import Monitor, lbfgs
 
 # Entries of a temporary array that should stay in the cache.
 CACHED = 2**18
@@ -33,7 +33,7 @@ MAX_ROUNDS, MAX_ITER = 100, 5000
 ROUGH = 0.1
 
 
-class InteractionPseudoLikelihood:
+class InteractionPseudoLikelihood(Objective):
     """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N (Σ_{j<k} m_jk² + Σ_t θ_t²).
 
     F_ij = b_j + Σ_k m_jk x_ik + Σ_{t ∋ j} θ_t ∏_{k ∈ t, k ≠ j} x_ik. With p_t = ∏_{k ∈ t} x_k, the
@@ -92,15 +92,15 @@ class InteractionPseudoLikelihood:
             fields[:, rows] += self.pairs.spins[:, rows] * added
         return fields
 
-    def at(self, theta, out=None):
-        """Evaluate the objective and its gradient, the latter in `out` if that is given."""
+    def at(self, theta):
+        """Evaluate the objective and its gradient."""
         coupling, intercept, weights = self.unpack(theta)
         fields, penalty = self.fields(coupling, intercept, weights), self.pairs.penalty
         point = self.pairs.at(theta[: self.pairs.n_parameters], fields)
         value = (
             point.value + weights @ (self.orders * self.moments) - penalty / 2 * weights @ weights
         )
-        gradient = np.empty_like(theta) if out is None else out
+        gradient = np.empty_like(theta)
         gradient[: self.pairs.n_parameters] = self.pairs.gradient(point)
         gradient[self.pairs.n_parameters :] = self._slopes(point.tanh) - penalty * weights
         gradient[self._forbidden] = 0  # where θ is 0, and stays so
@@ -342,7 +342,7 @@ def refit(pairs: PseudoLikelihood, network, terms, tol, allowed=None):
     monitor = Monitor(tol, MAX_ITER)
     theta = problem.pack(network.coupling, network.intercept, weights)
     problem.set_scale(theta)
-    point, _ = maximise_lbfgs(problem, problem.at(theta), monitor)
+    point, _ = lbfgs(problem, problem.at(theta), monitor)
     coupling, intercept, weights = problem.unpack(point.theta)
     return SpinModel(coupling, intercept, terms, weights), point.value, monitor.status
 

@@ -51,12 +51,11 @@ class Curvature(NamedTuple):
     separated: np.ndarray | None = None
     is_penalised: bool = False
 
-    def is_separated(self, loadings=None):
-        """Which parameters have their maximum at infinity, or which sums of these; of bool."""
-        if self.separated is None or not self.separated.size:
-            return np.zeros(len(self.information if loadings is None else loadings), dtype=bool)
-        parts = self.separated if loadings is None else loadings @ self.separated
-        return np.abs(parts).max(axis=1) > SEPARATED
+    def is_separated(self):
+        """Which parameters have their maximum at infinity, of bool."""
+        if self.separated is None:
+            return np.zeros(len(self.information), dtype=bool)
+        return changed(self.separated)
 
     def solve(self, right):
         """H⁻¹ times a matrix."""
@@ -107,21 +106,27 @@ class Spread(NamedTuple):
     n_parameters: int
 
     def covariance(self, curvature):
-        """Of all parameters; NaN where one is not estimated, or is separated."""
+        """Of all parameters; NaN where one is not estimated."""
         inner = curvature.covariance()
         if self.loadings is not None:
             inner = self.loadings @ inner @ self.loadings.T
         whole = np.full((self.n_parameters, self.n_parameters), np.nan)
         whole[np.ix_(self.places, self.places)] = inner
-        separated = self.separated(curvature)
-        whole[separated] = whole[:, separated] = np.nan
         return whole
 
-    def separated(self, curvature):
-        """Which parameters have their maximum at infinity, of shape (n_parameters,)."""
-        separated = np.zeros(self.n_parameters, dtype=bool)
-        separated[self.places] = curvature.is_separated(self.loadings)
-        return separated
+    def directions(self, curvature):
+        """Directions of all parameters in which the maximum is at infinity, (n_parameters, k)."""
+        found = curvature.separated
+        if found is None:
+            return np.zeros((self.n_parameters, 0))
+        whole = np.zeros((self.n_parameters, found.shape[1]))
+        whole[self.places] = found if self.loadings is None else self.loadings @ found
+        return whole
+
+
+def changed(directions):
+    """Which parameters some directions change, from an array of shape (n_parameters, k)."""
+    return np.abs(directions).max(axis=1, initial=0) > SEPARATED
 
 
 REMEDY = (

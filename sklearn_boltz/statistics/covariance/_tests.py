@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.linalg import eigh
+from scipy.linalg import eigh, null_space
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
+
+from sklearn_boltz.statistics.covariance._curvature import SEPARATED
 
 # Share of the greatest variance, below which a direction has none.
 RANK_TOL = 1e-9
@@ -50,6 +52,16 @@ class HypothesisTest:
     weights: np.ndarray = field(repr=False)
 
 
+def determined(directions, covariance, least):
+    """Weighted sums of parameters that no direction changes, (n_parameters, n_sums), orthonormal.
+
+    Those with a variance of less than `least` are left out: they follow from others.
+    """
+    sums = null_space(directions.T, rcond=SEPARATED)
+    variances, axes = np.linalg.eigh(sums.T @ covariance @ sums)
+    return sums @ axes[:, variances > least]
+
+
 def wald_test(difference, covariance):
     """Test whether all of some parameters have the values of the hypothesis.
 
@@ -63,7 +75,10 @@ def wald_test(difference, covariance):
     Returns
     -------
     test : HypothesisTest
+        NaN if there are no parameters.
     """
+    if not len(difference):
+        return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
     scale = np.sqrt(covariance.diagonal())
     variances, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
     kept = variances > RANK_TOL * variances.max(initial=0)
