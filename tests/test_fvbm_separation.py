@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag, null_space
 from scipy.optimize import linprog
 from scipy.stats import binom
+from sklearn.exceptions import ConvergenceWarning
 
 from private import _separation, parameter_index
 from sklearn_boltz import MaximumEntropy, statistics
@@ -110,6 +111,17 @@ def test_a_column_that_two_others_determine_together():
     assert np.isnan(result.std_err[result.separated]).all()
 
 
+@pytest.mark.parametrize("q", [2, 3])
+def test_an_empty_cell_beside_gaps_has_a_maximum_without_completions(q):
+    """Rows that have one of both cells bound the intercepts."""
+    X = np.random.default_rng(0).choice(q, size=(200, 3)).astype(float)
+    X[(X[:, :2] == 1).all(axis=1), 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = fit(X, missing="observed", columns=range(q))
+    assert not statistics.inference(model, X).separated.any()
+
+
 def test_a_pair_that_may_not_be_connected_separates_nothing():
     result = statistics.inference(fit(bits(), edges=[(0, 2), (1, 2)]), bits())
     assert not result.separated.any()
@@ -131,7 +143,8 @@ def test_empty_cells_of_all_objectives(params, alpha, expected):
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.01])
 @pytest.mark.parametrize("gaps", [0.0, 0.05])
-def test_columns_with_rare_values_are_found_independent(alpha, gaps):
+@pytest.mark.parametrize("missing", ["observed", "em"])
+def test_columns_with_rare_values_are_found_independent(alpha, gaps, missing):
     """Tests of the pairs that have one: of 60, 11 and more below .05 in 2 of 10,000 runs.
 
     Wald tests of the pairs with an empty cell, which a third has, would nearly all reject.
@@ -140,16 +153,17 @@ def test_columns_with_rare_values_are_found_independent(alpha, gaps):
     for _ in range(10):
         X = rng.choice(4, size=(400, 4), p=[0.07, 0.13, 0.3, 0.5]).astype(float)
         X[rng.random(X.shape) < gaps] = np.nan
-        model = fit(X, alpha=alpha, missing="observed")
+        model = fit(X, alpha=alpha, missing=missing)
         p_values.append(statistics.inference(model, X).pair_p_value()[np.triu_indices(4, 1)])
     p_values = np.concatenate(p_values)
     assert np.isnan(p_values).sum() < 40
     assert (p_values < 0.05).sum() <= 10
 
 
-def test_em_of_categories():
+@pytest.mark.parametrize("gaps", [0, 1], ids=["in another column", "in a column of the pair"])
+def test_em_of_categories(gaps):
     X = levels().astype(float)
-    X[:10, 0] = np.nan
+    X[:10, gaps] = np.nan
     result = statistics.inference(fit(X), X)
     i, j = result.columns
     assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))

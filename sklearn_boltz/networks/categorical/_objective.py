@@ -133,14 +133,14 @@ class CategoricalPseudoLikelihood:
         curvature[self.n_states :] += 2 * self.penalty * self._penalty.curvature()
         return curvature + 0.5
 
-    def empty_cells(self):
+    def empty_cells(self, *, complete=False):
         """Two columns and their states that never meet: (i, j, a, b).
 
-        Of columns without missing cells: elsewhere, rows with one of both cells may see to a
-        maximum. With a penalty, which does so anyway, of all.
+        With `complete`, of columns without missing cells: elsewhere, rows with one of both cells
+        may see to a maximum.
         """
         offsets, column = self.offsets, column_of_state(self.n_values)
-        whole = (self.penalty > 0) | (self.cells.codes >= 0).all(axis=0)[column]
+        whole = (not complete) | (self.cells.codes >= 0).all(axis=0)[column]
         ones = one_hot(self.cells.codes, offsets)
         below = whole[:, None] & whole & (column[:, None] < column)
         r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & below)

@@ -173,7 +173,7 @@ def existence_report(problem, point, direction=None):
     """
     # With a penalty there always is one.
     unpenalised = problem.penalty == 0
-    empty = problem.empty_cells() if unpenalised else []
+    empty = problem.empty_cells(complete=True) if unpenalised else []
     if empty or not is_small(problem):
         return empty, {}, math.nan, None
     gradient = problem.gradient(point)

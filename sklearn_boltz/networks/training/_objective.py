@@ -122,13 +122,17 @@ class BinaryObjective(Objective):
         """By how much a step moves the field of any row, at most."""
         return largest_gain(*self.gains(direction))
 
-    def empty_cells(self):
+    def empty_cells(self, *, complete=False):
         """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
 
         If x_j = s never meets x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never
-        lowers the pseudo-likelihood.
+        lowers the pseudo-likelihood, unless that has terms of rows in which one of both is missing:
+        hence `complete`, which leaves out variables with missing cells.
         """
         n, both, single = self.cell_sums()
+        if complete and self.observed is not None:
+            whole = self.observed[:, : self.n_rows].all(axis=1)
+            n = np.where(whole[:, None] & whole, n, np.inf)
         found, first = [], single[:, None] if single.ndim == 1 else single
         for s, t in SIGNS:
             count = n + s * first + t * first.T + s * t * both
