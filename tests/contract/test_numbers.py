@@ -211,6 +211,13 @@ def test_numbers_of_all_sorts(estimator, what):
         assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
 
 
+@each(OF_NUMBERS)
+def test_the_mean_of_a_constant_number_is_its_value(estimator):
+    X = wages(40)[["age", "city"]].assign(tax=-300.25)
+    filled = clone(estimator).fit(X).impute(X.head(3).assign(tax=np.nan), how="mean")
+    assert_allclose(filled["tax"], -300.25, rtol=1e-12)
+
+
 @each([FVBMPseudoLikelihood(), FSLLDensity()])
 def test_numbers_in_rows_that_do_not_count(estimator):
     X = wages(60)
