@@ -274,7 +274,8 @@ class BaseBoltzmann(
         """Check a table as scikit-learn does; -> an array of numbers, for strings of their codes.
 
         With `reset`, the values of the columns are learned, from rows that count as often as
-        `sample_weight` says. An error names the cell and the remedy.
+        `sample_weight` says; those that do not count are NaN. An error names the cell and the
+        remedy.
         """
         if self._reads_codes:
             return check_array(X, ensure_all_finite="allow-nan", **options)
@@ -297,10 +298,14 @@ class BaseBoltzmann(
                 checked = as_numbers(checked)
             if numbers_only and checked.dtype.kind not in "biuf":
                 raise TypeError("The values of X must be numbers.")
-        weights = sample_weight
+        weights, counted = sample_weight, None
         of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
         if weights is not None and not of_cells:
             weights = checked_weights(weights, X)
+            if reset and allow_nan and not issparse(X) and not weights.all():
+                counted = weights > 0
+                kept = np.flatnonzero(counted)
+                X, checked, weights = some_rows(X, kept), some_rows(checked, kept), weights[kept]
         with named(self):
             if reset:
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
@@ -310,7 +315,12 @@ class BaseBoltzmann(
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
-        return coded
+        if counted is None:
+            return coded
+        shape, dtype = (len(counted), coded.shape[1]), np.result_type(coded, np.float32)
+        every = np.full(shape, np.nan, dtype)
+        every[counted] = coded
+        return every
 
     @contextmanager
     def _naming_cells(self, X, complete):

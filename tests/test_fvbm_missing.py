@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import agreeing, enumerate_states, random_potts, random_spins
@@ -24,7 +25,7 @@ from private import (
     to_zero_sum,
 )
 from private import _network_incomplete as _incomplete
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
 from sklearn_boltz.batches import Batches
 
 
@@ -196,6 +197,16 @@ def test_parts_and_batches(missing, n_values):
     assert_allclose(mixed.coupling_, whole.coupling_, atol=1e-6)
     parts = clone(model).fit(complete).partial_fit(X)
     assert_allclose(parts.coupling_, whole.coupling_, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [FVBMPseudoLikelihood, MaximumEntropy, FSLLDensity])
+def test_a_column_may_be_missing_from_all_rows_of_a_later_call(kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(["no", "yes"], 80), "b": rng.choice(["x", "y"], 80)})
+    X.loc[50:, "b"] = None
+    parts, whole = kind().partial_fit(X[:50]).partial_fit(X[50:]), kind().fit(X)
+    assert_array_equal(parts.categories_[1], ["x", "y"])
+    assert_allclose(parts.score_samples(X), whole.score_samples(X), rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag, null_space
 from scipy.optimize import linprog
 from scipy.stats import binom
+from sklearn.exceptions import ConvergenceWarning
 
 from private import _separation, parameter_index
 from sklearn_boltz import MaximumEntropy, statistics
@@ -101,14 +102,33 @@ def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gap
     assert_array_equal(np.isnan(result.std_err), expected)
 
 
-def test_a_column_that_two_others_determine_together():
-    """No cell of a pair is empty."""
+@pytest.mark.parametrize("q", [2, 3])
+def test_a_column_that_two_others_determine_together(q):
+    """No cell of a pair is empty; EM completes rows so that they still determine it."""
     rng = np.random.default_rng(0)
-    X = rng.choice([-1, 1], size=(400, 4))
-    X[:, 3] = np.where(X[:, :3].sum(axis=1) > 0, 1, -1)  # the majority
-    result = statistics.inference(fit(X), X)
-    assert result.separated[-1]
-    assert np.isnan(result.std_err[result.separated]).all()
+    X = rng.choice([0.0, 1.0], size=(400, 5))
+    X[:, 3] = X[:, :3].sum(axis=1) > 1  # the majority
+    X[:, 4] = rng.choice(q, size=400)  # two values or three
+    columns = [range(2)] * 4 + [range(q)]
+    result = statistics.inference(fit(X, columns=columns), X)
+    first, second = result.columns
+    assert result.separated[(first < 3) & (second == 3)].all()
+    assert not result.separated[second == 4].any()
+    X[rng.random(X.shape) < 0.1] = np.nan
+    completed = statistics.inference(fit(X, columns=columns), X)
+    assert_array_equal(completed.separated, result.separated)
+    assert_array_equal(np.isnan(completed.std_err), result.separated)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+def test_an_empty_cell_beside_gaps_has_a_maximum_without_completions(q):
+    """Rows that have one of both cells bound the intercepts."""
+    X = np.random.default_rng(0).choice(q, size=(200, 3)).astype(float)
+    X[(X[:, :2] == 1).all(axis=1), 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = fit(X, missing="observed", columns=range(q))
+    assert not statistics.inference(model, X).separated.any()
 
 
 def test_a_pair_that_may_not_be_connected_separates_nothing():
@@ -148,9 +168,10 @@ def test_columns_with_rare_values_are_found_independent(alpha, gaps, missing):
     assert (p_values < 0.05).sum() <= 10
 
 
-def test_em_of_categories():
+@pytest.mark.parametrize("gaps", [0, 1], ids=["in another column", "in a column of the pair"])
+def test_em_of_categories(gaps):
     X = levels().astype(float)
-    X[:10, 0] = np.nan
+    X[:10, gaps] = np.nan
     result = statistics.inference(fit(X), X)
     i, j = result.columns
     assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))
@@ -265,3 +286,12 @@ def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
         n_empty += result.separated[(result.columns == [[0], [1]]).all(axis=0)].any()
     assert n_empty > 0.04 * n_tables
     assert rejected <= binom.isf(1e-3, n_tables, 0.064)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+def test_constant_columns_with_gaps_separate_nothing(q):
+    X = np.array([[1, 1], [1, np.nan], [np.nan, 1]] * 5)
+    model = fit(X, columns=[range(q)] * 2)
+    result = statistics.inference(model, X)
+    assert not result.separated.any() and np.isnan(result.std_err).all()
+    assert np.isfinite(statistics.aic(model, X))

@@ -661,3 +661,16 @@ def test_isingfit(shared_data, name, file, key):
     assert_allclose(4 * model.coupling_, weights, atol=0.02)
     assert_allclose(model.alpha_, 2 * alphas, rtol=1e-6)
     assert model.path_.n_edges[-1].shape == alphas.shape and len(thresholds) == len(alphas)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+def test_em_has_no_pairs_that_the_criterion_has_not_selected(q):
+    """Of independent columns, EM with the same alpha found one in a quarter of the tables."""
+    rng, n_more = np.random.default_rng(0), 0
+    for _ in range(10):
+        X = rng.integers(q, size=(200, 4)).astype(float)
+        X[rng.random(X.shape) < 0.2] = np.nan
+        model = SparseFVBM(columns=range(q)).fit(X)
+        n_edges = np.triu(model.interaction_scores(apc=False) > 0, 1).sum()
+        n_more += n_edges - model.path_.n_edges[model.alphas_ == model.alpha_][0]
+    assert n_more <= 0

@@ -247,6 +247,18 @@ def test_imputation(mixture):
     assert_allclose(numbers.impute(gap[:1]), [p @ few], atol=1e-8)
 
 
+def test_means_of_numbers_are_mixed():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(40, 10, 200), "town": rng.choice(["a", "b"], 200)})
+    X["age"] += 10 * (X["town"] == "b")
+    parts = [("one", FVBMPseudoLikelihood()), ("other", FVBMPseudoLikelihood(alpha=1.0))]
+    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
+    gaps = X.assign(age=np.nan).head(5)
+    means = [part.impute(gaps)["age"] for part in mixture.estimators_]
+    filled = mixture.impute(gaps)["age"]
+    assert_allclose(filled, np.clip(filled, np.minimum(*means), np.maximum(*means)), rtol=1e-12)
+
+
 # As a density of the other estimators over densities.
 
 

@@ -30,6 +30,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
 from sklearn_boltz.tables._frames import is_frame, joined, some_rows
+from sklearn_boltz.tables._kinds import OF_NUMBERS
 from sklearn_boltz.tables._table import Table, without_column
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
@@ -416,11 +417,12 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
             below = np.cumsum(shares, axis=1) < generator.random(len(X))[:, None]
             choice = np.minimum(below.sum(axis=1), len(filled) - 1)
             return some_rows(joined(filled), choice * len(X) + np.arange(len(X)))
-        # Where a part takes a column for categories, it has no mean of it.
+        # Where a part takes a column for categories, it has no mean of it, but of bins.
         words = np.zeros(X.shape[1], dtype=bool)
         for part in self.estimators_:
             if hasattr(part, "categories_"):
-                words |= [categories is not None for categories in part.categories_]
+                are_numbers = np.isin(list(part.columns_.values()), OF_NUMBERS)
+                words |= [values is not None for values in part.categories_] & ~are_numbers
         modes = self.impute(X, how="mode", random_state=generator)
         if not is_frame(X) and X.dtype.kind in "biuf":
             means = np.einsum("nk,knd->nd", shares, np.array(filled))

@@ -138,8 +138,9 @@ def read(estimator, X, sample_weight, coding=None):
     scores = scores_of(estimator._table, cells, counted, weights) if is_scored else []
     if not counted.all():
         codes, weights = codes[counted], weights[counted]
-    # A column without a value is a constant one.
-    codes[:, estimator._empty_columns(codes) | (coding.n_values == 1)] = 0
+    # A column without a value is a constant one. Later rows are added to those of the first call.
+    empty = estimator._empty_columns(codes) if is_first else estimator._table.is_empty
+    codes[:, empty | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
 

@@ -226,7 +226,8 @@ class SparseFVBM(Network):
     improved the criterion. ``alpha="ebic"`` minimises -2 ℓ + κ [ln N + 2 γ ln(d - 1)], for a binary
     variable with the log-likelihood ℓ given the others, κ neighbours, N rows and d columns. With
     ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at both
-    of its ends. With missing cells α is chosen as with ``missing="observed"``, also if EM follows.
+    of its ends. With missing cells α and the pairs are chosen as with ``missing="observed"``,
+    also if EM follows, which estimates these.
 
     If some variable has more than two values, ``alpha="ebic"`` compares fits of the selected pairs
     without the penalty, which shrinks large blocks most: to ℓ it adds ½ gᵀ H⁻¹ g, what one Newton
@@ -416,8 +417,12 @@ class SparseFVBM(Network):
             return sparse, sparse.without_pairs()
         options = {"how": alpha, "gamma": self.ebic_gamma, "cv": self.cv}
         found = sparse.choose(rows.codes, rows.weights, **options)
-        if alpha == "ebic" and not sparse.has_pairs():
-            self._warn_of_empty(sparse, rows)
+        if alpha == "ebic":
+            pairs = sparse.first_pairs()
+            if not pairs.any():
+                self._warn_of_empty(sparse, rows)
+            if self._completes(rows):  # with the same alpha, EM would find others by chance
+                sparse.edges = pairs
         return sparse, found
 
     def _warn_of_empty(self, sparse, rows):

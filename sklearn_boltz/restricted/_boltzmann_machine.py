@@ -1092,8 +1092,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             for j in np.flatnonzero(table.is_binned):
                 shares = V[:, layout.numbers_of(j)]
                 shares = shares if shares.shape[1] > 1 else np.hstack([1 - shares, shares])
-                means = table.columns[j].bins.means
-                numbers[j] = shares[:, : len(means)] @ means
+                # A single bin has a unit of two values.
+                numbers[j] = shares @ np.broadcast_to(table.columns[j].bins.means, shares.shape[1])
         generator = generator if how == "sample" else None
         starts = layout.starts[:-1]
         return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)

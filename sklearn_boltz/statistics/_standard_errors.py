@@ -159,8 +159,9 @@ def inference(
 
     Parameters are separated if the objective never falls as they grow in some direction
     [2]_. The directions are found by linear programming, and the errors of all other parameters
-    are those in the limit. With `MaximumEntropy`, and for rows that EM has completed, only pairs of
-    values that never occur together are looked for. If a program would have more than
+    are those in the limit. Rows that EM has completed are looked at as 10 draws of their missing
+    cells. With `MaximumEntropy`, only pairs of values that never occur together are looked for. If
+    a program would have more than
     300,000 entries, all parameters that could be separated count as such. With a number
     ``alpha > 0``, there is a maximum, but couplings of columns with values that never occur
     together have no errors, either: the scores of such a coupling hardly vary, and its test would

@@ -398,8 +398,8 @@ def categories_of(cells, title, kind, order, codes):
         raise UnfitColumn(
             "declared",
             f"{title} is declared to hold numbers, but has the value {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Leave it at 'auto', as in columns={{'age': 'number'}} for "
-            "another column.",
+            f"{cells.index(texts[0])}. Declare columns of numbers alone, in a dict such as "
+            "columns={'age': 'number'}; the others stay at 'auto'.",
         )
     n_numbers = len(values) - len(texts)
     if texts and n_numbers > MOST_LEVELS and not are_levels:

@@ -255,7 +255,9 @@ class Tabular:
             if j in found or code is None:
                 what = "two values" if j in found else f"the value {value!r}"
                 shown = ", ".join(map(str, legal[:4])) + (", ..." * (len(legal) > 4))
-                remedy = f"one of its values: {shown}" if len(legal) else "a number"
+                remedy = "a date" if column.unit else "a number"
+                if len(legal) and column.bins is None and column.scores is None:
+                    remedy = f"one of its values: {shown}"
                 remedy = "it once, by name or by number" if j in found else remedy
                 raise ValueError(
                     f"{type(self).__name__}.sample: `given` has {what} for {self._column(j)}. "

@@ -113,6 +113,9 @@ CASES = {
     "a new number": lambda: model(PAIRS, "bits").score_samples(changed(0, 0, 7)),
     "a negative count": lambda: model(TERMS, unseen="missing").score_samples(some(kids=-2)),
     "words in `given`, FSLLDensity": lambda: model(TERMS).sample(given={"city": "nowhere"}),
+    "words in `given` of a number": lambda: fit(PAIRS, PRICES + 0.5).sample(
+        given={"price3": "low"}
+    ),
     "words in `given`, SDCPRBM": lambda: model(UNITS).sample(given={"city": "nowhere"}),
     "words in `given`, BoltzmannMixture": lambda: mixture(city="Paris"),
     "a new word where none may be missing": lambda: model(UNITS).gibbs(some(city="zz")),

@@ -198,6 +198,19 @@ def test_weights_count_rows_of_numbers(estimator):
 
 
 @each(OF_NUMBERS)
+def test_rows_that_do_not_count_are_as_if_absent(estimator):
+    """Their strings are no levels, and their numbers change no kind."""
+    X = with_gaps(wages(60)).assign(kids=np.arange(60) % 4)
+    far = pd.DataFrame([{"age": 999.0, "city": "Bonn", "wage": -1e9, "share": 7.0, "kids": 999}])
+    more = pd.concat([X, far], ignore_index=True)
+    model = clone(estimator).fit(more, sample_weight=np.append(np.ones(60), 0))
+    absent = clone(estimator).fit(X, sample_weight=np.ones(60))
+    assert model.columns_ == absent.columns_
+    assert_array_equal(model.categories_[1], absent.categories_[1])
+    assert_allclose(model.score_samples(X), absent.score_samples(X), rtol=1e-6)
+
+
+@each(OF_NUMBERS)
 @pytest.mark.parametrize("what", AMOUNTS)
 def test_numbers_of_all_sorts(estimator, what):
     with warnings.catch_warnings():
@@ -209,6 +222,13 @@ def test_numbers_of_all_sorts(estimator, what):
     assert (drawn.dtypes == rows.dtypes).all()
     if what not in ("seven columns of amounts", "rates above one"):  # others between them
         assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
+
+
+@each(OF_NUMBERS)
+def test_the_mean_of_a_constant_number_is_its_value(estimator):
+    X = wages(40)[["age", "city"]].assign(tax=-300.25)
+    filled = clone(estimator).fit(X).impute(X.head(3).assign(tax=np.nan), how="mean")
+    assert_allclose(filled["tax"], -300.25, rtol=1e-12)
 
 
 @each([FVBMPseudoLikelihood(), FSLLDensity()])

@@ -61,6 +61,10 @@ class Contrasts(Objective):
         """Of the couplings."""
         return self.problem.penalty
 
+    def of_rows(self, rows, counts):
+        """The same for other rows, complete ones."""
+        return Contrasts(self.problem.of_rows(rows, counts), self.basis)
+
     def pack(self, coupling, intercept):
         """z of a coupling of shape (Q, Q) and an intercept of shape (Q,), both zero-sum."""
         inner = self.basis.T @ coupling @ self.basis

@@ -157,9 +157,9 @@ class SparseTask:
         found = np.zeros(len(self.task.column_sizes)) if self.nodewise else 0.0
         return {"alpha_": found, "alphas_": np.zeros((0, *np.shape(found)))}
 
-    def has_pairs(self):
-        """Whether the fit begins with a coupling."""
-        return bool(neighbours(self.network, self.start).any())
+    def first_pairs(self):
+        """The pairs of columns, of those that vary, that are coupled where the fit begins."""
+        return neighbours(self.network, self.start)
 
     def keep_pairs(self, coupling):
         """Allow only the pairs of columns that are coupled, by the coupling of all columns."""

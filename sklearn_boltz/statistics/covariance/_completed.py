@@ -135,17 +135,23 @@ def _chunks(rows, weights, size):
         yield rows[start : start + size], weights[start : start + size]
 
 
-def _of_incomplete(rows, weights, model, coordinates):
-    """What some incomplete rows, distinct ones, add to A and to J."""
-    data = IncompleteRows(rows, weights, model.n_values)
+def completions(codes, weights, model, n_draws):
+    """Draws of each distinct row given its observed cells, and how often each counts."""
+    data = IncompleteRows(codes, weights, model.n_values)
     described = Model(
         model.log_weight,
         lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
     )
-    generator = np.random.default_rng(SEED)
-    draws = np.concatenate(list(data.draws(described, N_COMPLETIONS, generator)))
-    m, w = N_COMPLETIONS, data.weights
-    information, u, e = coordinates.describe(draws, np.tile(w / m, m))
+    draws = data.draws(described, n_draws, np.random.default_rng(SEED))
+    return np.concatenate(list(draws)), np.tile(data.weights / n_draws, n_draws)
+
+
+def _of_incomplete(rows, weights, model, coordinates):
+    """What some incomplete rows, distinct ones, add to A and to J."""
+    m = N_COMPLETIONS
+    draws, shares = completions(rows, weights, model, m)
+    information, u, e = coordinates.describe(draws, shares)
+    w = shares[: len(draws) // m] * m
     scores, mean = _spread(coordinates.scores(u, e), m, w)
     statistics, _ = _spread(coordinates.statistics(u), m, w)
     # The mean of m draws varies by a share of 1/m of what a draw does.

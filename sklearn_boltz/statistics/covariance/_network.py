@@ -17,7 +17,11 @@ from sklearn_boltz.networks.training._objective import (
 )
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.statistics.covariance._categorical import contrasts_curvature, fitted_places
-from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._completed import (
+    Coordinates,
+    completed_curvature,
+    completions,
+)
 from sklearn_boltz.statistics.covariance._curvature import (
     Regressions,
     Spread,
@@ -28,7 +32,12 @@ from sklearn_boltz.statistics.covariance._separation import (
     empty_pairs,
     separated_by_contrasts,
     separated_by_spins,
+    span_of,
 )
+
+# Completions of each row that stand for it where directions are looked for that the data separate,
+# and their cells at most, unless single ones have more.
+N_DRAWS, MOST_CELLS = 10, 2**23
 
 
 def check_pairwise(network):
@@ -68,7 +77,7 @@ def find_curvature(network, codes, weights, *, jackknife=False):
 
 def spin_curvature(network, codes, weights, jackknife):
     """Of the b_j, then of the m_jk."""
-    kept, d, alpha = network._varying, codes.shape[1], network._ridge()
+    kept, d, alpha, of_draws = network._varying, codes.shape[1], network._ridge(), None
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
     problem = spin_problem(network, codes, weights, alpha)
     if network._objective == "likelihood":
@@ -84,10 +93,13 @@ def spin_curvature(network, codes, weights, jackknife):
     else:
         model = SpinModel(coupling, intercept)
         coordinates = Coordinates.of_spins(model, alpha * weights.sum())
-        found = completed_curvature(
-            codes[:, kept], weights, model, coordinates, kept, network._free_pairs()
-        )
-    found = of_empty_pairs(found, problem)
+        rows = codes[:, kept], weights
+        found = completed_curvature(*rows, model, coordinates, kept, network._free_pairs())
+        if not alpha and len(found.places):
+            drawn = problem.of_rows(*drawn_rows(*rows, model))
+            point = drawn.at(drawn.pack(coupling, intercept))
+            of_draws = separated_by_spins(drawn, point, found.places)
+    found = of_empty_pairs(found, problem, of_draws)
     places = parameter_places(np.arange(d))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
@@ -114,8 +126,16 @@ def likelihood_curvature(network, codes, problem):
     return restricted_curvature(problem.information(point), products, columns, free)
 
 
-def of_empty_pairs(found, problem):
+def drawn_rows(codes, weights, model):
+    """Some completions of all rows, and how often each counts."""
+    n_draws = min(max(MOST_CELLS // codes.size, 1), N_DRAWS)
+    return completions(codes, weights, model, n_draws)
+
+
+def of_empty_pairs(found, problem, others=None):
     """H and J that know which pairs of values never occur together, if nothing else is known.
+
+    `others` is a basis of more directions that the data separate.
 
     With a penalty, there is a maximum in spite of them. But the scores of these couplings hardly
     differ from row to row, as if they were known: a Wald test would reject each pair of columns
@@ -124,6 +144,8 @@ def of_empty_pairs(found, problem):
     if found.separated is not None:
         return found
     separated = empty_pairs(problem, found.places)
+    if others is not None:
+        separated = span_of(np.hstack([separated, others]))
     if problem.penalty:
         separated[found.columns[0] == found.columns[1]] = 0
     return found._replace(separated=separated, is_penalised=problem.penalty > 0)
@@ -145,7 +167,7 @@ def codes_curvature(network, codes, weights, jackknife):
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
-    rows, counts = task.rows()
+    (rows, counts), of_draws = task.rows(), None
     if can_leave_out(network, codes):
         point = contrasts.at(z)
         found = contrasts_curvature(
@@ -157,7 +179,10 @@ def codes_curvature(network, codes, weights, jackknife):
         model = task.problem.model(theta)
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
         found = completed_curvature(rows, counts, model, coordinates, numbers, free)
-    found = of_empty_pairs(found, contrasts)
+        if not contrasts.penalty and len(found.places):
+            drawn = contrasts.of_rows(*drawn_rows(rows, counts, model))
+            of_draws = separated_by_contrasts(drawn, drawn.at(z), found.places)
+    found = of_empty_pairs(found, contrasts, of_draws)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

@@ -140,4 +140,9 @@ def free_span(directions, places):
     """An orthonormal basis of those directions that change free parameters only."""
     fixed = np.delete(np.arange(len(directions[0])), places) if directions else []
     inner = [direction[places] for direction in directions if not direction[fixed].any()]
-    return orth(np.array(inner).T) if inner else np.zeros((len(places), 0))
+    return span_of(np.array(inner).T) if inner else np.zeros((len(places), 0))
+
+
+def span_of(directions):
+    """An orthonormal basis of the span of the columns, of which there may be none."""
+    return orth(directions) if directions.shape[1] else directions
