@@ -27,6 +27,7 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     IF_A_VALUE,
@@ -139,6 +140,7 @@ class BaseBoltzmann(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
+    Answers,
     Tabular,
     BaseEstimator,
 ):

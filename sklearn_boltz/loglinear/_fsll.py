@@ -773,16 +773,19 @@ class FSLLDensity(BaseBoltzmann):
         X : array-like of shape (n_samples, n_features)
             The data. The values of the column itself are ignored. Missing values (NaN) in other
             columns are summed out.
-        column : int or str
-            Number or name of the column.
+        column : int, str or list of them
+            Number or name of the column, or those of several.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
             Exact probabilities of the values: those of `categories_`, or the numbers 0, ...,
-            `n_values_[column]` - 1. Each row sums to 1.
+            `n_values_[column]` - 1. Each row sums to 1. Of several columns, joint probabilities, of
+            shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
+        if not isinstance(column, (str, Integral)):
+            return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._known_cells(self._ignoring(X, j), copy=True)
         X[:, j] = 0

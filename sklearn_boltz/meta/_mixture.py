@@ -1,5 +1,6 @@
 """BoltzmannMixture: several densities of the same rows, mixed by weights."""
 
+from functools import reduce
 from inspect import signature
 from numbers import Integral, Real
 
@@ -28,6 +29,7 @@ from sklearn_boltz.meta._default import OfTables, is_auto, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
 from sklearn_boltz.tables._frames import is_frame, joined, some_rows
 from sklearn_boltz.tables._kinds import OF_NUMBERS
@@ -37,7 +39,7 @@ from sklearn_boltz.tables._table import Table, without_column
 TOL = 1e-5
 
 
-class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
+class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
     """Mix several densities of the same rows, weighted to fit held-out rows best.
 
     With densities p_k(x) and weights w_k ≥ 0, whose sum is 1,
@@ -443,8 +445,8 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         X : array-like or data frame of shape (n_samples, n_features)
             The table. The values of the column itself are ignored, and missing cells in other
             columns are summed out.
-        column : str or int
-            Name or number of the column.
+        column : str, int or list of them
+            Name or number of the column, or those of several.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness of parts that run Markov chains for rows with missing cells.
 
@@ -453,7 +455,8 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
         probability : ndarray of float64 of shape (n_samples, n_values)
             Σ_k s_k p_k(value | other cells): each part counts by the probability of the other cells
             under it, s_k ∝ w_k p_k(other cells). Each row sums to 1. The values have the order in
-            which the parts have them: that of the categories, or 0, 1, ... for numbers.
+            which the parts have them: that of the categories, or 0, 1, ... for numbers. Of several
+            columns, joint probabilities, of shape (n_samples, n_values, n_values, ...).
 
         Raises
         ------
@@ -462,8 +465,8 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
             bins in one part than in another.
         """
         X, generator = self._read(X), make_generator(random_state)
-        place = self._variable(column)
-        others = without_column(X, place)
+        places = self._variables(column)
+        others = reduce(without_column, places, X)
         shares = self._shares(others)
         found = [
             part.predict_column_proba(
@@ -471,17 +474,22 @@ class BoltzmannMixture(DensityMixin, OfTables, _BaseComposition):
             )
             for part in self.estimators_
         ]
-        parts = [part for part in self.estimators_ if hasattr(part, "_table")]
-        names = [part.categories_[place] for part in parts if part._table.is_number[place]]
-        if any(not np.array_equal(one, names[0]) for one in names):
-            raise ValueError(
-                f"BoltzmannMixture.predict_column_proba: {self._table.columns[place].title} has "
-                "numbers, which the parts divide into different bins. Ask one of `estimators_`."
-            )
-        probability = np.zeros((len(others), max(p.shape[1] for p in found)))
+        tables = [part._table for part in self.estimators_ if hasattr(part, "_table")]
+        for j in places:
+            names = [table.columns[j].values for table in tables if table.is_number[j]]
+            if any(not np.array_equal(one, names[0]) for one in names):
+                raise ValueError(
+                    f"BoltzmannMixture.predict_column_proba: {self._table.columns[j].title} has "
+                    "numbers, which the parts divide into different bins. Ask one of `estimators_`."
+                )
+        probability = np.zeros((len(others), *np.max([p.shape[1:] for p in found], axis=0)))
         for share, p in zip(shares.T, found, strict=True):
-            probability[:, : p.shape[1]] += share[:, np.newaxis] * p
+            those = (slice(None), *map(slice, p.shape[1:]))
+            probability[those] += np.einsum("n,n...->n...", share, p)
         return probability
+
+    def _answering(self):
+        return next(part._table for part in self.estimators_ if hasattr(part, "_table"))
 
     def _check_parts(self, is_weighted):
         """Refuse a list of estimators that is empty or has what is no density model."""

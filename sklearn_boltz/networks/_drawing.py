@@ -291,17 +291,20 @@ class Drawing:
             importance sampling for each value of the column. Their standard errors are at most
             0.01 with up to 512 draws. If more were needed, the draws are annealed, until the
             errors are at most 0.03 or there are 1,600 temperatures.
-        column : int or str
-            Number or name of the column.
+        column : int, str or list of them
+            Number or name of the column, or those of several.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
             The probabilities of the values of the column in their order, for strings that of
             `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
-            probabilities in any table, and in each call.
+            probabilities in any table, and in each call. Of several columns, joint probabilities,
+            of shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
+        if not isinstance(column, (str, Integral)):
+            return self._joint_probabilities(X, column, self._coding.decode)
         j = self._variable(column)
         X = self._ignoring(X, j)
         if self._table.is_scored[j]:

@@ -1100,7 +1100,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     @by_processor
     @validate_arguments(
-        {"X": ["array-like"], "column": [str, Integral], "n_steps": _POSITIVE,
+        {"X": ["array-like"], "column": [str, Integral, "array-like"], "n_steps": _POSITIVE,
          "random_state": _RANDOM_STATE}
     )  # fmt: skip
     def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
@@ -1113,8 +1113,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             missing value, which is summed out: exactly if at most 10 binary values of the row are
             missing, including the column itself, or if there are at most 12 binary hidden units,
             and otherwise by Markov chains with the observed values clamped.
-        column : str or int
-            Name or number of the column.
+        column : str, int or list of them
+            Name or number of the column, or those of several.
         n_steps : int, default=1000
             Number of transitions of each Markov chain; the probabilities are averaged over the
             second half.
@@ -1125,7 +1125,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         -------
         probability : ndarray of float64 of shape (n_samples, n_states)
             One column for each value, in the order of `categories_`; for a column of numbers, in
-            the order of the states of its visible unit, such as 0 and 1.
+            the order of the states of its visible unit, such as 0 and 1. Of several columns, joint
+            probabilities, of shape (n_samples, n_states, n_states, ...).
 
         Raises
         ------
@@ -1133,6 +1134,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             If the column has continuous values.
         """
         check_is_fitted(self)
+        if not isinstance(column, (str, Integral)):
+            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):
             domain = self._layout.domain(j)

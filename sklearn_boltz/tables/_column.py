@@ -31,6 +31,8 @@ N_SHOWN = 5
 FEW = 0.05
 # Whole numbers in an array are codes up to here.
 MOST_CODES = 64
+# By which sums of probabilities may be off.
+ROUNDING = 1e-12
 # Texts that in many files stand for a missing cell, and are seldom a category of their own.
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 
@@ -211,6 +213,19 @@ class Column(NamedTuple):
         else:
             values[known] = self.bins.sample(places, uniform(places))
         return values
+
+    def quantiles(self, probability, levels):
+        """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each code."""
+        bins = self.bins if self.scores is None else self.scores.bins
+        up_to = np.cumsum(probability, axis=1)
+        codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
+        codes = np.minimum(codes, probability.shape[1] - 1)
+        if bins is None:
+            return codes if self.categories is None else self.categories[codes]
+        share = np.take_along_axis(probability, codes, axis=1)
+        above = np.take_along_axis(up_to, codes, axis=1) - levels
+        inside = np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
+        return self.back(bins.sample(codes, inside))
 
     def code_of(self, value, legal):
         """The code of a value that a user gives, or a number itself; None for others.

@@ -217,7 +217,9 @@ class Tabular:
         single = isinstance(features, (str, Integral))
         variables = [self._variable(f) for f in ([features] if single else features)]
         if not variables or len(set(variables)) < len(variables):
-            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+            raise ValueError(
+                f"A list of columns must name at least one, each once; got {features!r}."
+            )
         return variables
 
     def _entries(self):

@@ -170,6 +170,22 @@ def test_column_probabilities(case):
         assert_allclose(model.impute(other)[:, column], mean, atol=1e-12)
 
 
+@every_case
+def test_joint_probabilities_of_columns(case):
+    model, X = fitted(case), rows_for(case, n=5, dtype=np.float64, seed=2)
+    X[2:, 4] = np.nan
+    (every, p), values = enumerated(case, model), legal_values(case)
+    for columns in [3, 1], [0, 2, 1]:
+        found = model.predict_column_proba(X, columns)
+        states = list(itertools.product(*(values[j] for j in columns)))
+        for row, of_row in zip(X, found, strict=True):
+            known = ~np.isnan(row)
+            known[columns] = False
+            agrees = (every[:, known] == row[known]).all(axis=1)
+            own = [p[agrees & (every[:, columns] == state).all(axis=1)].sum() for state in states]
+            assert_allclose(of_row.ravel(), np.array(own) / sum(own), atol=1e-10)
+
+
 @pytest.mark.parametrize(("n_draws", "atol"), [(_incomplete.N_DRAWS, 0.04), ((), 0.1)])
 @pytest.mark.parametrize("columns", ["auto", range(3)], ids=str)
 def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, monkeypatch):

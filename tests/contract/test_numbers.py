@@ -171,6 +171,36 @@ def test_probabilities_of_bins(estimator):
         assert_allclose(p.sum(axis=1), 1)
 
 
+@each(WITH_SCORES)
+def test_quantiles_are_those_of_draws(estimator):
+    """Shares of 2,000 draws within four standard errors: 1 false alarm in 2,000 tests of six."""
+    model = fitted(estimator)
+    row = wages().iloc[[3]].assign(age=np.nan)
+    levels = np.array([0.1, 0.5, 0.8])
+    (found,) = model.predict_column_quantiles(row, "age", levels)
+    draws = model.impute(row.loc[row.index.repeat(2000)], how="sample", random_state=0)["age"]
+    error = 4 * np.sqrt(levels * (1 - levels) / 2000)
+    assert (np.mean(draws.to_numpy()[:, None] <= found, axis=0) >= levels - error).all()
+    assert (np.mean(draws.to_numpy()[:, None] < found, axis=0) <= levels + error).all()
+    ends = model.predict_column_quantiles(row, "age", [0, 1])
+    assert (ends[0] == [wages()["age"].min(), wages()["age"].max()]).all()
+    with pytest.raises(ValueError, match="column 'city' has values that are no numbers"):
+        model.predict_column_quantiles(row, "city")
+    with pytest.raises(ValueError, match=r"quantiles must be .* got \[1.5\]"):
+        model.predict_column_quantiles(row, "age", [1.5])
+
+
+def test_joint_probabilities_with_a_number():
+    """Of two numbers with normal scores, there are none."""
+    model, rows = fitted(Location()), wages().head(3).assign(wage=np.nan)
+    found = model.predict_column_proba(rows, ["age", "city"])
+    both = rows.assign(age=np.nan, city=None)
+    assert_allclose(found.sum(axis=1), model.predict_column_proba(both, "city"))
+    assert_allclose(model.predict_column_proba(rows, ["city", "age"]), found.swapaxes(1, 2))
+    with pytest.raises(ValueError, match="'age' and column 'wage' have normal scores"):
+        model.predict_column_proba(rows, ["age", "wage"])
+
+
 @each([*OF_NUMBERS, Location()])
 def test_frames_of_other_libraries_and_arrays(estimator):
     X = wages(60)

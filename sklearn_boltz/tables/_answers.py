@@ -1,0 +1,110 @@
+"""What a density model says of columns, given other cells: joint probabilities, and quantiles."""
+
+from functools import partial, reduce
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._table import without_column
+
+
+class Answers:
+    """Of a density model with `predict_column_proba`."""
+
+    def predict_column_quantiles(self, X, column, quantiles=(0.05, 0.5, 0.95)):
+        """Return quantiles of a column of numbers or dates, given the rest of each row.
+
+        They are those of the numbers that `sample` draws: a bin counts by its probability given the
+        row, and has the quantiles of its training cells inside.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. The values of the column itself are ignored, and missing cells in other
+            columns are summed out.
+        column : int or str
+            Number or name of the column.
+        quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
+            Which ones, from 0 to 1. The default has the ends of an interval that the cell is in
+            with a probability of 90 %, and the median.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_quantiles)
+            Numbers in the unit of the column, or dates. Each is the least number at which the
+            distribution function of the column given the row is at least the quantile.
+
+        Raises
+        ------
+        ValueError
+            If the values of the column are no numbers, or a quantile is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> height = np.where(rng.random(800) < 0.5, 160, 180) + 5 * rng.normal(size=800)
+        >>> weight = height - 100 + 5 * rng.normal(size=800)
+        >>> table = pd.DataFrame({"height": height, "weight": weight})
+        >>> model = FVBMPseudoLikelihood().fit(table)
+        >>> people = pd.DataFrame({"height": [160.0, 180.0], "weight": [None, None]})
+        >>> model.predict_column_quantiles(people, "weight").round()
+        array([[48., 59., 70.],
+               [70., 80., 89.]])
+        """
+        check_is_fitted(self)
+        levels = np.asarray(quantiles, dtype=float)
+        if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
+            raise ValueError(f"quantiles must be a list of numbers from 0 to 1, got {quantiles!r}.")
+        j, table = self._variable(column), self._answering()
+        if not table.has_means[j]:
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
+                "have no quantiles. predict_column_proba has their probabilities."
+            )
+        return table.columns[j].quantiles(self.predict_column_proba(X, column), levels)
+
+    def _answering(self):
+        """The table whose values `predict_column_proba` has the probabilities of."""
+        return self._table
+
+    def _joint_probabilities(self, X, columns, cells=None, **options):
+        """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order.
+
+        `cells` makes numbers of the table from codes, if they differ.
+        """
+        table, places = self._table, self._variables(columns)
+        # Of a number with normal scores, another column would be told the number, not the bin.
+        order = sorted(places, key=lambda j: table.is_scored[j])
+        if table.is_scored[order[:-1]].any():
+            both = [table.columns[j].title for j in order[-2:]]
+            raise ValueError(
+                f"{' and '.join(both)} have normal scores: there are no joint probabilities of "
+                "their bins. Fit with columns='auto' for bins, or ask for one with the other given."
+            )
+        X = X if is_frame(X) else as_array(X)
+        ask = partial(self.predict_column_proba, **options)
+        found = chained(table, reduce(without_column, places, X), order, ask, cells)
+        return found.transpose(0, *(1 + order.index(j) for j in places))
+
+
+def chained(table, X, places, ask, cells):
+    """Joint probabilities of some columns, which are missing in X, by the chain rule.
+
+    `ask` has those of one column, from rows and its number; `cells` as above.
+    """
+    j, *others = places
+    p = ask(X, j)
+    if not others:
+        return p
+    n, q = p.shape
+    codes = np.full((n * q, len(table.columns)), np.nan)
+    codes[:, j] = np.tile(np.arange(q), n)
+    is_asked, codes = ~np.isnan(codes), codes if cells is None else cells(codes)
+    each = table.fill(some_rows(X, np.repeat(np.arange(n), q)), codes, is_asked)
+    rest = chained(table, each, others, ask, cells)
+    return np.einsum("nq,nq...->nq...", p, rest.reshape(n, q, *rest.shape[1:]))
