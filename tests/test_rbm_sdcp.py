@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 from contract.state import assert_goes_on
-from scipy.special import expit, logit
+from scipy.special import entr, expit, logit
+from scipy.stats import truncnorm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -293,3 +294,19 @@ def test_initial_biases_are_base_rates_and_weights_follow_the_sizes_of_the_layer
         assert weights.std() == pytest.approx(std, rel=5 / np.sqrt(2 * weights.size))
     rates = logit((X.sum(axis=0) + 0.5) / (len(X) + 1))
     np.testing.assert_allclose(models[0].intercept_visible_, rates, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_rectified_linear_units(kind):
+    """Their means are those of normal numbers above 0, and they learn four equal columns."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((400, 6)) < 0.1, 0.0, rng.integers(2, size=(400, 1)))
+    X[:, 4:] = rng.integers(2, size=(400, 2))
+    model = kind(2, hidden="relu", learning_rate=0.1, max_iter=40, random_state=0).fit(X)
+    units = model._layered().layers[1]
+    scale = 1 / np.sqrt(units.precision)
+    mean = (X[:20] @ model.components_.T + units.intercept) * scale**2
+    expected = truncnorm(-mean / scale, np.inf, mean, scale).mean()
+    np.testing.assert_allclose(model.transform(X[:20]), expected, rtol=1e-5)
+    of_independent = -entr([X.mean(axis=0), 1 - X.mean(axis=0)]).sum()
+    assert model.score(X) > of_independent + 0.5

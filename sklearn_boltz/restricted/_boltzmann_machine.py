@@ -115,7 +115,7 @@ _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # Types of `columns` and `hidden`. More is checked once the columns are known.
 COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
-HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
+HIDDEN = [StrOptions({*UNIT_TYPES, "relu"}), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
 COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}

@@ -68,8 +68,10 @@ class SDCPRBM(MiniBatchEstimator):
 
     hidden : str, UnitType, type or tuple, default="bernoulli"
         The unit type of the hidden layer, one of the same types. Categorical units need their
-        number of states, as in ``("categorical", 3)``. An instance of a class of
-        `sklearn_boltz.units` with `n_components` units gives their initial parameters.
+        number of states, as in ``("categorical", 3)``. ``"relu"`` is
+        :class:`~sklearn_boltz.units.TruncatedGaussian` from 0, with the precision 1 at first. An
+        instance of a class of `sklearn_boltz.units` with `n_components` units gives their initial
+        parameters.
 
     learning_rate : float or "auto", default="auto"
         Step size: the factor of the mean gradient in each update. With early stopping, it is that

@@ -74,7 +74,8 @@ class TAPDBM(BaseTAP):
     hidden : str, UnitType, type, tuple or list, default="bernoulli"
         The unit type of the hidden layers, one of the same types, or a list with one entry for
         each layer. Categorical units need their number of states, as in ``("categorical", 3)``.
-        Truncated units that are given by name take values in [0, 1].
+        Truncated units that are given by name take values in [0, 1]; ``"relu"`` is
+        :class:`~sklearn_boltz.units.TruncatedGaussian` from 0, with the precision 1 at first.
 
     persistent : bool, default=False
         Whether solutions start where those of the last mini-batch, or their Gibbs transitions,

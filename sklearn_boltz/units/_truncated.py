@@ -95,8 +95,8 @@ class TruncatedGaussian(UnitType):
     are drawn by inverting the distribution function at uniform random numbers.
 
     With a positive precision, `low` 0 and a `high` that is never reached, these are the rectified
-    linear units (ReLU) of [2]_: ``SDCPRBM(5, hidden=TruncatedGaussian(np.zeros(5), np.ones(5), 0,
-    20))``. Those of Nair and Hinton (2010), max(0, x + noise), are others.
+    linear units (ReLU) of [2]_: ``SDCPRBM(hidden="relu")``. Those of Nair and Hinton (2010),
+    max(0, x + noise), are others.
 
     References
     ----------

@@ -33,6 +33,8 @@ UNIT_TYPES = {
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
+# A number that rectified linear units do not reach: 20 standard deviations of their noise.
+RELU_END = 20.0
 # Of columns, by what the parameter `columns` calls them.
 UNITS_OF_COLUMNS = {
     "probability": Bernoulli,
@@ -501,9 +503,13 @@ def initial_hidden(spec, n_units, dtype):
     if n_bytes > SMALL:
         check_memory(n_bytes, f"A layer of {n_units:,} hidden units", "Use fewer.")
     kind, *options = spec if isinstance(spec, tuple) else (spec,)
+    if kind == "relu" and not options:
+        units = TruncatedGaussian(np.zeros(n_units), np.ones(n_units), 0.0, RELU_END)
+        return units.astype(dtype)
     kind = UNIT_TYPES.get(kind, kind) if isinstance(kind, str) else kind
     if not (isinstance(kind, type) and issubclass(kind, UnitType)) or len(options) > 1:
-        raise ValueError(f"hidden may not be {spec!r}. It may be one of {sorted(UNIT_TYPES)}.")
+        names = sorted([*UNIT_TYPES, "relu"])
+        raise ValueError(f"hidden may not be {spec!r}. It may be one of {names}.")
     if kind is Categorical:
         if not options or not isinstance(options[0], Integral) or options[0] < 2:
             raise ValueError(
