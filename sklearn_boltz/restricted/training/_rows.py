@@ -82,7 +82,7 @@ def relative(weights):
 
 def effective_rows(weights, n_rows):
     """As many rows of equal weight estimate a mean as well as rows of these weights (Kish)."""
-    return n_rows if weights is None else max(1, round(n_rows / np.mean(weights**2)))
+    return n_rows if weights is None else max(1, round(weights.sum() ** 2 / (weights**2).sum()))
 
 
 def of_some(weights, rows):
