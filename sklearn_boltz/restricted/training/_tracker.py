@@ -23,10 +23,11 @@ from sklearn_boltz.restricted.sampling._rungs import (
     saved,
 )
 
-# What following ln Z may cost, as a part of the training: one in stages, which it decides, and any
-# other, of which mini-batches in one kernel take less time than their multiplications say: a share
+# What following ln Z may cost, as a part of the training. Without stages, which it decides, also if
+# mini-batches of few weights, in one kernel, take less time than their multiplications say: a share
 # of .07 takes .09 to .12 of it. And what a ladder may that the training takes its chains from.
 TRACKING_SHARE, STEADY_SHARE, TEMPERED_SHARE = 0.12, 0.07, 1.0
+STEADY_WEIGHTS = 100_000
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
 # many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
@@ -133,7 +134,8 @@ class Tracker:
             Of the model; with few of them there is a ladder only if it may cost more than usual.
         """
         if isinstance(share, (bool, np.bool_)):
-            share = TRACKING_SHARE if in_stages else STEADY_SHARE
+            is_small = not in_stages and n_weights < STEADY_WEIGHTS
+            share = STEADY_SHARE if is_small else TRACKING_SHARE
             share = TEMPERED_SHARE if tempered else share
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
