@@ -174,8 +174,10 @@ def inference(
     Gaussian, whatever the fit has, and the sandwich or jackknife holds for residuals of any
     distribution with this mean and covariance. Missing numbers and categories are summed out. The
     scores themselves, and the network by which missing categories are completed, are taken as
-    known. What a row contributes to the network of the categories is not correlated with this, so
-    that the covariances add up.
+    known. What a value of fewer than 3 rows, or 10 without the jackknife, does to a score is not
+    tested: its mean is fitted to these rows, and would seem to have no error. What a row
+    contributes to the network of the categories is not correlated with this, so that the
+    covariances add up.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and
@@ -282,12 +284,13 @@ def with_numbers(network, codes, z, weights, covariance, directions, jackknife):
     potts, layout = network._model().potts, network._layout()
     (rows,) = completed(potts, codes, [z], weights)
     rows = of_seen_values(rows, codes, layout.n_values)
-    estimate, found = estimate_joint(potts, rows, layout, jackknife=jackknife)
+    estimate, found, rare = estimate_joint(potts, rows, layout, jackknife=jackknife)
     places, signs = places_of_categories(network._coding, layout)
     own = places >= 0
+    rare[own] = 0  # to these, the scores of a few rows add little
     signs, places = signs[own], places[own]
     found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    return estimate, found, of_joint(network, directions)
+    return estimate, found, np.hstack([of_joint(network, directions), rare])
 
 
 def of_joint(network, directions):

@@ -28,6 +28,9 @@ MAX_STEPS, TOL = 20, 1e-6
 # The share of the greatest information, below which a direction has none; the part of a parameter
 # along such a direction that is not due to rounding; and the least that a row leaves.
 RANK_TOL, UNKNOWN, LEAST_LEFT = 1e-10, 1e-6, 1e-6
+# Rows in which a level has a score, at least, for a test of what it does to this score: with the
+# jackknife, and without. The score of a single row is fitted, and seems to have no error.
+LEAST_ROWS = {True: 3, False: 10}
 REMEDY = "Use more rows, or leave out some of the columns of numbers."
 
 
@@ -50,20 +53,26 @@ def estimate_joint(network, rows, layout, *, jackknife):
         In the order of `parameter_index`.
     covariance : ndarray of shape (n_parameters, n_parameters)
         As far as it is due to the Gaussian; NaN where the rows do not determine a parameter.
+    rare : ndarray of shape (n_parameters, n_directions)
+        How the parameters change with the mean of a score at a level of too few rows.
     """
     problem = Problem.of(rows, layout)
     theta, inverse, unknown = problem.fitted()
     scores = problem.scores(theta, jackknife=jackknife)
     changes = (scores * np.sqrt(problem.weights)[:, None]) @ inverse
     joint = problem.joint(network)
-    moved = _derivatives(joint, theta, np.vstack([changes, unknown]), layout.sizes.sum())
-    moved, gone = moved[: len(changes)], np.abs(moved[len(changes) :]) > UNKNOWN
+    rare = problem.rare(theta, LEAST_ROWS[bool(jackknife)])
+    directions = np.vstack([changes, unknown, rare])
+    moved = _derivatives(joint, theta, directions, layout.sizes.sum())
+    ends = len(changes), len(changes) + len(unknown)
+    moved, gone, rare = np.split(moved, ends)
+    gone = np.abs(gone) > UNKNOWN
     covariance = moved.T @ moved
     varies = np.append(problem.basis.any(axis=1), np.ones(len(layout.own), dtype=bool))
     varies = varies[layout.order]
     gone = gone.any(axis=0) | ~as_parameters(np.outer(varies, varies), varies, layout.sizes)
     covariance[gone] = covariance[:, gone] = np.nan
-    return joint(theta), covariance
+    return joint(theta), covariance, rare.T / np.linalg.norm(rare, axis=1)
 
 
 def _inverse(information):
@@ -213,6 +222,20 @@ class Problem(NamedTuple):
         one, other = np.triu_indices(n_scores)
         covariance[..., one, other] = covariance[..., other, one] = theta[..., n_free:]
         return beta, covariance
+
+    def rare(self, theta, least):
+        """The parameters that are the mean of a score at a level, if fewer rows have both."""
+        shares = self._at(theta)[3] / self.rows.weights
+        n_rows = self.rows.x.T @ (shares[:, None] * self.rows.z.known)
+        occurs = self.basis.any(axis=1)
+        level, score = np.nonzero(occurs[:, None] & ~self.layout.own.T & (n_rows < least))
+        ends = state_offsets(self.layout.n_values)
+        n_levels = np.add.reduceat(occurs.astype(int), ends[:-1])
+        beta = np.zeros((len(level), *self.is_free.shape))
+        which, column = np.arange(len(level)), np.searchsorted(ends, level, side="right") - 1
+        beta[which, 0, score] = 1 / n_levels[column]
+        beta[which, 1:, score] = self.basis[level]
+        return np.pad(beta[:, self.is_free], ((0, 0), (0, len(theta) - self.is_free.sum())))
 
     def joint(self, network):
         """The function from these parameters to those of the joint network."""
