@@ -53,7 +53,7 @@ from sklearn_boltz.tables._kinds import (
     Tabular,
     grouped,
 )
-from sklearn_boltz.tables._table import Table, check_form, opened, without_column
+from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
 
 VERSION = version("sklearn_boltz")
 
@@ -419,7 +419,7 @@ class BaseBoltzmann(
         """
         has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
         if has_words and len(X.shape) == 2 and j < X.shape[1] and not opened(X)[1]:
-            return without_column(X, j)
+            return without_columns(X, [j])
         return X
 
     def _fill(self, X, missing, how, impute, generator):

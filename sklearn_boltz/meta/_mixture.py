@@ -1,6 +1,5 @@
 """BoltzmannMixture: several densities of the same rows, mixed by weights."""
 
-from functools import reduce
 from inspect import signature
 from numbers import Integral, Real
 
@@ -33,7 +32,7 @@ from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
 from sklearn_boltz.tables._frames import is_frame, joined, some_rows
 from sklearn_boltz.tables._kinds import OF_NUMBERS
-from sklearn_boltz.tables._table import Table, without_column
+from sklearn_boltz.tables._table import Table, without_columns
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -466,7 +465,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         """
         X, generator = self._read(X), make_generator(random_state)
         places = self._variables(column)
-        others = reduce(without_column, places, X)
+        others = without_columns(X, places)
         shares = self._shares(others)
         found = [
             part.predict_column_proba(
@@ -489,7 +488,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         return probability
 
     def _answering(self):
-        return next(part._table for part in self.estimators_ if hasattr(part, "_table"))
+        return next((part for part in self.estimators_ if hasattr(part, "_cells_of")), self)
 
     def _check_parts(self, is_weighted):
         """Refuse a list of estimators that is empty or has what is no density model."""

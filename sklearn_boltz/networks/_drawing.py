@@ -304,7 +304,7 @@ class Drawing:
         """
         check_is_fitted(self)
         if not isinstance(column, (str, Integral)):
-            return self._joint_probabilities(X, column, self._coding.decode)
+            return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._ignoring(X, j)
         if self._table.is_scored[j]:
@@ -317,6 +317,9 @@ class Drawing:
         with Workers() as workers:
             found = _incomplete.column_probabilities(self._model(), codes, j, workers)
         return self._of_categories(found, j)
+
+    def _cells_of(self, codes):
+        return self._coding.decode(codes)
 
     def _bin_probabilities(self, X, j):
         """Of the bins of a number with normal scores, given the rest of each row."""

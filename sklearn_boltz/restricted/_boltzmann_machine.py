@@ -52,9 +52,9 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITER
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
+    HIDDEN_NAMES,
     NOT_NEGATIVE,
     ROUNDING,
-    UNIT_TYPES,
     UNITS_OF_COLUMNS,
     Layout,
     hold_bits,
@@ -115,7 +115,7 @@ _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # Types of `columns` and `hidden`. More is checked once the columns are known.
 COLUMNS = [StrOptions({*NAMES, *UNITS_OF_COLUMNS}), UnitType, type, list, dict, tuple, range]
-HIDDEN = [StrOptions({*UNIT_TYPES, "relu"}), UnitType, type, tuple]
+HIDDEN = [StrOptions(set(HIDDEN_NAMES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
 COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}

@@ -146,8 +146,8 @@ class TAPDBM(BaseTAP):
         Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
         where more than the usual cost is allowed, from a ladder of saved models, and the larger
         estimate is used where they differ. A number is this cost in multiplications, as a
-        fraction of those of training; True means 0.12 with early stopping and 0.07 without it. With
-        early stopping, the log-likelihood is always measured.
+        fraction of those of training; True means 0.12, and 0.07 without early stopping and
+        with fewer than 100,000 weights. With early stopping, the log-likelihood is always measured.
 
     output_layer : int or "all", default=-1
         The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``

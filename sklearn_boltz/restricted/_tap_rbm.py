@@ -108,8 +108,8 @@ class TAPRBM(BaseTAP):
         Otherwise it is estimated by annealed importance sampling and, with 9,000 weights or more or
         where more than the usual cost is allowed, from a ladder of saved models, and the larger
         estimate is used where they differ. A number is this cost in multiplications, as a
-        fraction of those of training; True means 0.12 with early stopping and 0.07 without it. With
-        early stopping, the log-likelihood is always measured.
+        fraction of those of training; True means 0.12, and 0.07 without early stopping and
+        with fewer than 100,000 weights. With early stopping, the log-likelihood is always measured.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.

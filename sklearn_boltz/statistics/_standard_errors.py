@@ -157,17 +157,16 @@ def inference(
     scores with the sufficient statistics of the model, given the observed cells. Both are
     estimated from 50 completions of each row, with a fixed seed.
 
-    Parameters are separated if the objective never falls as they grow in some direction
-    [2]_. The directions are found by linear programming, and the errors of all other parameters
-    are those in the limit. Rows that EM has completed are looked at as 10 draws of their missing
-    cells. With `MaximumEntropy`, only pairs of values that never occur together are looked for. If
-    a program would have more than
-    300,000 entries, all parameters that could be separated count as such. With a number
-    ``alpha > 0``, there is a maximum, but couplings of columns with values that never occur
-    together have no errors, either: the scores of such a coupling hardly vary, and its test would
-    nearly always reject. Joint tests of several couplings are about weighted sums of them that
-    do not change in these directions. In simulations of independent columns of 3 to 5 values, 100
-    to 1,000 rows, tests of such pairs at 5 % rejected 1 %, and 3 % with missing cells.
+    Parameters are separated if the objective never falls as they grow in some direction [2]_. The
+    directions are found by linear programming, and the errors of all other parameters are those in
+    the limit. Rows that EM has completed are looked at as 10 draws of their missing cells. With
+    `MaximumEntropy`, only pairs of values that never occur together are looked for. If a program
+    would have more than 300,000 entries, all parameters that could be separated count as such. With
+    a number ``alpha > 0``, there is a maximum, but couplings of columns with values that never
+    occur together have no errors, either: the scores of such a coupling hardly vary, and its test
+    would nearly always reject. Joint tests of several couplings are about weighted sums of them
+    that do not change in these directions. In simulations of independent columns of 3 to 5 values,
+    100 to 1,000 rows, tests of such pairs at 5 % rejected 1 %, and 3 % with missing cells.
 
     Couplings of numbers follow from the regression of their scores on the categories, without a
     penalty, and from the covariance of its residuals. These maximise the likelihood of a single

@@ -1,13 +1,13 @@
 """What a density model says of columns, given other cells: joint probabilities, and quantiles."""
 
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.tables._cells import as_array
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._table import without_column
+from sklearn_boltz.tables._table import without_columns
 
 
 class Answers:
@@ -60,23 +60,25 @@ class Answers:
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"quantiles must be a list of numbers from 0 to 1, got {quantiles!r}.")
-        j, table = self._variable(column), self._answering()
-        if not table.has_means[j]:
+        j, model = self._variable(column), self._answering()
+        if not model._table.has_means[j]:
             raise ValueError(
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
                 "have no quantiles. predict_column_proba has their probabilities."
             )
-        return table.columns[j].quantiles(self.predict_column_proba(X, column), levels)
+        found = model._table.columns[j].quantiles(self.predict_column_proba(X, column), levels)
+        return found if model._table.is_word[j] else model._cells_of(found)
 
     def _answering(self):
-        """The table whose values `predict_column_proba` has the probabilities of."""
-        return self._table
+        """The model whose values `predict_column_proba` has the probabilities of."""
+        return self
 
-    def _joint_probabilities(self, X, columns, cells=None, **options):
-        """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order.
+    def _cells_of(self, codes):
+        """Codes as numbers of the table, where it has no names for them."""
+        return codes
 
-        `cells` makes numbers of the table from codes, if they differ.
-        """
+    def _joint_probabilities(self, X, columns, **options):
+        """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order."""
         table, places = self._table, self._variables(columns)
         # Of a number with normal scores, another column would be told the number, not the bin.
         order = sorted(places, key=lambda j: table.is_scored[j])
@@ -86,25 +88,22 @@ class Answers:
                 f"{' and '.join(both)} have normal scores: there are no joint probabilities of "
                 "their bins. Fit with columns='auto' for bins, or ask for one with the other given."
             )
-        X = X if is_frame(X) else as_array(X)
-        ask = partial(self.predict_column_proba, **options)
-        found = chained(table, reduce(without_column, places, X), order, ask, cells)
+        X = without_columns(X if is_frame(X) else as_array(X), places)
+        found = self._chained(X, order, partial(self.predict_column_proba, **options))
         return found.transpose(0, *(1 + order.index(j) for j in places))
 
+    def _chained(self, X, places, ask):
+        """Joint probabilities of some columns, which are missing in X, by the chain rule.
 
-def chained(table, X, places, ask, cells):
-    """Joint probabilities of some columns, which are missing in X, by the chain rule.
-
-    `ask` has those of one column, from rows and its number; `cells` as above.
-    """
-    j, *others = places
-    p = ask(X, j)
-    if not others:
-        return p
-    n, q = p.shape
-    codes = np.full((n * q, len(table.columns)), np.nan)
-    codes[:, j] = np.tile(np.arange(q), n)
-    is_asked, codes = ~np.isnan(codes), codes if cells is None else cells(codes)
-    each = table.fill(some_rows(X, np.repeat(np.arange(n), q)), codes, is_asked)
-    rest = chained(table, each, others, ask, cells)
-    return np.einsum("nq,nq...->nq...", p, rest.reshape(n, q, *rest.shape[1:]))
+        `ask` has those of one column, from rows and its number.
+        """
+        j, *others = places
+        p = ask(X, j)
+        if not others:
+            return p
+        n, q = p.shape
+        values = np.full((n * q, X.shape[1]), np.nan)
+        values[:, j] = self._cells_of(np.tile(np.arange(q), n))
+        rows = some_rows(X, np.repeat(np.arange(n), q))
+        rest = self._chained(self._table.fill(rows, values, ~np.isnan(values)), others, ask)
+        return np.einsum("nq,nq...->nq...", p, rest.reshape(n, q, *rest.shape[1:]))

@@ -406,14 +406,13 @@ def _filled_array(X, values, missing):
     return filled
 
 
-def without_column(X, j):
-    """A copy of a table in which all cells of a column are missing.
+def without_columns(X, columns):
+    """A copy of a table in which all cells of some columns are missing.
 
     Parameters
     ----------
     X : ndarray or data frame
-    j : int
-        Number of the column.
+    columns : list of int
 
     Returns
     -------
@@ -421,9 +420,9 @@ def without_column(X, j):
     """
     if not is_frame(X):
         hidden = X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype)
-        hidden[:, j] = None if X.dtype.kind == "O" else np.nan
+        hidden[:, columns] = None if X.dtype.kind == "O" else np.nan
         return hidden
-    return with_columns(X, {j: np.full(len(X), None)})
+    return with_columns(X, {j: np.full(len(X), None) for j in columns})
 
 
 def opened(X):

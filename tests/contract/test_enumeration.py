@@ -186,6 +186,17 @@ def test_joint_probabilities_of_columns(case):
             assert_allclose(of_row.ravel(), np.array(own) / sum(own), atol=1e-10)
 
 
+@every_case
+def test_quantiles_of_values_that_stand_for_themselves(case):
+    model, X = fitted(case), rows_for(case, n=8, dtype=np.float64, seed=2)
+    levels = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
+    for column, values in enumerate(legal_values(case)):
+        found = model.predict_column_quantiles(X, column, levels)
+        for p, of_row in zip(model.predict_column_proba(X, column), found, strict=True):
+            places = np.searchsorted(np.cumsum(p) + 1e-12, levels)
+            assert_array_equal(of_row, np.array(values)[np.minimum(places, len(values) - 1)])
+
+
 @pytest.mark.parametrize(("n_draws", "atol"), [(_incomplete.N_DRAWS, 0.04), ((), 0.1)])
 @pytest.mark.parametrize("columns", ["auto", range(3)], ids=str)
 def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, monkeypatch):

@@ -33,6 +33,8 @@ UNIT_TYPES = {
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
+# Of hidden units, by what the parameter `hidden` calls them.
+HIDDEN_NAMES = sorted([*UNIT_TYPES, "relu"])
 # A number that rectified linear units do not reach: 20 standard deviations of their noise.
 RELU_END = 20.0
 # Of columns, by what the parameter `columns` calls them.
@@ -508,8 +510,7 @@ def initial_hidden(spec, n_units, dtype):
         return units.astype(dtype)
     kind = UNIT_TYPES.get(kind, kind) if isinstance(kind, str) else kind
     if not (isinstance(kind, type) and issubclass(kind, UnitType)) or len(options) > 1:
-        names = sorted([*UNIT_TYPES, "relu"])
-        raise ValueError(f"hidden may not be {spec!r}. It may be one of {names}.")
+        raise ValueError(f"hidden may not be {spec!r}. It may be one of {HIDDEN_NAMES}.")
     if kind is Categorical:
         if not options or not isinstance(options[0], Integral) or options[0] < 2:
             raise ValueError(

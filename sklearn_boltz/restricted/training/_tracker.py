@@ -23,9 +23,9 @@ from sklearn_boltz.restricted.sampling._rungs import (
     saved,
 )
 
-# What following ln Z may cost, as a part of the training. Without stages, which it decides, also if
-# mini-batches of few weights, in one kernel, take less time than their multiplications say: a share
-# of .07 takes .09 to .12 of it. And what a ladder may that the training takes its chains from.
+# What following ln Z may cost, as a part of the multiplications of the training; without stages, of
+# fewer weights than these, whose mini-batches in one kernel take less time than that: a share of
+# .07 takes .09 to .12 of it; and of a ladder that the training takes its chains from.
 TRACKING_SHARE, STEADY_SHARE, TEMPERED_SHARE = 0.12, 0.07, 1.0
 STEADY_WEIGHTS = 100_000
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
