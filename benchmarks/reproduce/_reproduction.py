@@ -8,7 +8,7 @@ beside what came out; and keeps a report (.txt), the comparison (.csv), the poin
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 
 import _path  # noqa: F401
 import joblib
@@ -43,9 +43,14 @@ def settings(description, full, quick):
 
 @contextmanager
 def reproduction(name, title, args):
-    """Keep all that is printed in a report, with the settings and the seconds."""
+    """Keep all that is printed in a report, with the settings and the seconds.
+
+    These are of the processor, or, where several processes or a device learn, by the clock.
+    """
     args.stem = str(args.output / f"reproduce_{name}")
-    args.start = process_time()
+    elsewhere = getattr(args, "device", "") or getattr(args, "workers", 1) > 1
+    args.clock = perf_counter if elsewhere else process_time
+    args.start = args.clock()
     with report(Path(f"{args.stem}.txt"), title, lambda: seconds(args)):
         values = {key: getattr(args, key) for key in args.settings}
         print(", ".join(f"{key} {value}" for key, value in values.items()), end="\n\n")
@@ -54,7 +59,7 @@ def reproduction(name, title, args):
 
 def seconds(args):
     """Since the start of the script, and for what it took from the folder of models."""
-    return process_time() - args.start
+    return args.clock() - args.start
 
 
 def kept(args, name, make, seconds_of=None):
@@ -69,11 +74,11 @@ def kept(args, name, make, seconds_of=None):
         value, spent = joblib.load(path)
         args.start -= spent if seconds_of is None else seconds_of(value)
         return value
-    begin = process_time()
+    begin = args.clock()
     value = make()
     args.models.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")  # of a run that is stopped while it writes
-    joblib.dump((value, process_time() - begin), unfinished)
+    joblib.dump((value, args.clock() - begin), unfinished)
     unfinished.replace(path)
     return value
 

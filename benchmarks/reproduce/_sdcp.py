@@ -3,8 +3,13 @@
 A script says which curves its figure has, and what the paper says of them. On images, all
 algorithms make 24 Gibbs transitions for a mini-batch: CD-24, PCD-24, CG-24, S-DCP and CS-DCP with
 6 × 4. There the paper has 500 hidden units, batches of 200, 200 epochs, 10 trials and 10,000
-temperatures of AIS: some two hours of one thread for a trial of one curve of MNIST.
+temperatures of AIS: some two hours of one thread for a trial of one curve of MNIST, and minutes on
+a GPU (``--device cuda --workers 6``).
 """
+
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported
 
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +17,7 @@ from typing import NamedTuple
 import _path  # noqa: F401
 import joblib
 import numpy as np
+import sklearn
 from _common import log_likelihood, print_table
 from _data import load_bits
 from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
@@ -22,7 +28,7 @@ from sklearn_boltz import SDCPRBM
 from sklearn_boltz.restricted.training._optimizers import SGD
 
 FULL = dict(hidden=500, rows=60_000, batch=200, epochs=200, trials=10, points=20,
-            temperatures=10_000, test_rows=10_000, jobs=1)  # fmt: skip
+            temperatures=10_000, test_rows=10_000, jobs=1, device="", workers=1)  # fmt: skip
 # Small batches make up for the few rows: 60 of them an epoch, where the paper has 300.
 QUICK = dict(hidden=100, rows=3_000, batch=50, epochs=8, trials=1, points=4,
              temperatures=300, test_rows=2_000)  # fmt: skip
@@ -100,13 +106,10 @@ def reproduce_images(number, subject, args, *, curves, claims, data="mnist", bat
     has the log-likelihoods, `ends` (log-likelihood in the end, epoch of 90 %).
     """
     X, X_test = load_bits(data, args.data, args.rows, args.test_rows, np.random.default_rng(0))
-    with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {subject}", args):
-        chosen, known, paths = curves(args), {}, {}
-        for name, curve in chosen.items():
-            key = repr(sorted(curve.options.items()))
-            if key not in known:
-                known[key] = learn(X, X_test, curve.options, args)
-            paths[name] = known[key]
+    title = f"S-DCP, Figure {number}: {subject}{place(args.device)}"
+    with reproduction(f"sdcp_figure{number}", title, args):
+        chosen = curves(args)
+        paths = learn(X, X_test, {name: curve.options for name, curve in chosen.items()}, args)
         ends = keep(paths, args)
         trials = "1 trial" if args.trials == 1 else f"{args.trials} trials"
         compare(args, [
@@ -119,19 +122,37 @@ def reproduce_images(number, subject, args, *, curves, claims, data="mnist", bat
     draw(chosen, paths, args)
 
 
+def place(device):
+    """The words for the name of a device, none for the processor."""
+    if not device.startswith("cuda"):
+        return ""
+    import torch
+
+    return f", on {torch.cuda.get_device_name(device)}"
+
+
 def learn(X, X_test, options, args):
-    """Mean test log-likelihood at `args.points` epochs, over the trials; `options` of a `Curve`."""
-    trials = range(args.trials)
-    values = np.mean([learn_once(X, X_test, options, trial, args) for trial in trials], axis=0)
-    print(f"{values[-1]:.2f} with {options}", flush=True)
-    return values
+    """Mean test log-likelihood at `args.points` epochs, over the trials, for each name of options.
+
+    The options are those of a `Curve`. Several trials are learned at the same time, in processes.
+    """
+    distinct = {repr(sorted(given.items())): given for given in options.values()}
+    trials = [(given, trial) for given in distinct.values() for trial in range(args.trials)]
+    values = joblib.Parallel(args.workers, pre_dispatch="all", batch_size=1)(
+        joblib.delayed(learn_once)(X, X_test, *trial, args) for trial in trials
+    )
+    means = np.reshape(values, (len(distinct), args.trials, -1)).mean(axis=1)
+    for mean, given in zip(means, distinct.values(), strict=True):
+        print(f"{mean[-1]:.2f} with {given}", flush=True)
+    known = dict(zip(distinct, means, strict=True))
+    return {name: known[repr(sorted(given.items()))] for name, given in options.items()}
 
 
 def learn_once(X, X_test, options, trial, args):
     """Test log-likelihood at `args.points` epochs of one trial.
 
     Each point is kept with its model. So a run with more epochs goes on from a shorter one, if both
-    have as many epochs from point to point.
+    have as many epochs from point to point. On a device, all points are kept at the end.
     """
     parameters = {"batch_size": args.batch} | options
     visible_bias, spectral = (parameters.pop(name, None) for name in ("visible_bias", "spectral"))
@@ -144,11 +165,27 @@ def learn_once(X, X_test, options, trial, args):
         model._training.learner.optimizer = SpectralDescent()
     model.set_params(max_iter=args.epochs // args.points)
     key = joblib.hash((X, X_test, model, args.temperatures))
+    if args.device:
+        path = partial(path_on_device, model, X, X_test, args)
+        return kept(args, f"sdcp_{args.device}_{key}_{args.points}", path)
     values = []
     for point in range(args.points):
         following = partial(next_point, model, X, X_test, args.temperatures)
         model, value = kept(args, f"sdcp_{key}_{point}", following)
         values.append(value)
+    return values
+
+
+def path_on_device(model, X, X_test, args):
+    """The test log-likelihoods of a model that PyTorch trains on a device."""
+    import torch
+
+    with sklearn.config_context(array_api_dispatch=True):
+        X, X_test = (torch.asarray(rows, device=args.device) for rows in (X, X_test))
+        model, values = model.move_to(torch, args.device), []
+        for _ in range(args.points):
+            model, value = next_point(model, X, X_test, args.temperatures)
+            values.append(float(value))
     return values
 
 
