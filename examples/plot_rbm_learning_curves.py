@@ -27,7 +27,7 @@ algorithms = {
     "CD-1": dict(n_inner=1, n_gibbs=1, centered=False, learning_rate=0.3),
     "CD-24": dict(n_inner=1, n_gibbs=24, centered=False, learning_rate=0.3),
     "CG-24": dict(n_inner=1, n_gibbs=24, learning_rate=0.3),
-    "PCD": dict(n_inner=1, n_gibbs=1, centered=False, persistent=True, learning_rate=0.1),
+    "PCD": dict(n_inner=1, n_gibbs=1, centered=False, chains="persistent", learning_rate=0.1),
     "S-DCP": dict(centered=False, learning_rate=0.05),
     "CS-DCP": dict(learning_rate=0.05),
 }

@@ -74,8 +74,8 @@ NETWORKS = {
 }
 MACHINES = {
     "SDCPRBM": {
-        "default": {}, "persistent": {"persistent": True}, "CD": {"n_inner": 1, "centered": False},
-        "tempered": {"tempered": 0.5},
+        "default": {}, "persistent": {"chains": "persistent"},
+        "CD": {"n_inner": 1, "centered": False}, "tempered": {"tempered": 0.5},
         "categorical hidden": {"hidden": ("categorical", 3)},
         "from a network": {"init": FVBMPseudoLikelihood()},
         "untracked": {"track_likelihood": False},

@@ -27,6 +27,8 @@ from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMCl
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
 
+from contract.estimators import random_spins
+
 from private import (
     Stream,
     _bernoulli_arrays,
@@ -45,7 +47,7 @@ FITS = {
     "CS-DCP": {},
     "S-DCP": {"centered": False},
     "CD-2": {"n_inner": 1, "n_gibbs": 2, "centered": False},
-    "PCD-1": {"n_inner": 1, "n_gibbs": 1, "persistent": True, "centered": False},
+    "PCD-1": {"n_inner": 1, "n_gibbs": 1, "chains": "persistent", "centered": False},
     "decay": {"alpha": 1e-3},
     "not tracked": {"n_components": 15, "track_likelihood": False},
     "early stopping": {"early_stopping": True, "n_components": 15},
@@ -694,6 +696,7 @@ def test_sums_over_classes_are_those_of_the_kernel(xp, monkeypatch, most):
         (SDCPRBM, {"hidden": "gaussian"}, "only Bernoulli units are supported"),
         (SDCPRBM, {"columns": "gaussian", "centered": False}, "only Bernoulli units are supported"),
         (SDCPRBM, {"tempered": 0.5}, "tempered=0"),
+        (SDCPRBM, {"chains": random_spins}, "chains='auto'"),
         (TAPRBM, {"inference": "adaptive"}, "inference='tap'"),
         (RBMClassifier, {"columns": "gaussian"}, "only Bernoulli units are supported"),
     ],

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 import pytest
+from contract.estimators import random_spins
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -240,9 +241,9 @@ TRAINED = [
     for kind, options in [
         (SDCPRBM, {"n_inner": 2, "early_stopping": True}),
         (SDCPRBM, {"n_inner": 1, "centered": False, "alpha": 0.1}),
-        (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "persistent": True}),
+        (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "chains": "persistent"}),
         (SDCPRBM, {"n_inner": 2, "tempered": 0.5}),
-        (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "persistent": True}),
+        (SDCPRBM, {"n_inner": 2, "tempered": 0.5, "chains": "persistent"}),
         (TAPRBM, {"inference": EXACT, "max_iter": 2}),
         (TAPRBM, {"inference": EXACT, "persistent": True, "penalty": "l1"}),
         (TAPRBM, {"inference": NAIVE, "columns": "truncated_gaussian", "penalty": None}),
@@ -253,6 +254,8 @@ TRAINED = [
     for widths, persistent, tap in [
         ((5, 3), False, EXACT), ((5, 3, 2), True, EXACT), ((5, 3), False, PAPER)
     ]
+] + [
+    SDCPRBM(5, chains=random_spins, max_iter=1, batch_size=100, random_state=0)
 ]  # fmt: skip
 SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -401,11 +401,11 @@ def test_goes_on_from_a_network(X):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("persistent", [True, False])
-def test_refine(X, model, persistent):
+@pytest.mark.parametrize("chains", ["persistent", "data"])
+def test_refine(X, model, chains):
     before = model.components_.copy()
     trainer = SDCPRBM(
-        99, max_iter=3, learning_rate=1e-9, batch_size=100, persistent=persistent, random_state=0
+        99, max_iter=3, learning_rate=1e-9, batch_size=100, chains=chains, random_state=0
     )
     refined = model.refine(X, trainer)
     assert not hasattr(trainer, "components_") and trainer.n_components == 99

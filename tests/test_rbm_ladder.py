@@ -681,7 +681,7 @@ def test_rows_of_all_kinds(kind, tempered, tmp_path):
     assert_ladder_is_right(model)
 
 
-@pytest.mark.parametrize("options", [{}, {"tempered": 0.5}, {"persistent": True}])
+@pytest.mark.parametrize("options", [{}, {"tempered": 0.5}, {"chains": "persistent"}])
 def test_log_partition_after_partial_fit(options):
     model = sdcp(learning_rate=0.1, **options)
     for rows in (*np.split(table(600), 12), ROWS[:7]):
@@ -789,10 +789,10 @@ def test_a_tempered_mini_batch_is_the_literal_one(shape, centered, fraction, n_r
 @pytest.mark.parametrize(
     "before, after",
     [
-        ({"persistent": True}, {"tempered": 0.5}),
-        ({"persistent": True}, {"persistent": False}),
-        ({"persistent": True}, {"persistent": False, "tempered": 0.5}),
-        ({"tempered": 0.5}, {"persistent": True, "tempered": 0}),
+        ({"chains": "persistent"}, {"tempered": 0.5}),
+        ({"chains": "persistent"}, {"chains": "data"}),
+        ({"chains": "persistent"}, {"chains": "data", "tempered": 0.5}),
+        ({"tempered": 0.5}, {"chains": "persistent", "tempered": 0}),
         ({"tempered": 0.5}, {"tempered": 1.0}),
     ],
 )

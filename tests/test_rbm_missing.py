@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 SIGMAS = 5
 ESTIMATORS = [
     SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
-    SDCPRBM(4, max_iter=3, batch_size=20, persistent=True, n_inner=1, random_state=0),
+    SDCPRBM(4, max_iter=3, batch_size=20, chains="persistent", n_inner=1, random_state=0),
     TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
     TAPRBM(4, max_iter=3, batch_size=20, persistent=True, random_state=0),
     TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),

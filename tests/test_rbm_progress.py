@@ -391,7 +391,7 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
     # Without a third stage, which would be slower than the last.
     assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3)
     by_hand.set_params(
-        persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12, max_iter=10
+        chains="persistent", n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12, max_iter=10
     )
     # The factor of the stages before is gone, and none ends.
     by_hand._training.rate_factor = 1.0
@@ -410,9 +410,9 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
 
 
 @QUIET
-@pytest.mark.parametrize("persistent", [False, True])
-def test_chains_that_are_always_or_never_persistent_have_no_last_stage(persistent, short):
-    model = SDCPRBM(5, persistent=persistent, max_iter=1000, **STAGED).fit(bits(200))
+@pytest.mark.parametrize("chains", ["data", "persistent"])
+def test_chains_that_are_always_or_never_persistent_have_no_last_stage(chains, short):
+    model = SDCPRBM(5, chains=chains, max_iter=1000, **STAGED).fit(bits(200))
     assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**2)
 
 

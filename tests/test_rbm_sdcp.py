@@ -23,11 +23,11 @@ from sklearn_boltz.units import Bernoulli, Gaussian
 
 ALGORITHMS = {
     "CD": dict(n_inner=1, n_gibbs=5, centered=False),
-    "PCD": dict(n_inner=1, n_gibbs=1, centered=False, persistent=True),
+    "PCD": dict(n_inner=1, n_gibbs=1, centered=False, chains="persistent"),
     "CG": dict(n_inner=1, n_gibbs=5),
     "S-DCP": dict(n_inner=3, centered=False),
     "CS-DCP": dict(n_inner=3),
-    "decay": dict(n_inner=2, alpha=1e-3, persistent=True),
+    "decay": dict(n_inner=2, alpha=1e-3, chains="persistent"),
 }
 
 
@@ -130,11 +130,13 @@ def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden
     rng = np.random.default_rng(0)
     weights, biases = rng.normal(size=(n_hidden, 60)), rng.normal(size=n_hidden)
     V = (rng.random((3 * n_rows - 1, 60)) < rng.random(60)).astype(dtype)
+    options = dict(ALGORITHMS[algorithm])
+    scheme = Scheme(n_chains=9, persistent=options.pop("chains", None) == "persistent", **options)
 
     def learned(is_small):
         learner = Learner(
             weights.astype(dtype), Bernoulli(np.zeros(60, dtype)), Bernoulli(biases.astype(dtype)),
-            V.mean(axis=0), Scheme(n_chains=9, **ALGORITHMS[algorithm]), SGD(), Stream(3),
+            V.mean(axis=0), scheme, SGD(), Stream(3),
         )  # fmt: skip
         for rows in np.array_split(V, 3):
             batch = learner.in_memory(rows)
@@ -184,14 +186,14 @@ def test_a_step_of_other_parameters_goes_from_the_model_to_the_rows():
     np.testing.assert_array_equal(units.intercept, 1.0)  # biases have steps of their own
 
 
-@pytest.mark.parametrize("persistent", [False, True])
-def test_a_batch_of_any_length_is_scaled_right(persistent):
+@pytest.mark.parametrize("chains", ["data", "persistent"])
+def test_a_batch_of_any_length_is_scaled_right(chains):
     """A tenth of the rows gives the same positive and, in the mean, negative phase: with a chain
     without memory (weights 0) the biases can be compared."""
     X = (np.random.default_rng(0).random((3000, 5)) < [0.1, 0.3, 0.5, 0.7, 0.9]).astype(float)
     model = SDCPRBM(
         2, batch_size=1000, init=0.0, learning_rate=1.0, n_inner=1,
-        persistent=persistent, random_state=0,
+        chains=chains, random_state=0,
     ).partial_fit(X)  # fmt: skip
     before = model.intercept_visible_.copy()
     ends = [deepcopy(model).partial_fit(rows).intercept_visible_ for rows in (X, X[:300])]
@@ -269,7 +271,7 @@ def test_early_stopping_returns_to_the_best_epoch():
     rng = np.random.default_rng(0)
     X = (rng.random((60, 10)) < 0.5).astype(float)  # nothing to learn: it overfits
     model = SDCPRBM(10, early_stopping=0.5, max_iter=600, learning_rate=0.5, batch_size=10,
-                    persistent=False, random_state=0).fit(X)  # fmt: skip
+                    chains="data", random_state=0).fit(X)  # fmt: skip
     path, best = model.history_["validation_log_likelihood"], model._training.best["epoch"]
     assert best < model.n_iter_ == len(path) < 600
     order = np.random.default_rng(model._evaluation_seed).permutation(60)

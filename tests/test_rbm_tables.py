@@ -465,8 +465,8 @@ def test_real_columns_that_are_hard(X, dtype):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {}, {"persistent": True, "n_inner": 1},
-        {"hidden": ("categorical", 3), "persistent": True}, {"centered": False},
+        {}, {"chains": "persistent", "n_inner": 1},
+        {"hidden": ("categorical", 3), "chains": "persistent"}, {"centered": False},
         {"hidden": "truncated_gaussian"}, {"hidden": "truncated_gauss_bernoulli"},
     ],
     ids=str,

@@ -128,7 +128,7 @@ DRAWN = [
     (
         SDCPRBM(4, **SHORT),
         {**MACHINE, **UNITS, "tempered": [0, 0.5], "n_inner": [1, 3],
-         "centered": [False, True], "persistent": [False, True]},
+         "centered": [False, True], "chains": ["data", "persistent"]},
     ),
     (TAPRBM(4, **SHORT), {**MACHINE, **UNITS, **FIELDS, "persistent": [False, True]}),
     (

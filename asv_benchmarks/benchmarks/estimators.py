@@ -29,7 +29,7 @@ class Exact:
 
 EPOCH = {
     "SDCPRBM": dict(n_components=64, max_iter=1),
-    "SDCPRBM, PCD-1": dict(n_components=64, max_iter=1, n_inner=1, n_gibbs=1, persistent=True),
+    "SDCPRBM, PCD-1": dict(n_components=64, max_iter=1, n_inner=1, n_gibbs=1, chains="persistent"),
     "TAPRBM": dict(n_components=64, max_iter=1),
     "TAPRBM, truncated Gaussian": dict(n_components=64, max_iter=1, columns="truncated_gaussian"),
     "TAPDBM": dict(hidden_layer_sizes=(64, 32), max_iter=1, pretrain_max_iter=0),

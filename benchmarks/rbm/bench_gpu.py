@@ -33,7 +33,7 @@ try:
 except ImportError:
     torch = None
 
-PCD = {"n_inner": 1, "n_gibbs": 1, "centered": False, "persistent": True}
+PCD = {"n_inner": 1, "n_gibbs": 1, "centered": False, "chains": "persistent"}
 MODELS = {
     "SDCPRBM, PCD-1": lambda **fit: SDCPRBM(500, **PCD, **fit),
     "SDCPRBM": lambda **fit: SDCPRBM(500, **fit),

@@ -61,7 +61,7 @@ def compare_grid(args, X, test):
     for n_rows in ROWS:
         grid = [
             dict(n_components=size, learning_rate=rate, alpha=decay, batch_size=20,
-                 early_stopping=True, persistent=False)
+                 early_stopping=True, chains="data")
             for size, rate, decay in product(SIZES, RATES, DECAYS)
         ]  # fmt: skip
         found = [

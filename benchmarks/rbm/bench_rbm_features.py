@@ -24,7 +24,7 @@ from sklearn_boltz import SDCPRBM, TAP, TAPRBM
 SCALE = dict(init="scaled")
 PAPER = TAP(max_iter=10, n_gibbs=0)
 FEATURES = SCALE | dict(
-    n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10, learning_rate=0.05,
+    n_inner=1, n_gibbs=1, centered=False, chains="persistent", batch_size=10, learning_rate=0.05,
     alpha=0.0, early_stopping=False,
 )  # fmt: skip
 HOT, CENTRED = 3.0, dict(centered=True)
@@ -137,7 +137,7 @@ def name_of(setting):
 
 def our_machines(n_hidden, seed):
     """The settings of ours by their names."""
-    one = {**FEATURES, "persistent": False}
+    one = {**FEATURES, "chains": "data"}
     return {
         "SDCPRBM, PCD": SDCPRBM(n_hidden, random_state=seed, **FEATURES),
         "SDCPRBM, CD": SDCPRBM(n_hidden, random_state=seed, **one),

@@ -43,11 +43,11 @@ ALGORITHMS = {
     "cs-dcp": dict(batch_size=200),
     "s-dcp": dict(batch_size=200, centered=False),
     "cd-24": dict(batch_size=200, n_inner=1, n_gibbs=24, centered=False),
-    "pcd-24": dict(batch_size=200, n_inner=1, n_gibbs=24, centered=False, persistent=True),
+    "pcd-24": dict(batch_size=200, n_inner=1, n_gibbs=24, centered=False, chains="persistent"),
     "cg-24": dict(batch_size=200, n_inner=1, n_gibbs=24),
-    "pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, centered=False, persistent=True),
-    "centred-pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, persistent=True),
-    "centred-pcd-5": dict(batch_size=100, n_inner=1, n_gibbs=5, persistent=True),
+    "pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, centered=False, chains="persistent"),
+    "centred-pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, chains="persistent"),
+    "centred-pcd-5": dict(batch_size=100, n_inner=1, n_gibbs=5, chains="persistent"),
 }
 
 
@@ -76,7 +76,7 @@ def train(name, X, X_test, redraw, args):
     for phase, (epochs, rate, algorithm) in enumerate(steps):
         if phase < done_phases:
             continue
-        settings = dict(n_inner=6, n_gibbs=4, centered=True, persistent=False)
+        settings = dict(n_inner=6, n_gibbs=4, centered=True, chains="data")
         model.set_params(learning_rate=rate, **settings | ALGORITHMS[algorithm])
         for done in range(1, epochs + 1):
             start = process_time()

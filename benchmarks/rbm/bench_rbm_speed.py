@@ -57,7 +57,7 @@ def compare_pcd(X, batch_size, args):
         # What it takes to follow the likelihood is measured by bench_rbm_tracking.py.
         "SDCPRBM": SDCPRBM(
             N_HIDDEN, batch_size=batch_size, max_iter=1, n_inner=1, n_gibbs=1, centered=False,
-            persistent=True, track_likelihood=False, random_state=0,
+            chains="persistent", track_likelihood=False, random_state=0,
         ).fit,
         "BernoulliRBM": BernoulliRBM(
             N_HIDDEN, batch_size=batch_size, n_iter=1, learning_rate=0.05, random_state=0

@@ -23,7 +23,7 @@ FULL = dict(epochs=50_000, trials=25, points=200, jobs=2)
 QUICK = dict(epochs=6_000, trials=3, points=60)
 ALGORITHMS = {
     "CD-12": dict(n_inner=1, n_gibbs=12, centered=False),
-    "PCD-12": dict(n_inner=1, n_gibbs=12, centered=False, persistent=True),
+    "PCD-12": dict(n_inner=1, n_gibbs=12, centered=False, chains="persistent"),
     "CG-12": dict(n_inner=1, n_gibbs=12),
     "S-DCP 3×4": dict(n_inner=3, n_gibbs=4, centered=False),
     "CS-DCP 3×4": dict(n_inner=3, n_gibbs=4),

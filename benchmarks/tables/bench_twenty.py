@@ -80,7 +80,7 @@ def rbm(rates=(), epochs=(), copies=1, *, persistent_from=None, **settings):
     """
     phases = [dict(learning_rate=r, max_iter=n) for r, n in zip(rates, epochs, strict=True)]
     if persistent_from is not None:
-        phases[persistent_from] |= dict(n_inner=1, n_gibbs=5, persistent=True)
+        phases[persistent_from] |= dict(n_inner=1, n_gibbs=5, chains="persistent")
     return [(SDCPRBM, settings, phases)] * copies
 
 

@@ -11,10 +11,10 @@ from sklearn_boltz._estimator import validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling._sampling import gibbs_sample, spins_of_sampler
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
-from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
 
 
@@ -147,7 +147,8 @@ class Drawing:
                     f"{type(self).__name__}.sample: a sampler draws from pairwise networks of "
                     "binary columns. Use sampler=None."
                 )
-            codes[:, free] = spins_of_sampler(sampler, model, n_samples, generator) > 0
+            given = model.coupling, model.intercept
+            codes[:, free] = spins_of_sampler(sampler, *given, n_samples, generator) > 0
         elif model.is_enumerable():
             codes[:, free] = model.sample(n_samples, generator, n_steps)
         elif n_temperatures == 1:

@@ -20,6 +20,38 @@ def make_generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
+def spins_of_sampler(sampler, J, h, n_samples, rng):
+    """Rows of ±1 that a user's sampler draws from an Ising model.
+
+    Parameters
+    ----------
+    sampler : callable
+        ``sampler(J, h, n, rng)`` of `MaximumEntropy`.
+    J : ndarray of shape (d, d)
+    h : ndarray of shape (d,)
+    n_samples : int
+    rng : Generator
+
+    Returns
+    -------
+    spins : ndarray of float64 of shape (n_samples, d)
+    """
+    spins = np.asarray(sampler(J.copy(), h.copy(), n_samples, rng))
+    shape = n_samples, len(h)
+    if spins.shape != shape:
+        raise ValueError(
+            f"sampler(J, h, n, rng) must return n states of the {len(h)} spins, an array of shape "
+            f"{shape}; it returned one of shape {spins.shape}."
+        )
+    is_spin = np.isin(spins, (-1, 1))
+    if not is_spin.all():
+        raise ValueError(
+            "sampler(J, h, n, rng) must return spins, which are -1 or 1; it returned "
+            f"{spins[~is_spin][0]:g}. For bits return 2 * bits - 1."
+        )
+    return spins.astype(np.float64)
+
+
 class Stream:
     """Random numbers that are functions of (seed, step, row, column).
 

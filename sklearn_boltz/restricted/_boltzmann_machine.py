@@ -448,9 +448,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"{name}: on a device, only Bernoulli units are supported. For other units, pass "
                 "NumPy arrays."
             )
-        if params.get("tempered"):
+        if params.get("tempered") or callable(params.get("chains")):
             raise ValueError(
-                f"{name}: tempered is there for NumPy arrays only. On a device, use tempered=0."
+                f"{name}: `tempered`, and a sampler as `chains`, are there for NumPy arrays only. "
+                "On a device, use tempered=0 and chains='auto'."
             )
         if self._given_tap().adaptive:
             raise ValueError(

@@ -68,7 +68,7 @@ FALL_AFTER, FALL_AFTER_BATCHES = 8, 400
 PLATEAU, PLATEAU_BATCHES = 20, 4000
 # Mini-batches of a stage, at most.
 MOST_BATCHES = 20_000
-# The last stage with persistent="auto": limits of its learning rate, as a part of the first one and
+# The last stage with chains="auto": limits of its learning rate, as a part of the first one and
 # as such; its number of mini-batches, of epochs for each mini-batch of an epoch, and the least and
 # largest number of epochs. With 30 epochs in place of 100, Pumsb-star loses a nat, the digits .02.
 LAST_PART, LAST_RATE = 0.12, 0.006
@@ -399,7 +399,7 @@ class MiniBatchEstimator(BaseRBM):
         if tempered:  # it keeps its best epoch, of whatever rate
             return plan._replace(patience=N_STAGES * patience, fall_after=patience)
         n_last, last_rate, n_stages = 0, 0.0, N_STAGES
-        if getattr(self, "persistent", False) == "auto":  # it makes up for what stages before leave
+        if getattr(self, "chains", None) == "auto":  # it makes up for what stages before leave
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES // 2, n_batches)
             n_last = min(LAST_BATCHES // n_batches, LAST_EPOCHS * n_batches)
             n_last = int(np.clip(n_last, LEAST_LAST, MOST_LAST))

@@ -26,6 +26,7 @@ from sklearn_boltz.restricted.model._model import CONTINUUM, log_pseudo_likeliho
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Number of transitions of a chain that draws missing values.
 N_STEPS = 1000
@@ -58,6 +59,17 @@ class BaseRBM(BaseBoltzmannMachine):
             )
             raise ValueError(f"H must {wanted}.")
         return layers
+
+    def _check_bits(self, what, visible, hidden):
+        """Refuse units that are no bits, and so no spins of an Ising model."""
+        if visible.is_binary and hidden.is_binary:
+            return
+        other = [k for k, kind in enumerate(self._layout.kinds) if kind is not Bernoulli]
+        have = self._have(other) if other else "its hidden units have"
+        raise ValueError(
+            f"{what} needs an RBM of bits, and {have} other values. Use binary columns and "
+            "hidden='bernoulli'."
+        )
 
     # Conditionals.
 

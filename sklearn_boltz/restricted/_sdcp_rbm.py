@@ -81,7 +81,7 @@ class SDCPRBM(MiniBatchEstimator):
         real numbers.
 
     batch_size : int or "auto", default="auto"
-        Number of rows in a mini-batch, and of persistent chains. ``"auto"`` is
+        Number of rows in a mini-batch, and of chains. ``"auto"`` is
         100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
@@ -98,9 +98,11 @@ class SDCPRBM(MiniBatchEstimator):
     centered : bool, default=True
         Whether to use the centred gradient.
 
-    persistent : bool or "auto", default="auto"
-        Whether the chains continue from one mini-batch to the next, instead of starting at the
-        data. With ``"auto"``, chains start at the data. The last stage of a fit with early stopping
+    chains : {"data", "persistent", "auto"} or callable, default="auto"
+        The Markov chains of the negative phase. ``"data"``: they start at the rows of each
+        mini-batch. ``"persistent"``: they continue from one mini-batch to the next.
+
+        With ``"auto"``, they start at the data. The last stage of a fit with early stopping
         is then different: persistent contrastive divergence with 5 transitions for each mini-batch
         (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.006, but at most 0.12 times that
         of the first stage, for as many epochs as 15,000 mini-batches need, or twice as many as an
@@ -108,16 +110,22 @@ class SDCPRBM(MiniBatchEstimator):
         the mean of the parameters over the last two thirds of these epochs, unless the model before
         was better on the validation rows.
 
+        A callable is a sampler that replaces the chains, such as an annealer, if all units are
+        binary: the `sampler` of :class:`~sklearn_boltz.MaximumEntropy`, for the spins of
+        :func:`~sklearn_boltz.statistics.to_ising`, visible and then hidden. It is asked for as many
+        states as a mini-batch has rows, `n_inner` times for each mini-batch; the means of the
+        hidden units given the visible spins count, not the hidden spins. See :ref:`annealer`.
+
     tempered : float, default=0.0
         Share of the states of the negative phase that comes from the top of a ladder of saved
         models, whose chains exchange states [2]_. Training then also uses states that are probable
         under the model but that chains from the data do not reach. It takes about twice the time,
         and needs a smaller learning rate with the default `n_inner`: about 0.025 for a share of
         0.2, and 0.01 for 0.5. The number of chains is the number of rows in a mini-batch, and at
-        least 100. With `persistent`, all states come from the ladder, whose chains replace the
-        persistent ones. The model is that of the epoch of this fit with the largest log-likelihood
-        (of validation rows, if there are any), also after Ctrl-C. With `warm_start`, the next fit
-        continues from it.
+        least 100. With ``chains="persistent"``, all states come from the ladder, whose chains
+        replace the persistent ones. The model is that of the epoch of this fit with the largest
+        log-likelihood (of validation rows, if there are any), also after Ctrl-C. With
+        `warm_start`, the next fit continues from it.
 
     alpha : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
@@ -145,11 +153,11 @@ class SDCPRBM(MiniBatchEstimator):
     early_stopping : bool, float, array-like of rows or "auto", default="auto"
         Whether to set validation rows aside, a tenth or another share of the rows, or the
         validation rows themselves, a table with the columns of `X`. Training then has three stages,
-        or two if the rate of a third would be less than that of the last stage of `persistent`. A
+        or two if the rate of a third would be less than that of the last stage of `chains`. A
         stage ends when their log-likelihood has not improved for 8 epochs, or in the first stage
-        for as many as 200 mini-batches take if these are more (400 if `persistent` is not
+        for as many as 200 mini-batches take if these are more (400 if `chains` is not
         ``"auto"``), or after 20,000 mini-batches, but at least 20 epochs. The model is that of the
-        last stage that has not overfitted, or the mean of one stage more, see `persistent`.
+        last stage that has not overfitted, or the mean of one stage more, see `chains`.
         ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
 
     tol : float, default=1e-3
@@ -260,7 +268,7 @@ class SDCPRBM(MiniBatchEstimator):
     ==============================  ======================================================
     contrastive divergence, CD-K    ``n_inner=1, n_gibbs=K, centered=False``
     centred gradient, CG            ``n_inner=1, n_gibbs=K``
-    persistent CD, PCD              ``n_inner=1, n_gibbs=1, centered=False, persistent=True``
+    persistent CD, PCD              ``n_inner=1, n_gibbs=1, centered=False, chains="persistent"``
     S-DCP                           ``centered=False``
     CS-DCP                          the default
     ==============================  ======================================================
@@ -313,7 +321,7 @@ class SDCPRBM(MiniBatchEstimator):
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
-        "persistent": ["boolean", StrOptions({"auto"})],
+        "chains": [StrOptions({"auto", "data", "persistent"}), callable],
         "tempered": [Interval(Real, 0, 1, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
@@ -331,7 +339,7 @@ class SDCPRBM(MiniBatchEstimator):
         n_inner=6,
         n_gibbs=4,
         centered=True,
-        persistent="auto",
+        chains="auto",
         tempered=0.0,
         alpha="auto",
         init=0.01,
@@ -353,7 +361,7 @@ class SDCPRBM(MiniBatchEstimator):
         self.n_inner = n_inner
         self.n_gibbs = n_gibbs
         self.centered = centered
-        self.persistent = persistent
+        self.chains = chains
         self.tempered = tempered
         self.alpha = alpha
         self.init = init
@@ -429,7 +437,7 @@ class SDCPRBM(MiniBatchEstimator):
         first = self._begin_at_init(matrix, visible, hidden)
         learner = Learner(
             matrix, first, hidden, seen.means(X.dtype),
-            self._scheme(n_rows, X.shape[1]),
+            self._scheme(n_rows, visible, hidden),
             SGD(), Stream.from_generator(rng),
         )  # fmt: skip
         if first is not visible:
@@ -440,13 +448,22 @@ class SDCPRBM(MiniBatchEstimator):
         learner, (_, units) = training.learner, self._layered()
         learner.weights = weights_of(as_type(self.components_, learner.dtype))
         learner.visible, learner.hidden = (layer.astype(learner.dtype) for layer in units)
-        learner.scheme = self._scheme(training.n_rows, learner.weights.shape[1])
+        learner.scheme = self._scheme(training.n_rows, learner.visible, learner.hidden)
 
-    def _scheme(self, n_rows, n_numbers):
+    def _scheme(self, n_rows, visible, hidden):
         alpha = self.alpha
         if alpha == "auto":
-            alpha = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
-        is_persistent = self.persistent != "auto" and bool(self.persistent)  # from the beginning
+            alpha = chosen_decay(n_rows, len(visible)) if self.max_iter == "auto" else 0.0
+        is_persistent = self.chains == "persistent"  # from the beginning
+        sampler = self.chains if callable(self.chains) else None
+        if sampler is not None:
+            name = type(self).__name__
+            self._check_bits(f"{name}: a sampler", visible, hidden)
+            if self.tempered:
+                raise ValueError(
+                    f"{name}: a sampler replaces all chains, and tempered is {self.tempered}. Use "
+                    "tempered=0 or chains='auto'."
+                )
         # The chains of a ladder take the place of persistent ones.
         share = 1.0 if self.tempered and is_persistent else float(self.tempered)
         return Scheme(
@@ -457,6 +474,7 @@ class SDCPRBM(MiniBatchEstimator):
             n_chains=chosen_batch(self.batch_size, n_rows),
             alpha=alpha,
             tempered=share,
+            sampler=sampler,
         )
 
     def _monitor(self, training, X, train, valid, weights=None):

@@ -26,7 +26,6 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.statistics._arguments import of_network
-from sklearn_boltz.units import Bernoulli
 
 # The window of an autocorrelation time, and the least length of a chain, in units of that time.
 WINDOW, LEAST_LENGTH = 5, 50
@@ -297,19 +296,9 @@ def _of_spins(model):
     if isinstance(model, Network):
         _check_spins(model)
         return model.coupling_.copy(), model.intercept_.copy()
-    weights, visible, hidden = model._model().moved(as_numpy).in_double()
-    if not (visible.is_binary and hidden.is_binary):
-        other = [k for k, kind in enumerate(model._layout.kinds) if kind is not Bernoulli]
-        have = model._have(other) if other else "its hidden units have"
-        raise ValueError(
-            f"to_ising needs an RBM of bits, and {have} other values. Use binary columns and "
-            "hidden='bernoulli'."
-        )
-    n = len(visible)
-    J = np.zeros((n + len(hidden), n + len(hidden)))
-    J[n:, :n], J[:n, n:] = weights / 4, weights.T / 4
-    # Bits are (1 + s) / 2.
-    return J, np.concatenate([visible.intercept, hidden.intercept]) / 2 + J.sum(axis=1)
+    rbm = model._model().moved(as_numpy)
+    model._check_bits("to_ising", rbm.visible, rbm.hidden)
+    return rbm.ising()
 
 
 def _check_spins(network):

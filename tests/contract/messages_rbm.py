@@ -36,6 +36,10 @@ BATCHES = Batches([BITS[:20], BITS[20:]])
 RATES = np.where(BITS[:, :1] > 0, 1.5, BITS)
 
 
+def bits_of_spins(J, h, n, rng):
+    return rng.integers(2, size=(n, len(h)))
+
+
 @once
 def sdcp():
     return SDCPRBM(3, max_iter=1, random_state=0).fit(BITS)
@@ -154,6 +158,11 @@ CASES = {
     "negative weights": lambda: SDCPRBM().fit(BITS, sample_weight=-ONES),
     "weights that are NaN": lambda: SDCPRBM().fit(BITS, sample_weight=np.nan * ONES),
     "weights of too few rows": lambda: SDCPRBM().fit(BITS, sample_weight=ONES[:3]),
+    "a sampler for numbers": lambda: SDCPRBM(3, chains=np.ones, columns="gaussian").fit(BITS),
+    "a sampler for hidden numbers": lambda: SDCPRBM(3, chains=np.ones, hidden="relu").fit(BITS),
+    "a sampler for words": lambda: SDCPRBM(3, chains=np.ones).fit(FRAME),
+    "a sampler beside a ladder": lambda: SDCPRBM(3, chains=np.ones, tempered=0.5).fit(BITS),
+    "a sampler of bits for an RBM": lambda: SDCPRBM(3, chains=bits_of_spins).fit(BITS),
     # Samples, energies, ln Z.
     "samples of the ladder with conditions": lambda: sdcp().sample(init="ladder", given={0: 1}),
     "samples of the ladder at a temperature": lambda: sdcp().sample(init="ladder", temperature=2.0),

@@ -66,10 +66,11 @@ def test_arguments_of_methods(estimator):
                 known(**arguments)
 
 
-@each([e for e in MODELS if hasattr(e, "persistent")])
+@each([e for e in MODELS if hasattr(e, "persistent") or hasattr(e, "chains")])
 def test_batches_without_end_and_persistent_chains(estimator):
     """As many chains as the batch has rows would fill all memory."""
-    model = clone(estimator).set_params(batch_size=10**12, persistent=True, max_iter=2)
+    going_on = {"chains": "persistent"} if hasattr(estimator, "chains") else {"persistent": True}
+    model = clone(estimator).set_params(batch_size=10**12, max_iter=2, **going_on)
     assert np.isfinite(model.fit(bits(20)).score_samples(bits(20))).all()
     assert rows_to_start_at(10**12, 20).shape == (MOST_CHAINS,)
     assert rows_to_start_at(10**12, 10**5).shape == (10**5,)

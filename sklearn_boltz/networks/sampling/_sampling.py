@@ -41,37 +41,6 @@ def gibbs_sample(model, n_samples, n_steps, generator):
     return gibbs_complete(model, nothing, n_steps, generator).codes
 
 
-def spins_of_sampler(sampler, model, n_samples, generator):
-    """Rows of ±1 that a user's sampler draws from a pairwise network of binary columns.
-
-    Parameters
-    ----------
-    sampler : callable
-        ``sampler(J, h, n, rng)`` of `MaximumEntropy`.
-    model : SpinModel
-    n_samples : int
-    generator : Generator
-
-    Returns
-    -------
-    spins : ndarray of float64 of shape (n_samples, d)
-    """
-    J, h = model.coupling.copy(), model.intercept.copy()
-    spins, shape = np.asarray(sampler(J, h, n_samples, generator)), (n_samples, len(h))
-    if spins.shape != shape:
-        raise ValueError(
-            f"sampler(J, h, n, rng) must return n states of the {len(h)} spins, an array of shape "
-            f"{shape}; it returned one of shape {spins.shape}."
-        )
-    is_spin = np.isin(spins, (-1, 1))
-    if not is_spin.all():
-        raise ValueError(
-            "sampler(J, h, n, rng) must return spins, which are -1 or 1; it returned "
-            f"{spins[~is_spin][0]:g}. For bits return 2 * bits - 1."
-        )
-    return spins.astype(np.float64)
-
-
 def gibbs_complete(model, codes, n_steps, generator):
     """Chains whose missing cells are drawn given the others, after `n_steps` sweeps."""
     initial = model.fill(model.intercept, codes, generator)

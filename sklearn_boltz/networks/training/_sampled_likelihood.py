@@ -14,11 +14,11 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling._sampling import spins_of_sampler, strange_columns
+from sklearn_boltz.networks.sampling._sampling import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
 from sklearn_boltz.networks.training._likelihood import Further
 from sklearn_boltz.networks.training._solvers import Monitor
-from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._random import Stream, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
@@ -267,7 +267,7 @@ def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
     `draw` is as of `spins_of_sampler`.
     """
     model, n = statistics.model(theta), n_rounds * N_GROUPS
-    spins = spins_of_sampler(draw, model, n, generator)
+    spins = spins_of_sampler(draw, model.coupling, model.intercept, n, generator)
     states = (spins - statistics.mean).astype(np.float32)
     groups = states.reshape(N_GROUPS, n_rounds, -1)
     return Visit.of_groups(theta, statistics.sums(groups, groups) / n_rounds, states)

@@ -113,6 +113,15 @@ class Model(NamedTuple):
         weights = np.asarray(self.weights, np.float64)
         return Model(weights, self.visible.astype(np.float64), self.hidden.astype(np.float64))
 
+    def ising(self):
+        """J and h of the spins of bits, visible and then hidden: p(s) ∝ exp(½ s·Js + h·s)."""
+        weights, visible, hidden = self.in_double()
+        n = len(visible)
+        J = np.zeros((n + len(hidden), n + len(hidden)))
+        J[n:, :n], J[:n, n:] = weights / 4, weights.T / 4
+        # Bits are (1 + s) / 2.
+        return J, np.concatenate([visible.intercept, hidden.intercept]) / 2 + J.sum(axis=1)
+
     def hidden_field(self, V):
         """What the visible units add to the fields of the hidden ones."""
         if is_foreign(V):

@@ -331,6 +331,9 @@ class PairsOnCluster:
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
         parts, scheme, ends = self.parts, learner.scheme, self._ends
+        if scheme.sampler is not None:
+            self._chains = [(1.0, PairSums.of(*learner.sampled(len(parts))))]
+            return self._chains[0][1].means()
         if scheme.goes_on:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
         step = learner.stream.take(steps_of_transition(learner.model()) * scheme.n_gibbs)

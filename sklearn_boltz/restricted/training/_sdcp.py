@@ -11,12 +11,14 @@ values, so that the steps of these are differences of means as of binary units. 
 such as precisions, go up their own gradients at a rate of their own.
 """
 
+from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import copied, is_foreign
+from sklearn_boltz.numerics._random import spins_of_sampler
 from sklearn_boltz.numerics._threads import MIN_WORK, row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
@@ -46,6 +48,7 @@ class Scheme(NamedTuple):
     offset_rate: float = 0.01
     alpha: float = 0.0  # of the L2 penalty
     tempered: float = 0.0  # share of the negative phase that comes from the ladder
+    sampler: Callable | None = None  # a user's, in place of the chains
 
     @property
     def goes_on(self):
@@ -174,6 +177,13 @@ class Learner:
             self.move(self.optimizer.steps([step, *biases]), scheme.centered)
             for units, *pair in zip((self.visible, self.hidden), slopes, chain_slopes, strict=True):
                 reshape(units, *pair, rate)
+
+    def sampled(self, n_rows):
+        """Rows that a user's sampler draws, and the means of the hidden units given them."""
+        model, rng = self.model(), self.stream.generator()
+        spins = spins_of_sampler(self.scheme.sampler, *model.ising(), n_rows, rng)
+        V = ((1 + spins[:, : len(self.visible)]) / 2).astype(self.dtype)
+        return V, model.mean_hidden(V)
 
     def center_hidden(self):
         """Set the offsets of the hidden units to their means given those of the visible ones."""
@@ -333,7 +343,8 @@ class ArrayBatch:
         self._H_factors = np.empty((n_factors, n_hidden), dtype)
         work = n_rows * n_hidden * n_visible * (2 * scheme.n_gibbs + 1)
         is_binary = learner.visible.is_binary and learner.hidden.is_binary
-        simple = is_binary and learner.optimizer.plain and not scheme.tempered
+        own_chains = scheme.sampler is None and not scheme.tempered
+        simple = is_binary and learner.optimizer.plain and own_chains
         few = n_hidden * n_visible <= KERNEL_WEIGHTS * scheme.n_gibbs
         self.learns_at_once = simple and few and work < 2 * MIN_WORK
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
@@ -373,6 +384,9 @@ class ArrayBatch:
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
         scheme, from_hidden = learner.scheme, learner.scheme.goes_on
+        if scheme.sampler is not None:
+            self.V_chains[...], self.H_chains[...] = learner.sampled(len(self.V_chains))
+            return _column_means(self.V_chains), _column_means(self.H_chains)
         if from_hidden:
             self.H_chains[self.own] = learner.chains
         run_chains(
