@@ -12,7 +12,6 @@ from sklearn_boltz._estimator import checked_weights, dense, unchanged_on_error,
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
-    as_type,
     concatenated,
     dispatched,
     is_foreign,
@@ -28,10 +27,7 @@ from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
-from sklearn_boltz.restricted.sampling._class_probabilities import (
-    log_probability,
-    log_probability_of_gaps,
-)
+from sklearn_boltz.restricted.sampling._class_probabilities import log_probability
 from sklearn_boltz.restricted.sampling._observed import by_chunks, by_rows
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
@@ -45,7 +41,6 @@ from sklearn_boltz.restricted.training._rows import (
     MOST_VALID,
     SHARE,
     ColumnSums,
-    of_some,
     relative,
     that_count,
 )
@@ -423,60 +418,45 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if batches is not None:
             batches, y = with_labels(batches, y)
         y, present = split_labels(y, name)
-        if batches is None:
+        if batches is not None:
+            V = self._streamed(batches, sample_weight, reset=reset, indexed=batches is not X)
+        else:
             # On a device, rows to learn from are complete.
             options = {"allow_nan": not dispatched(X), "sample_weight": sample_weight}
             V = self._validated(X, reset=reset, **options)
-            check_consistent_length(V, y)
+        if len(y) != V.shape[0]:
+            raise ValueError(f"{name}: y has {len(y):,} labels, and X has {V.shape[0]:,} rows.")
         remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
         if not is_batch:
             remedy = "Fit anew, with warm_start=False."
             if reset:
                 self._learn_classes(y, present, given)
         codes = encode_labels(y, present, self._known_classes, name, remedy)
-        if batches is None:
-            rows = self._labelled(dense(V) if is_batch else V, codes, sample_weight)
-        else:
-            V = self._streamed(batches, sample_weight, reset=reset, indexed=batches is not X)
-            if len(codes) != V.shape[0]:
-                raise ValueError(
-                    f"{name}: y has {len(codes):,} labels, and the batches have {V.shape[0]:,} "
-                    "rows."
-                )
-            weights = relative(self._weights(codes, sample_weight))
-            rows = LabelledRows(V, codes, weights, bool(self.generative))
+        weights = self._weights(codes, sample_weight)
+        if batches is None and not (counts := that_count(V, weights)).all():
+            V, codes, weights = taken(V, np.flatnonzero(counts)), codes[counts], weights[counts]
+        weights = relative(weights)
+        V = DeviceRows(V, weights) if is_foreign(V) else dense(V) if is_batch else V
+        rows = LabelledRows(V, codes, weights, bool(self.generative))
         if is_batch:
             return rows, None
         if batches is None:
-            self._check_observed(rows.V)
-        codes = np.unique(rows.codes[rows.codes >= 0])
-        if len(codes) < 2 and reset:
-            found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
+            self._check_observed(V)
+        known = np.unique(codes[codes >= 0])
+        if len(known) < 2 and reset:
+            found = repr(self._known_classes[known].tolist()[0]) if len(known) else "or none"
             raise ValueError(
                 f"{name}: the rows that count have only one class, {found}. There must be at "
                 "least two."
             )
         return rows, None
 
-    def _labelled(self, V, codes, sample_weight):
-        """The rows that count, with the codes of their labels."""
-        weights = self._weights(codes, sample_weight)
-        counts = that_count(V, weights)
-        if not counts.all():
-            V, codes = taken(V, np.flatnonzero(counts)), codes[counts]
-            weights = of_some(weights, counts)
-        weights = relative(weights)
-        V = DeviceRows(V, weights) if is_foreign(V) else V
-        return LabelledRows(V, codes, weights, bool(self.generative))
-
     def _weights(self, codes, sample_weight):
         """How often rows count, with the weights of their classes if they have a label."""
-        weights, (labelled, classes) = None, (codes >= 0, self._known_classes)
-        if sample_weight is not None:
-            weights = checked_weights(sample_weight, np.empty((len(codes), 0)))
+        weights, classes = checked_weights(sample_weight, codes), self._known_classes
         if self.class_weight is None:
             return weights
-        weights = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
+        labelled = codes >= 0
         if isinstance(self.class_weight, dict):
             unknown = [label for label in self.class_weight if label not in classes]
             if unknown:
@@ -488,8 +468,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         else:
             totals = np.bincount(codes[labelled], weights[labelled], len(classes))
             factors = totals.sum() / (len(classes) * np.where(totals > 0, totals, 1))
-        weights[labelled] *= factors[codes[labelled]]
-        return weights
+        return weights * np.where(labelled, factors[codes], 1.0)
 
     def _take_classes(self, classes):
         """The classes of the first call of `partial_fit`, or the same as then."""
@@ -501,14 +480,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     "that will ever occur."
                 )
             self._learn_classes(*split_labels(classes, name), classes)
-        elif classes is not None:
-            if is_foreign(classes):
-                classes = as_numpy(classes)
-            if not np.array_equal(self._known_classes, np.unique(classes)):
-                raise ValueError(
-                    f"{name}: classes={classes!r} is not the same as on the last call to "
-                    f"partial_fit: {self._known_classes.tolist()}."
-                )
+        elif classes is not None and not np.array_equal(
+            self._known_classes, np.unique(as_numpy(classes))
+        ):
+            raise ValueError(
+                f"{name}: classes={classes!r} is not the same as on the last call to "
+                f"partial_fit: {self._known_classes.tolist()}."
+            )
 
     def _learn_classes(self, y, present, given):
         """Find the classes, which lie where the labels were given, as in scikit-learn."""
@@ -540,11 +518,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return Objective(float(self.generative), *settings, label_share)
 
     def _resumed(self, training):
-        learner, (weights, layers) = training.learner, self._layered()
-        weights = [as_type(W, learner.dtype) for W in weights]
-        layers = [units.astype(learner.dtype) for units in layers]
-        model = ClassModel.of(Layered(weights, layers))  # copies, which learning changes
-        objective = self._objective(training.seen)
+        learner, objective = training.learner, self._objective(training.seen)
+        # A copy, which learning changes.
+        model = ClassModel.of(self._layered().astype(learner.dtype))
         training.learner = Learner(model, objective, learner.optimizer, learner.stream)
 
     def _plan(self, training, n_rows, stops):
@@ -611,11 +587,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._marginal()
         with Workers(self.n_jobs) as workers:
-            return by_rows(
-                lambda rows: log_probability(model, rows, workers),
-                lambda rows: log_probability_of_gaps(model, rows, self._evaluation_seed, workers),
-                V,
-            )
+            return log_probability(model, V, self._evaluation_seed, workers)
 
     def predict_proba(self, X):
         """Return the probabilities of the classes.

@@ -57,40 +57,16 @@ def class_gradients(fields, label_fields, bias, codes, target, share):
     by_bias : array of shape (n_classes,)
     """
     xp, log_weights = namespace_of(fields), class_log_weights(fields, label_fields, bias)
+    weights = xp.exp(log_weights - xp.max(log_weights, axis=1, keepdims=True))
     classes = xp.arange(bias.shape[0], dtype=codes.dtype, device=device_of(codes))
     target = target[:, None] * converted(codes[:, None] == classes, target.dtype, xp)
-    factors = target + share[:, None] * probabilities(log_weights)
-    by_fields, by_labels = weighted_means(fields, label_fields, factors)
-    return by_fields, log_weights, by_labels, xp.sum(factors, axis=0)
-
-
-def probabilities(log_weights):
-    """p(y | x) from the log-weights of the classes."""
-    xp = namespace_of(log_weights)
-    weights = xp.exp(log_weights - xp.max(log_weights, axis=1, keepdims=True))
-    return weights / xp.sum(weights, axis=1, keepdims=True)
-
-
-def weighted_means(fields, label_fields, factors):
-    """Σ_y E_y E[h | x, y] of each row, and Σ_rows E_y E[h | x, y] of each class.
-
-    Parameters
-    ----------
-    fields : array of shape (n_rows, n_hidden)
-    label_fields : array of shape (n_classes, n_hidden)
-    factors : array of shape (n_rows, n_classes)
-
-    Returns
-    -------
-    by_fields : array of shape (n_rows, n_hidden)
-    by_labels : array of shape (n_classes, n_hidden)
-    """
-    xp, sums, total = namespace_of(fields), fused(_sums_of_means, fields), 0.0
-    factors, parts = converted(factors, label_fields.dtype, xp), []
-    for some in _classes(fields, label_fields):
-        of_rows, of_classes = sums(fields, label_fields[some, :], factors[:, some])
-        total, parts = total + of_rows, [*parts, of_classes]
-    return total, concatenated(parts)
+    E = target + share[:, None] * (weights / xp.sum(weights, axis=1, keepdims=True))
+    sums, factors = fused(_sums_of_means, fields), converted(E, label_fields.dtype, xp)
+    by_fields, by_label_fields = zip(*(
+        sums(fields, label_fields[some, :], factors[:, some])
+        for some in _classes(fields, label_fields)
+    ), strict=True)  # fmt: skip
+    return sum(by_fields), log_weights, concatenated(by_label_fields), xp.sum(E, axis=0)
 
 
 def _classes(fields, of_classes):

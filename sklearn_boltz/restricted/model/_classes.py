@@ -15,6 +15,8 @@ from sklearn_boltz.numerics._arrays import (
     logsumexp,
     namespace_of,
     numpy_dtype,
+    widened,
+    zeros,
 )
 from sklearn_boltz.restricted.model import _class_arrays
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
@@ -84,10 +86,6 @@ class ClassModel:
         """The model with its arrays elsewhere: `convert` is for each of them."""
         return ClassModel.of(self.layered().moved(convert))
 
-    def in_double(self):
-        """The model in float64, for exact sums."""
-        return ClassModel(self.joint.in_double())
-
     def label_fields(self):
         """What each class adds to the fields of the hidden units, with their biases."""
         fields = self.label_weights.T + self.hidden.intercept
@@ -124,13 +122,11 @@ class ClassModel:
 
     def mean_hidden(self, V):
         """E[h | x] of rows."""
-        fields = self.hidden_field(V)
-        if is_foreign(fields):
-            shares = _class_arrays.probabilities(self.class_log_weights(fields))
-            return _class_arrays.weighted_means(fields, self.label_fields(), shares)[0]
-        means, n = np.array(fields, self.dtype, order="C"), len(fields)
-        gradient_sums(self, means, np.full(n, -1), np.zeros(n), np.ones(n))
-        return means
+        fields, n = self.hidden_field(V), V.shape[0]
+        if not is_foreign(fields):
+            fields = np.array(fields, self.dtype, order="C")
+        nothing = widened(zeros(fields, (n,)))
+        return gradient_sums(self, fields, like(fields, np.full(n, -1)), nothing, nothing + 1)[0]
 
     def energy(self, V, H):
         """−ln Σ_y exp(−E(x, y, h)) of pairs of rows, in float64."""

@@ -91,6 +91,11 @@ class Layered(NamedTuple):
         """The layers with their arrays elsewhere: `convert` is for each of them."""
         return Layered(list(map(convert, self.weights)), [u.moved(convert) for u in self.layers])
 
+    def astype(self, dtype):
+        """The layers in another type of float."""
+        weights = [as_type(W, dtype) for W in self.weights]
+        return Layered(weights, [units.astype(dtype) for units in self.layers])
+
     def parameters(self):
         """All arrays that the distribution depends on, not copied."""
         units = [value for layer in self.layers for value in layer.parameters().values()]

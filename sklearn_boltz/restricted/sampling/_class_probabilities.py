@@ -1,5 +1,6 @@
 """Probabilities of the classes given a row, of which cells may be missing."""
 
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.special import log_softmax, logsumexp
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
 from sklearn_boltz.restricted.sampling._observed import (
@@ -15,7 +17,7 @@ from sklearn_boltz.restricted.sampling._observed import (
     ROW_STEPS,
     Completer,
     Gaps,
-    rows_with_gaps,
+    by_rows,
     start,
 )
 
@@ -25,19 +27,30 @@ N_STATES = 50
 QUICK_DRAWS, QUICK_STEPS = 10, 10
 
 
-def log_probability(model, V, workers):
-    """ln p(y | x) of complete rows, exact.
+def log_probability(model, V, seed, workers, quick=False):
+    """ln p(y | x_o) of rows, of which missing cells are summed out.
 
     Parameters
     ----------
     model : ClassModel
     V : ndarray of shape (n_rows, n_visible)
+        NaN is missing.
+    seed : int
+        With the content of a row, it decides on the random numbers for that row.
     workers : Workers
+    quick : bool
+        Whether rows with missing cells take few draws: the same each time, also then.
 
     Returns
     -------
     log_probability : ndarray of float64 of shape (n_rows, n_classes)
+        Exact of complete rows.
     """
+    of_complete = partial(_of_complete, model, workers)
+    return by_rows(of_complete, partial(_quick if quick else _of_gaps, model, seed, workers), V)
+
+
+def _of_complete(model, workers, V):
     if is_foreign(V):
         return model.log_probability(model.hidden_field(V))
     V = np.ascontiguousarray(V, dtype=model.dtype)
@@ -51,28 +64,14 @@ def log_probability(model, V, workers):
     return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
 
 
-def log_probability_of_gaps(model, V, seed, workers):
-    """ln p(y | x_o) of rows with missing cells, which are summed out.
+def _of_gaps(model, seed, workers, V):
+    """Exact where what is missing has at most 2^10 states, the label counted, or the hidden units
+    2^12; else by short Markov chains.
 
     With draws of what is not observed, it is the mean of p(y | x) over them, which is closer than
     the part of them that has class y.
-
-    Parameters
-    ----------
-    model : ClassModel
-    V : ndarray of shape (n_rows, n_visible)
-        NaN is missing.
-    seed : int
-        With the content of a row, it decides on the random numbers for that row.
-    workers : Workers
-
-    Returns
-    -------
-    log_probability : ndarray of float64 of shape (n_rows, n_classes)
-        Exact where what is missing has at most 2^10 states, the label counted, or the hidden
-        units 2^12; else by short Markov chains.
     """
-    double, rows = model.in_double(), model.layered().padded(V, np.nan)
+    double, rows = ClassModel(model.joint.in_double()), model.layered().padded(V, np.nan)
     complete = Completer(model.joint)
 
     def of_row(v):
@@ -89,20 +88,10 @@ def log_probability_of_gaps(model, V, seed, workers):
     return np.array(workers.map(of_row, rows, work))
 
 
-def quick_log_probability(model, V, seed, workers):
-    """ln p(y | x_o) of rows at a small cost: of those with missing cells by few draws, the same
-    each time."""
-    gaps = rows_with_gaps(V)
-    if gaps is None:
-        return log_probability(model, V, workers)
-    out = np.empty((len(V), model.n_classes))
-    if not gaps.all():
-        out[~gaps] = log_probability(model, V[~gaps], workers)
-    joint, stream, parts = model.joint, Stream(seed), []
-    rows = model.layered().padded(V[gaps], np.nan)
-    missing, rows = np.isnan(rows), start(Gaps.of(joint, rows))
-    moves = moves_of_chains(joint, rows, ~missing, QUICK_STEPS + QUICK_DRAWS, stream)
-    for _, states in islice(moves, QUICK_STEPS, None):
-        parts.append(log_probability(model, states[:, : V.shape[1]], workers))
-    out[gaps] = logsumexp(parts, axis=0) - np.log(len(parts))
-    return out
+def _quick(model, seed, workers, V):
+    rows, stream = model.layered().padded(V, np.nan), Stream(seed)
+    missing, rows = np.isnan(rows), start(Gaps.of(model.joint, rows))
+    moves = moves_of_chains(model.joint, rows, ~missing, QUICK_STEPS + QUICK_DRAWS, stream)
+    drawn = (states[:, : V.shape[1]] for _, states in islice(moves, QUICK_STEPS, None))
+    parts = [_of_complete(model, workers, states) for states in drawn]
+    return logsumexp(parts, axis=0) - np.log(QUICK_DRAWS)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import as_numpy
-from sklearn_boltz.restricted.sampling._class_probabilities import quick_log_probability
+from sklearn_boltz.restricted.sampling._class_probabilities import log_probability
 from sklearn_boltz.restricted.training._monitor import Comparison, weighted_mean
 
 # The training has begun where the log-loss is less than that of the class frequencies by this part.
@@ -48,7 +48,7 @@ class ClassMonitor:
         return figures
 
     def _figures(self, model, rows, prefix, workers):
-        log_p = as_numpy(quick_log_probability(model, rows.V, self.seed, workers))
+        log_p = as_numpy(log_probability(model, rows.V, self.seed, workers, quick=True))
         of_label = log_p[np.arange(len(rows)), rows.codes]
         wrong = log_p.argmax(axis=1) != rows.codes
         return {

@@ -37,7 +37,7 @@ from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields, moments
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._sdcp import GRADIENT_ROWS, is_bias
+from sklearn_boltz.restricted.training._sdcp import GRADIENT_ROWS, has_shape, is_bias
 from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
@@ -323,15 +323,12 @@ def _visible_slopes(units, bias, V, states, total):
     """
     slopes = []
     for part, columns in units.parts():
-        names = list(part.parameters())
-        if states is not None and not all(map(is_bias, names)):
+        reshapes = states is not None and has_shape(part)
+        if reshapes:
             at_data, at_chains = part.gradients(V[:, columns]), part.gradients(states[:, columns])
-        for name in names:
-            if is_bias(name):
-                slope = bias[columns]
-            elif states is None:
-                slope = 0 * part.parameters()[name]
-            else:
+        for name, value in part.parameters().items():
+            slope = bias[columns] if is_bias(name) else 0 * value
+            if reshapes and not is_bias(name):
                 slope = total * (at_data[name] - at_chains[name])
-            slopes.append(as_type(slope, numpy_dtype(part.parameters()[name])))
+            slopes.append(as_type(slope, numpy_dtype(value)))
     return slopes
