@@ -131,6 +131,23 @@ def test_a_row_of_weight_zero_is_not_there(estimator, X, weights, container):
     assert model.score(X, sample_weight=weights) == pytest.approx(repeated, abs=1e-9)
 
 
+@pytest.mark.parametrize("n_rows", [90, 130])
+def test_rows_of_weight_zero_choose_nothing(n_rows, capsys):
+    """Of 100 rows and more, some are set aside; rows of weight 0 are none, in batches either."""
+    X = np.random.default_rng(0).integers(2, size=(200, 30)).astype(float)
+    chosen, counts = [], np.arange(200) % 20 < n_rows / 10
+    model = SDCPRBM(random_state=0, verbose=1, learning_rate=0.01)
+    for rows, weights in [
+        (Batches([X[counts][:50], X[counts][50:]]), None),
+        (Batches([X[:80], X[80:]]), counts.astype(float)),
+        (X, counts.astype(float)),
+        (X, np.where(counts, 1 + np.arange(200) % 2, 0)),
+    ]:
+        model.fit(rows, sample_weight=weights)
+        chosen.append([line for line in capsys.readouterr().out.splitlines() if "trains" in line])
+    assert chosen[0] == chosen[1] == chosen[2] != chosen[3]
+
+
 @by_mini_batches
 def test_partial_fit_takes_weights(estimator, X, weights):
     model = clone(estimator).partial_fit(X)

@@ -46,6 +46,11 @@ def estimate_from_value(value):
     )  # fmt: skip
 
 
+def effective_number(weights):
+    """How many draws of equal weight estimate a mean as well as those of these weights (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
 def estimate_from_weights(method, log_weights, sign, states):
     """The logarithm of the mean weight of annealed chains, and how far it is to be trusted.
 
@@ -65,7 +70,7 @@ def estimate_from_weights(method, log_weights, sign, states):
     n_chains = len(log_weights)
     weights = np.exp(log_weights - log_weights.max())
     value = sign * float(logsumexp(log_weights) - math.log(n_chains))
-    ess = float(weights.sum() ** 2 / (weights**2).sum())
+    ess = effective_number(weights)
     std_err = math.inf
     if n_chains > 1:
         std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))

@@ -156,7 +156,7 @@ class MiniBatchEstimator(BaseRBM):
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             if not going_on:
                 self._fit_init(X, sample_weight)
-            n_rows, stops = effective_rows(weights, rows.shape[0]), self._stops_early(rows)
+            n_rows, stops = effective_rows(rows, weights), self._stops_early(rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
@@ -350,7 +350,7 @@ class MiniBatchEstimator(BaseRBM):
             return has_rows(self.early_stopping) or bool(self.early_stopping)
         if isinstance(rows, LabelledRows):
             return rows.are_enough()
-        return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
+        return self.max_iter == "auto" and effective_rows(rows) >= LEAST_DIVIDED
 
     def _divide(self, training, rows, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
@@ -390,7 +390,7 @@ class MiniBatchEstimator(BaseRBM):
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
         # Whether some chains come from a ladder of saved models.
-        tempered = getattr(self, "tempered", 0) > 0
+        tempered = training.tracker is not None and training.tracker.keep
         rate = self._first_rate(training if stops and not tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
         if not stops:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.partition._estimates import effective_number
 from sklearn_boltz.restricted.model._columns import hold_bits
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -80,9 +81,11 @@ def relative(weights):
     return weights * (len(weights) / weights.sum())
 
 
-def effective_rows(weights, n_rows):
-    """As many rows of equal weight estimate a mean as well as rows of these weights (Kish)."""
-    return n_rows if weights is None else max(1, round(weights.sum() ** 2 / (weights**2).sum()))
+def effective_rows(rows, weights=None):
+    """Number of rows that count, or what estimates a mean as well where they have weights."""
+    if weights is not None:
+        return max(1, round(effective_number(weights)))
+    return rows.n_rows if isinstance(rows, StreamedRows) else rows.shape[0]
 
 
 def of_some(weights, rows):
