@@ -65,6 +65,14 @@ def test_estimators_and_functions_have_examples(module_name):
             assert ">>>" in inspect.getdoc(member), name
 
 
+@pytest.mark.parametrize("name", ["SDCPRBM", "TAPRBM", "TAPDBM", "RBMClassifier", "InfiniteRBM"])
+def test_the_guide_shows_each_parameter(name):
+    """As code, alone or with a value."""
+    guide = "".join(page.read_text() for page in (ROOT / "doc/user_guide").rglob("*.rst"))
+    for parameter in inspect.signature(getattr(sklearn_boltz, name)).parameters:
+        assert re.search(rf"``{parameter}(``|=)|\b{parameter}=", guide), parameter
+
+
 def test_references_are_not_lists():
     # reStructuredText takes "P. Name, ..." on a single line for the item P of a list.
     initial = re.compile(r"^( *)\.\. \[\d+\] [A-Z]\. .*\n(?!\1   \S)", re.MULTILINE)
