@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
@@ -81,8 +80,8 @@ class SDCPRBM(MiniBatchEstimator):
         real numbers.
 
     batch_size : int or "auto", default="auto"
-        Number of rows in a mini-batch, and of chains. ``"auto"`` is
-        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of chains. ``"auto"`` is 100; with fewer than 2,000 rows
+        it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
         Maximum number of epochs. With early stopping, ``"auto"`` is as
@@ -445,9 +444,9 @@ class SDCPRBM(MiniBatchEstimator):
         return Training(learner, rng, seen, base)
 
     def _resumed(self, training):
-        learner, (_, units) = training.learner, self._layered()
-        learner.weights = weights_of(as_type(self.components_, learner.dtype))
-        learner.visible, learner.hidden = (layer.astype(learner.dtype) for layer in units)
+        learner = training.learner
+        (weights,), (learner.visible, learner.hidden) = self._layered().astype(learner.dtype)
+        learner.weights = weights_of(weights)
         learner.scheme = self._scheme(training.n_rows, learner.visible, learner.hidden)
 
     def _scheme(self, n_rows, visible, hidden):

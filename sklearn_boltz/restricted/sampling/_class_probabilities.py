@@ -39,7 +39,7 @@ def log_probability(model, V, seed, workers, quick=False):
         With the content of a row, it decides on the random numbers for that row.
     workers : Workers
     quick : bool
-        Whether rows with missing cells take few draws: the same each time, also then.
+        Whether rows with missing cells take few draws, at a small cost.
 
     Returns
     -------
