@@ -8,6 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from conftest import cases
+from contract.estimators import random_spins
 from contract.state import CtrlC, arrays_of, assert_same, n_calls
 from contract.state import parameters as weights_of
 from hypothesis import given, settings
@@ -794,6 +795,8 @@ def test_a_tempered_mini_batch_is_the_literal_one(shape, centered, fraction, n_r
         ({"chains": "persistent"}, {"chains": "data", "tempered": 0.5}),
         ({"tempered": 0.5}, {"chains": "persistent", "tempered": 0}),
         ({"tempered": 0.5}, {"tempered": 1.0}),
+        ({"tempered": 0.5}, {"chains": random_spins, "tempered": 0}),
+        ({"chains": random_spins}, {"chains": "persistent"}),
     ],
 )
 def test_a_fit_may_go_on_with_another_negative_phase(before, after):
