@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.model._model import (
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import EXACT_HIDDEN, by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
@@ -32,8 +32,6 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2
-# Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
-EXACT_HIDDEN = 12
 
 
 class TAPDBM(BaseTAP):
