@@ -706,6 +706,13 @@ def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):
         machine(kind, **options).fit(xp.asarray(X), xp.asarray(y))
 
 
+def test_what_is_there_for_numpy_only_in_a_fit_that_goes_on(xp, X):
+    model = machine().fit(xp.asarray(X)).set_params(chains=random_spins, warm_start=True)
+    for train in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="chains='auto'"):
+            train(xp.asarray(X))
+
+
 @pytest.mark.parametrize(
     "estimator", [FVBMPseudoLikelihood(), FSLLDensity(), InfiniteRBM(), TAPDBM(4)]
 )

@@ -337,6 +337,8 @@ class MiniBatchEstimator(BaseRBM):
     def _device_source(self, X, sample_weight, reset):
         """The rows with positive weights of an array on a device, and their weights."""
         X = self._validated(X, reset=reset)
+        if not reset:  # parameters may have been set since
+            self._check_device_settings()
         weights = None
         if sample_weight is not None:
             weights = checked_weights(sample_weight, np.empty((X.shape[0], 0)))
