@@ -176,10 +176,10 @@ class Observed:
         return self.log_constant - 0.5 * (residuals * weighed).sum(axis=1)
 
     def log_probabilities(self, at):
-        """The same, where with ln T' the probabilities of whole numbers sum to 1.
+        """The same, but such that with ln T' the probabilities of whole numbers sum to 1.
 
-        One after another, after all other numbers, each has the probability of its scores from
-        start to end, given the scores in the middle of those before it.
+        After all other numbers, whole numbers come one after another. Each has the probability of
+        all scores between its ends, given the midpoints of those before it.
         """
         found = self.log_densities(at).copy()
         for pattern, known in enumerate(self.z.patterns if self.z.ends is not None else ()):
