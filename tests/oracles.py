@@ -67,6 +67,24 @@ def description_lengths(n_values, n_samples, alpha=1.0):
     )
 
 
+def charges(n_values, n_samples, alpha, columns):
+    """The same, but 0 for the terms of single columns with more than two values, where all of a
+    column together gain alpha nats each. `columns` are the distributions of the columns."""
+    r, every = description_lengths(n_values, n_samples, alpha), states(n_values)
+    for j, p in enumerate(columns):
+        gain = n_samples * (math.log(len(p)) + p @ np.log(p))
+        if len(p) > 2 and gain > alpha * (len(p) - 1):
+            r[(every[:, j] > 0) & ((every > 0).sum(axis=1) == 1)] = 0
+    return r
+
+
+def margins(table, n_values):
+    """The distribution of each variable, from that of all."""
+    table = table.reshape(n_values)
+    axes = range(table.ndim)
+    return [table.sum(axis=tuple(k for k in axes if k != j)) for j in axes]
+
+
 def assert_drawn(rows, states, p):
     """A chi-square test, 1e-6 of false alarms; states expected less than 5 times are pooled."""
     of_rows = of_states = 0  # numbers in a mixed radix

@@ -118,6 +118,8 @@ def test_exact_quantities(n_values, solver):
 def test_no_move_is_left(n_values, solver):
     X, model = fitted(tuple(n_values), solver)
     brute = oracles.GreedyFSLL(X, n_values, tol=math.inf)  # no step
+    if solver == "newton":
+        brute.r = oracles.charges(n_values, 200, 1.0, oracles.margins(brute.data, n_values))
     brute.theta[oracles.places(model.basis_, n_values)] = model.theta_
     brute.tol = 1e-4 + 1e-9
     assert not brute.step()
@@ -364,9 +366,11 @@ def test_cost_against_all_joint_states(table, solver, dtype, alpha, max_order, m
     assert np.isfinite(model.theta_).all() and (q > 0).all()
     assert q.sum() == pytest.approx(1, abs=1e-10)
     n_samples = len(X) if weights is None else weights.sum()
-    r = oracles.description_lengths(n_values, n_samples, alpha)
     terms = oracles.places(model.basis_, n_values)
     data = oracles.smoothed_frequencies(X, n_values, weights)
+    r = oracles.description_lengths(n_values, n_samples, alpha)
+    if solver == "newton" and max_basis is None:
+        r = oracles.charges(n_values, n_samples, alpha, oracles.margins(data, n_values))
     rounding = 1e-9 if dtype == np.float64 else 2e-4
     assert model.cost_ == pytest.approx(data @ np.log(data / p) + r[terms].sum(), abs=rounding)
     assert model.cost_path_[0] == pytest.approx(data @ np.log(data * len(data)), abs=1e-12)
@@ -504,3 +508,38 @@ def test_survey(shared_data):
     assert model.score(test) >= -6.08
     every = StateSpace([2] * 16).decode(np.arange(2**16))
     assert np.exp(model.score_samples(every)).sum() == pytest.approx(1, abs=1e-11)
+
+
+@pytest.mark.parametrize("m", [3, 8, 27, 32])
+@pytest.mark.parametrize("dependent", [False, True])
+def test_columns_have_their_own_distribution(m, dependent):
+    """What a column loses against its frequencies is at most a nat for each that is free."""
+    rng = np.random.default_rng(m)
+    decay = 0.6 * 0.8 ** np.arange(m)
+    for p in [rng.dirichlet(np.full(m, 0.3)), rng.dirichlet(np.full(m, 5.0)), decay / decay.sum()]:
+        x = rng.choice(m, size=300, p=p)
+        x[:100] = 0
+        other = rng.integers(3, size=300)
+        y = np.where(rng.random(300) < 0.5, x % 3, other) if dependent else other
+        model = FSLLDensity(columns=[range(m), range(3)]).fit(np.column_stack([x, y]))
+        for j, codes in enumerate([x, y]):
+            q = model.marginal([j])
+            observed = (np.bincount(codes, minlength=len(q)) + 1 / len(q)) / 301
+            assert 300 * observed @ np.log(observed / q) < len(q) - 1
+
+
+def test_rare_values_do_not_hide_a_frequent_one():
+    """A count from 0 to 26 with 37 % zeros and 13 values that no row has."""
+    values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 26]
+    times = [111, 84, 48, 22, 15, 4, 4, 3, 3, 2, 1, 1, 1, 1]
+    model = FSLLDensity().fit(pd.DataFrame({"children": np.repeat(values, times)}))
+    p = np.exp(model.score_samples(pd.DataFrame({"children": range(27)})))
+    assert_allclose(p[values], np.array(times) / 300, atol=0.005)
+
+
+def test_few_terms_are_the_best_of_all():
+    """With `max_basis`, terms of single columns are charged like the others."""
+    X = random_data([5, 2, 2], 400, seed=3)
+    X[:, 1] = X[:, 2]
+    model = FSLLDensity(columns=[range(5), range(2), range(2)], max_basis=1).fit(X)
+    assert model.get_feature_names_out().tolist() == ["x1*x2"]

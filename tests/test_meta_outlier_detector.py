@@ -387,3 +387,22 @@ def test_the_solver_for_many_couplings_climbs_as_high():
         for solver in ("newton", "lbfgs")
     ]
     assert abs(ends[0] - ends[1]) < 0.02  # nats a row
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.05])
+def test_of_few_different_rows_the_frequent_ones_are_no_outliers(contamination):
+    """Of 2 % rare values; the scores of equal rows differ from fold to fold."""
+    for seed in range(5):
+        X = pd.DataFrame(np.random.default_rng(seed).random((1150, 2)) < 0.02).astype(str)
+        detector = BoltzmannOutlierDetector(contamination=contamination, random_state=seed)
+        detector.fit(X[:150])
+        assert (detector.held_out_scores_ < detector.offset_).mean() <= 0.05
+        frequent = (X == "False").all(axis=1).to_numpy()
+        assert (detector.predict(X)[frequent] == 1).all()
+
+
+def test_no_more_than_a_twentieth_is_beyond_the_fence():
+    """Of 17 % that have one rare value or more."""
+    X = pd.DataFrame(np.random.default_rng(0).random((3300, 6)) < 0.03).astype(str)
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X[:300])
+    assert (detector.predict(X[300:]) == -1).mean() < 0.08

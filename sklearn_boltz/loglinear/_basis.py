@@ -12,6 +12,9 @@ import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import transform_in_threads
 
+# The least probability that is told from 0.
+ROUNDED = 1e-9
+
 
 class StateSpace:
     """The joint states of discrete variables, and the ±1 basis on them.
@@ -244,6 +247,24 @@ def multiply_local(moments, axis, k):
     np.negative(along, out=along)
     along -= first + kth
     along[0], along[k] = kth, first
+
+
+def distribution_of(moments):
+    """The distribution of one variable with some E[φ_j], (m,), and the θ_j that give it."""
+    m = len(moments)
+    space, p = StateSpace([m]), moments.copy()
+    if space.indicators:
+        p[1:] = (1 + p[1:]) / 2
+        p[0] -= p[1:].sum()
+    else:
+        space.synthesize(p)
+        p /= m
+    # A table of float32 may have rounded a rare value away.
+    theta = np.log(np.maximum(p, ROUNDED, out=p))
+    if space.indicators:
+        return p, (theta - theta[0]) / 2
+    space.analyze(theta)
+    return p, theta / m
 
 
 def is_power_of_two(m):

@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from sklearn_boltz.loglinear._basis import multiply_local
+from sklearn_boltz.loglinear._basis import distribution_of, multiply_local
 from sklearn_boltz.loglinear._dual_update import Penalty, append_change, scan, update_and_scan
 
 # Entries of the fast half of the description lengths: they stay in the first-level cache.
 N_INNER = 1024
+# Joint refits of a term for each value of a column take 2 s at 1,000 values, 40 s at 5,000.
+MOST_VALUES = 512
 
 
 class DualTable:
@@ -95,6 +97,27 @@ class DualTable:
     def penalty(self, code):
         """r_y of a term (eq. 2.5)."""
         return self._penalty[code]
+
+    def columns(self):
+        """Terms that give a column of 3 to `MOST_VALUES` values its own distribution.
+
+        Of each column where the terms gain a nat each (Akaike), times `alpha`.
+
+        Yields
+        ------
+        codes : ndarray of int64
+        theta : ndarray of float64
+            The weights if there is no other term.
+        gain : float
+            By what they lower the divergence.
+        """
+        for m, stride in zip(self.space.n_values.tolist(), self.space.strides, strict=True):
+            if 2 < m <= MOST_VALUES and self._max_order:
+                codes = np.arange(m) * stride
+                p, theta = distribution_of(self.d[codes].astype(np.float64))
+                gain = math.log(m) + float(p @ np.log(p))
+                if gain > self._scale * (m - 1):
+                    yield codes[1:], theta[1:], gain
 
     def _over_threads(self, function, n):
         """The results of function(begin, end) over one range of [0, n) for each thread."""

@@ -67,13 +67,15 @@ class FSLLDensity(BaseBoltzmann):
         Maximum number of variables in a term. None means no limit.
 
     max_basis : int, default=None
-        Maximum number of terms. None means no limit.
+        Maximum number of terms. None means no limit. With a limit, the terms of single columns are
+        charged like all others, so that the strongest come first.
 
     solver : {"newton", "greedy"}, default="newton"
         ``"greedy"`` is the algorithm of the paper, which changes one weight at a time.
         ``"newton"`` makes the same moves and also refits the weights of all terms jointly as their
         number grows. If no single term lowers the cost by itself, it also tries terms that lower
-        it after a joint refit. It reaches a lower cost with fewer terms.
+        it after a joint refit. It reaches a lower cost with fewer terms. It starts with the
+        distributions of single columns: see Notes.
 
     tol : float, default=1e-4
         The search ends when no move lowers the cost by more than this, in nats. With missing
@@ -123,9 +125,9 @@ class FSLLDensity(BaseBoltzmann):
 
     cost_ : float
         Kullback–Leibler divergence from the data to the model, in nats, plus the description
-        length of the terms per sample (eq. 2.5). With missing cells, the divergence is that of the
-        observed cells: it is computed for each pattern of missing cells and weighted by the number
-        of its rows.
+        length of the terms per sample (eq. 2.5), without those of single columns that are free
+        (see Notes). With missing cells, the divergence is that of the observed cells: it is
+        computed for each pattern of missing cells and weighted by the number of its rows.
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
         The cost without terms, and after each move or joint refit. It never increases, except by
@@ -167,6 +169,12 @@ class FSLLDensity(BaseBoltzmann):
     If the number of values of a variable is a power of two, its basis functions are the rows of a
     Walsh–Hadamard matrix. Otherwise, they are the constant and the ±1 indicators of all values
     except the first (eq. 2.2 and 2.3 of [1]_).
+
+    In a column with many rare values, none of these is worth the description length of a term by
+    itself. They would share the probability of the first value, however frequent that is. With
+    ``solver="newton"``, each column with 3 to 512 values therefore starts with all terms of its own
+    distribution, free of charge, if each gains at least `alpha` nats on average (Akaike's
+    criterion). Columns with two values, and ``solver="greedy"``, are as in the paper.
 
     One observation, spread evenly over all joint states, is added to the data. This keeps every
     weight finite, even if some combinations never occur (a constant column, two equal columns, two

@@ -156,6 +156,9 @@ def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lamb
     tol = max(tol, rounding(table, state.cost))
     removal_tol = 0.0 if solver.removes_freely else tol
     settled, stopped, n_before = False, False, 0
+    unlimited = max_iter > 0 and max_basis == math.inf
+    if unlimited and not len(state.codes) and solver.begin(table, state):
+        stopped = end_iteration()
     champion = table.scan(-tol)
     while True:
         n_moves = state.n_moves
@@ -211,6 +214,23 @@ def best_move(table, state, champion, tol, removal_tol):
         moves.append(Move(remove, int(state.codes[j]), step, j, removal_tol))
     worth = [move for move in moves if move.change < -move.tol]
     return min(worth, key=lambda move: move.change, default=None)
+
+
+def take_columns(table, state):
+    """Give columns of more than two values their own distribution; return whether any has one.
+
+    By the description length of each term, values that no term is worth would share the
+    probability of the value without an indicator, however frequent that is. All terms of a
+    column together are not selected, and so are free.
+    """
+    for codes, theta, gain in table.columns():
+        state.codes, state.theta = np.append(state.codes, codes), np.append(state.theta, theta)
+        state.cost -= gain
+    state.penalty = np.zeros(len(state.codes))
+    if len(state.codes):
+        _refresh(table, state, FINAL)
+        state.n_moves += 1
+    return bool(len(state.codes))
 
 
 def rounding(table, value):
@@ -386,9 +406,14 @@ def _refresh(table, state, precision):
     state.log_partition = table.refresh(state.codes, state.theta)
 
 
+def _nothing(*state):
+    return False
+
+
 class Solver(NamedTuple):
     """What distinguishes the solvers."""
 
+    begin: Callable  # done before the search, where there are no terms; whether there are some now
     settle: Callable  # done before the search may end
     growth: float  # and when the number of terms has grown by this factor
     widen: Callable  # done when no move is left; whether there is a new state to go on from
@@ -398,6 +423,6 @@ class Solver(NamedTuple):
 
 
 SOLVERS = {
-    "greedy": Solver(_refresh, math.inf, lambda *state: False, removes_freely=False),
-    "newton": Solver(refit, 1.3, append_jointly, removes_freely=True),
+    "greedy": Solver(_nothing, _refresh, math.inf, _nothing, removes_freely=False),
+    "newton": Solver(take_columns, refit, 1.3, append_jointly, removes_freely=True),
 }

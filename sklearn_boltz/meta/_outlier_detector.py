@@ -36,8 +36,9 @@ N_STEPS = 100
 # Couplings up to which the network of columns of more than two values is fitted by Newton steps. On
 # ALARM, with 2,240, these take four times as long as L-BFGS, for the same area.
 MOST_NEWTON = 1000
-# Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
-FENCE = 1.5
+# Tukey's fence: an outlier is this many interquartile ranges below the first quartile; and the
+# share of rows that may be below: of few different rows, Tukey's would have a sixth, or all.
+FENCE, FEW = 1.5, 0.05
 # What rounding makes of equal scores, in ratio to these.
 ROUNDING = 1e-9
 # Number of folds of the held-out scores. The scores of rows of the fit itself are too high: with
@@ -80,7 +81,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         therefore about the share of new rows of the same kind that are flagged. There are ten folds
         up to 300 rows, and three from 1,000 rows on. With ``"auto"``, a row is an outlier if its
         score is more than 1.5 interquartile ranges below the first quartile of the held-out scores
-        of three folds (Tukey's fence [1]_). For Gaussian scores, 0.35 % of the rows are outliers.
+        of three folds (Tukey's fence [1]_), and below those of 95 % of the rows. For Gaussian
+        scores, 0.35 % of the rows are outliers. If you expect more than 5 %, say how many.
 
     n_jobs : int, default=None
         How many densities, that of all rows and those without a fold, are fitted at the same time,
@@ -232,16 +234,17 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         first, *others = in_parallel(
             self._fit_density, [(density, X, rows, *task) for task in tasks], self.n_jobs
         )
-        self.estimator_, self._mean, scores, seconds = first
+        self.estimator_, self._mean, fitted, seconds = first
         if self._takes_tables:
             self._table = table_of(self.estimator_) or self._table
-        self._tell("density of all rows", {"seconds": seconds, "rows": len(scores)})
+        self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
+        scores = fitted.copy()
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
             scores[held] = found[2]
             own = np.average(scores[held], weights=weights[held])
             figures = {"seconds": found[3], "held-out rows": len(held), "mean score": own}
             self._tell(f"density without part {k + 1}", figures)
-        self.offset_ = self._offset(scores, weights, len(folds))
+        self.offset_ = self._offset(scores, fitted, weights, len(folds))
         share = np.average(scores < self.offset_, weights=weights)
         self._tell("offset", {"score": self.offset_, "share of outliers": share})
         self.held_out_scores_ = np.empty(len(whole))
@@ -431,14 +434,20 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         mean = float(np.average(scores, weights=weights))
         return fitted, mean, scores[held] - mean, seconds
 
-    def _offset(self, scores, weights, n_folds):
-        """The share of held-out scores that is asked for, or Tukey's fence."""
+    def _offset(self, scores, fitted, weights, n_folds):
+        """The share of held-out scores that is asked for, or Tukey's fence with a small share.
+
+        `fitted` are the scores of the same rows by the density of all.
+        """
         if self.contamination != "auto":
             offset = quantile(scores, weights, self.contamination)
         elif not n_folds:  # a single row
             return -np.inf
         else:
             first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
-            offset = first - FENCE * (third - first)
+            offset = min(first - FENCE * (third - first), quantile(scores, weights, FEW))
+        # Equal rows of several folds differ in their scores: what is kept of them is kept of all.
+        kept = scores >= offset
+        offset = min(offset, quantile(fitted[kept], weights[kept], FEW))
         # Of rows that are all alike, none is an outlier by the rounding of its score.
         return offset - ROUNDING * max(1.0, abs(offset))

@@ -233,7 +233,7 @@ class Drawing:
         missing = np.isnan(self._known_cells(X))
         codes, z, _ = self._scored_rows(X)
         (model, _), rows = self._location_model(), missing.any(axis=1)
-        args = codes[rows], z[rows]
+        args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
         numbers, filled = self._table.numbers(codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():

@@ -159,6 +159,7 @@ def scores_of(table, cells, counted, weights):
     is_plain = all(scores.plain is None for scores in columns)
     for one in [table] if is_plain else [table, table.with_plain_scores()]:
         z, log_slope = (part[counted] for part in one.scores(cells))
+        z = z[..., 0]
         known = ~np.isnan(z) * weights[:, None]
         means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
         n_parameters = sum(c.scores.n_parameters for c in one.columns if c.scores is not None)

@@ -53,7 +53,8 @@ class Refits(NamedTuple):
 def codes_and_scores(model, X):
     """Codes of rows, -1 for a missing cell, and normal scores of numbers, (n, n_scored)."""
     if model._gaussians is not None:
-        return model._scored_rows(X)[:2]
+        codes, z, _ = model._scored_rows(X)
+        return codes, z[..., 0]
     codes, _ = model._codes(X)
     return codes, np.empty((len(codes), 0))
 

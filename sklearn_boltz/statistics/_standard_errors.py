@@ -271,6 +271,7 @@ def covariance_of(network, codes, weights, jackknife):
 def scored_rows(network, X, sample_weight):
     """Codes, normal scores and weights of rows that count."""
     codes, z, _ = network._scored_rows(X)
+    z = z[..., 0]
     weights = checked_weights(sample_weight, codes)
     return codes[weights > 0], z[weights > 0], weights[weights > 0]
 

@@ -2,10 +2,10 @@
 
 F is a mixture of a few Gaussians, of x or of ln x, and of a broad part with the weight of one cell
 and tails of Lomax, so that a typing error of 1e9 does not outweigh all other rows. Its density is
-f(x) = φ(z) T'(x). Of whole numbers, f is the probability of a point, and its score is that of its
-middle. A value that many rows have is an atom, which has no score; or where its neighbours have
-many, too, as rounded numbers, a heap: a point with the probability of all that is nearer to it
-than to its neighbours.
+f(x) = φ(z) T'(x). Of whole numbers, f is the probability of a point, which has scores from a start
+to an end; z is the one in the middle. A value that many rows have is an atom, which has no score;
+or where its neighbours have many, too, as rounded numbers, a heap: a point with the probability of
+all that is nearer to it than to its neighbours.
 """
 
 from typing import NamedTuple
@@ -43,8 +43,6 @@ class NormalScores(NamedTuple):
     log_weights, means, sds : ndarray of float64 of shape (n_gaussians,)
     broad : ndarray of float64 of shape (3,)
         Of the broad part: ln of its weight, its middle, and its scale.
-    log_rest : float
-        ln of the share of F that is not at atoms, of whole numbers.
     values, cuts : ndarray of float64 of shape (n_kept,)
         Training numbers that are no atoms, in order, and the score up to which each of them, or
         what lies between two of them, is drawn.
@@ -60,7 +58,6 @@ class NormalScores(NamedTuple):
     means: np.ndarray
     sds: np.ndarray
     broad: np.ndarray
-    log_rest: float
     values: np.ndarray
     cuts: np.ndarray
     plain: object = None
@@ -106,17 +103,13 @@ class NormalScores(NamedTuple):
         up_to = np.cumsum(mass) / n
         cuts = ndtri(up_to if bins.is_rounded else up_to - mass / n / 2)
         plain = cls.learn(numbers, weights, bins, 1) if len(gaussians[0]) > 1 else None
-        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, 0.0, x, cuts, plain)
+        scores = cls(bins, atoms, heaps, shift, *gaussians, broad, x, cuts, plain)
         if plain is not None:
             # Its scores are not normal, so that shares of cells do not tell where to cut them.
             own, others = scores.transform(x)[0], plain.transform(x)[0]
             plain = plain._replace(cuts=np.interp(cuts, own, others))
             scores = scores._replace(plain=plain)
-        if not (bins.is_whole and len(atoms)):
-            return scores
-        z, log_slope = scores.transform(atoms)
-        at_atoms = np.exp(log_slope - z**2 / 2 - HALF_LOG_2PI).sum()
-        return scores._replace(log_rest=float(np.log1p(-min(at_atoms, 1 - 1e-9))))
+        return scores
 
     @property
     def simplest(self):
@@ -156,15 +149,28 @@ class NormalScores(NamedTuple):
         return np.where(np.isnan(codes), np.nan, found)
 
     def of_cells(self, numbers):
-        """As `transform`, of cells of which some are atoms: NaN and 0."""
+        """Of cells of which some are atoms, scores and ln T', NaN and 0 for these.
+
+        Returns
+        -------
+        z : ndarray of float64 of shape (n, 3)
+            z, and those at the start and the end of a whole number, NaN for other numbers.
+        log_slope : ndarray of float64 of shape (n,)
+        """
         z, log_slope = self.transform(numbers)
+        ends = np.full((len(z), 2), np.nan)
+        if self.bins.is_whole:
+            at = np.rint(np.nan_to_num(numbers))[:, None] + [-0.5, 0.5]
+            with np.errstate(over="ignore"):
+                ends = self._scores(at.ravel(), *self._log_tails(at.ravel())).reshape(ends.shape)
         is_score = self.encode(numbers) == self.n_levels - 1
-        return np.where(is_score, z, np.nan), np.where(is_score, log_slope, 0.0)
+        z = np.where(is_score[:, None], np.column_stack([z, ends]), np.nan)
+        return z, np.where(is_score, log_slope, 0.0)
 
     def transform(self, numbers):
         """Scores z = T(x) of numbers, and ln T'(x); NaN and 0 for NaN.
 
-        Of a whole number, T' is its probability by F divided by φ(z).
+        Of a whole number, T' is its probability, among those that are no atoms, divided by φ(z).
         """
         missing = np.isnan(numbers)
         x = np.where(missing, self.broad[1], numbers)
@@ -180,11 +186,31 @@ class NormalScores(NamedTuple):
                 own = x == value
                 below[own], above[own], log_f[own] = self._cells(x[own], low, high, log_f[own])
                 log_f[own] += np.log1p(-np.exp(self.broad[0]))
+        z = self._scores(x, below, above)
+        log_slope = log_f + z**2 / 2 + HALF_LOG_2PI - np.log1p(-self._at_atoms.sum())
+        return np.where(missing, np.nan, z), np.where(missing, 0.0, log_slope)
+
+    @property
+    def _at_atoms(self):
+        """What F has at atoms of whole numbers, which these lack: in all, less than 1."""
+        if not (self.bins.is_whole and len(self.atoms)):
+            return np.zeros(len(self.atoms))
+        x = self.atoms
+        mass = np.exp(self._cells(x, x - 0.5, x + 0.5, self._log_density(x))[-1])
+        return mass * min(1, (1 - 1e-9) / mass.sum())
+
+    def _scores(self, x, below, above):
+        """z of numbers, from ln F and ln(1 - F), of which what is at atoms is taken away."""
+        mass = self._at_atoms
+        if mass.any():
+            with np.errstate(divide="ignore"):
+                lost = np.log([mass @ (self.atoms[:, None] < x), mass @ (self.atoms[:, None] > x)])
+            both = np.array([below, above])
+            both += np.log1p(-np.exp(np.minimum(lost - both, -1e-15))) - np.log1p(-mass.sum())
+            below, above = both
         is_low = below < above
         z = ndtri_exp(np.minimum(np.where(is_low, below, above), -np.log(2)))
-        z = np.where(is_low, z, -z)
-        log_slope = log_f + z**2 / 2 + HALF_LOG_2PI - self.log_rest
-        return np.where(missing, np.nan, z), np.where(missing, 0.0, log_slope)
+        return np.where(is_low, z, -z)
 
     def _cells(self, x, start, end, log_f):
         """Of cells, ln F and ln(1 - F) in the middle of their probability, and ln of that.
@@ -258,8 +284,7 @@ class NormalScores(NamedTuple):
         ends = self.bins.breaks[np.diff(self.bins.bin_of) != 0]
         for value, low, _ in self.heaps:
             ends = np.where(ends == value, low, ends)
-        below, above = self._log_tails(ends)
-        cuts = np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+        cuts = self._scores(ends, *self._log_tails(ends))
         sd = np.sqrt(np.maximum(variances, 1e-300))
         up_to = ndtr((cuts - z[:, None]) / sd[:, None])
         p = np.diff(up_to, axis=1, prepend=0.0, append=1.0)

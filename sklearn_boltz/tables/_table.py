@@ -272,9 +272,10 @@ class Table:
 
         Returns
         -------
-        scores : ndarray of float64 of shape (n_samples, n_scored)
-            NaN for a missing cell and for an atom.
-        log_slope : ndarray of float64 of the same shape
+        scores : ndarray of float64 of shape (n_samples, n_scored, 3)
+            z, and of whole numbers those at their start and end. NaN where there is none: for a
+            missing cell and for an atom.
+        log_slope : ndarray of float64 of shape (n_samples, n_scored)
             ln T', 0 where there is no score.
         """
         found = [
@@ -282,19 +283,19 @@ class Table:
             for column, (_, cells) in zip(self.columns, columns_of(X), strict=True)
             if column.scores is not None
         ]
-        return tuple(map(np.column_stack, zip(*found, strict=True)))
+        return tuple(np.stack(part, axis=1) for part in zip(*found, strict=True))
 
     def with_plain_scores(self):
         """The table with the simplest normal scores of each column."""
         return self.each(lambda one: one._replace(scores=one.scores and one.scores.simplest))
 
     def scores_of(self, numbers):
-        """Normal scores of a row with some numbers, (1, n_scored), from a dict of these."""
+        """Normal scores of a row with some numbers, (1, n_scored, 3), from a dict of these."""
         found = []
         for j in np.flatnonzero(self.is_scored):
             cell = np.array([self.columns[j].number_of(numbers[j]) if j in numbers else np.nan])
             found.append(self.columns[j].scores.of_cells(cell)[0])
-        return np.column_stack(found)
+        return np.stack(found, axis=1)
 
     def numbers(self, codes, scores):
         """The numbers of codes and normal scores: a dict from columns to arrays."""

@@ -8,8 +8,13 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import log_ndtr
 
 from sklearn_boltz.tables._marginals import HALF_LOG_2PI
+
+# Cells of fewer standard deviations than this are their middles, to rounding.
+NARROW = 1e-5
 
 
 class Gaussians:
@@ -58,11 +63,13 @@ class Scores:
 
     Parameters
     ----------
-    values : ndarray of float64 of shape (n, n_scores)
-        NaN where a score is not known.
+    values : ndarray of float64 of shape (n, n_scores) or (n, n_scores, 3)
+        NaN where a score is not known; perhaps with those at the start and end of whole numbers,
+        NaN for other numbers.
 
     Attributes
     ----------
+    ends : ndarray of float64 of shape (n, n_scores, 2) or None
     known : ndarray of bool of shape (n, n_scores)
     patterns : ndarray of bool of shape (n_patterns, n_scores)
         The different rows of `known`.
@@ -71,6 +78,8 @@ class Scores:
     """
 
     def __init__(self, values):
+        self.ends = values[..., 1:] if values.ndim == 3 else None
+        values = values if self.ends is None else values[..., 0]
         self.values, self.known = values, ~np.isnan(values)
         self.patterns = np.ones((1, values.shape[1]), dtype=bool)
         self.which = np.zeros(len(values), dtype=np.intp)
@@ -99,6 +108,7 @@ class Scores:
             vars(other).pop(name, None)
         other.values, other.known = self.values[rows], self.known[rows]
         other.which = self.which[rows]
+        other.ends = None if self.ends is None else self.ends[rows]
         return other
 
 
@@ -165,6 +175,26 @@ class Observed:
         residuals, weighed = self._weighed(at)
         return self.log_constant - 0.5 * (residuals * weighed).sum(axis=1)
 
+    def log_probabilities(self, at):
+        """The same, but such that with ln T' the probabilities of whole numbers sum to 1.
+
+        After all other numbers, whole numbers come one after another. Each has the probability of
+        all scores between its ends, given the midpoints of those before it.
+        """
+        found = self.log_densities(at).copy()
+        for pattern, known in enumerate(self.z.patterns if self.z.ends is not None else ()):
+            rows = np.flatnonzero(self.which == pattern)
+            is_whole = known & ~np.isnan(self.z.ends[rows]).all(axis=(0, 2))
+            last = np.flatnonzero(is_whole)
+            if len(last):
+                order = np.append(np.flatnonzero(known & ~is_whole), last)
+                root = np.linalg.cholesky(self.covariance[np.ix_(order, order)])
+                off = solve_triangular(root, self._weighed(at)[0][rows][:, order].T, lower=True)
+                off, sd = off.T[:, -len(last) :], root.diagonal()[-len(last) :]
+                z, ends = self.z.values[rows][:, last], self.z.ends[rows][:, last]
+                found[rows] += _instead_of_middles(off, sd, z, ends).sum(axis=1)
+        return found
+
     def means(self, at):
         """E[z | z_o, x] of each row, which is z where that is known."""
         found = self._weighed(at)[1] @ self.covariance
@@ -196,3 +226,30 @@ class Observed:
             rows, (variances, axes) = self.which == pattern, np.linalg.eigh(self.spreads[pattern])
             drawn[rows] += noise[rows] @ (axes * np.sqrt(np.maximum(variances, 0))).T
         return np.where(self.z.known, self.z.values, drawn)
+
+
+def _instead_of_middles(off, sd, z, ends):
+    """What changes ln of N(z) T' into ln of the probability of a cell, for each.
+
+    Parameters
+    ----------
+    off, z : ndarray of float64 of shape (n, k)
+        How far z is from the mean, in standard deviations; and z.
+    sd : ndarray of float64 of shape (k,)
+    ends : ndarray of float64 of shape (n, k, 2)
+    """
+    given = off[..., None] + (ends - z[..., None]) / sd[:, None]
+    start, end = np.moveaxis(given, -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        change = _log_mass(start, end) - _log_mass(*np.moveaxis(ends, -1, 0))
+        change += (off**2 - z**2) / 2 + np.log(sd)
+        is_wide = (end - start) * (1 + np.abs(off)) > NARROW
+    return np.where(is_wide & np.isfinite(change), change, 0.0)
+
+
+def _log_mass(start, end):
+    """ln of the probability of intervals by the standard normal distribution."""
+    is_high = start > -end
+    start, end = np.where(is_high, -end, start), np.where(is_high, -start, end)
+    most = log_ndtr(end)
+    return most + np.log(-np.expm1(log_ndtr(start) - most))

@@ -34,8 +34,8 @@ N_DRAWS, N_STEPS = 200, 50
 class LocationModel:
     """Categories and numbers of rows.
 
-    Rows are codes, (n, d) integers with -1 for a missing category, and scores, (n, n_scores) with
-    NaN for one that is not known.
+    Rows are codes, (n, d) integers with -1 for a missing category, and scores as `Scores` takes
+    them, NaN for one that is not known.
 
     Parameters
     ----------
@@ -139,9 +139,10 @@ class LocationModel:
 
         Of the scores, the former are the means given these categories and the most probable class.
         """
-        codes, z, classes = codes.copy(), z.copy(), np.empty(len(codes), dtype=np.intp)
-        for cloud in self._clouds(codes.copy(), z):
+        given, codes, classes = codes, codes.copy(), np.empty(len(codes), dtype=np.intp)
+        for cloud in self._clouds(given, z):
             codes[cloud.rows], classes[cloud.rows] = cloud.chosen(how, generator)
+        z = Scores(z).values.copy()
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
             z[own] = self.complete_scores(c, codes[own], z[own], how, generator)
@@ -197,10 +198,13 @@ class Cloud:
         gaussians, scores = model.gaussians, Scores(z).take(self._owner)
         self._at = model.network.one_hot(states) @ gaussians.slopes.T
         self._observed = [gaussians.observed(c, scores) for c in range(gaussians.n_classes)]
-        log_p = np.column_stack([given.log_densities(self._at) for given in self._observed])
+        log_p = np.column_stack([given.log_probabilities(self._at) for given in self._observed])
         log_weight = model.network.log_weight(states)[:, None]
         self._log_joint = log_p + log_weight
-        log_p += log_weight if proposal is None else -log_p[:, [proposal]]
+        if proposal is None:
+            log_p += log_weight
+        else:
+            log_p -= self._observed[proposal].log_densities(self._at)[:, None]
         peaks = np.maximum.reduceat(log_p.max(axis=1), self.first)
         p = np.exp(log_p - peaks[self._owner, None])
         sums = np.add.reduceat(p.sum(axis=1), self.first)
