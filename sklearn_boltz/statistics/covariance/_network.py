@@ -100,7 +100,7 @@ def spin_curvature(network, codes, weights, jackknife):
             point = drawn.at(drawn.pack(coupling, intercept))
             of_draws = separated_by_spins(drawn, point, found.places)
     found = of_empty_pairs(found, problem, of_draws)
-    places = parameter_places(np.arange(d))[tuple(found.columns)]
+    places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
 
@@ -163,7 +163,8 @@ def spin_problem(network, codes, weights, alpha):
 def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
     n_values, free = network._coding.n_values, network._free_pairs()
-    task = CodesTask(*distinct_incomplete(codes, weights), n_values, network._ridge())
+    kept_rows = distinct_incomplete(codes, weights)
+    task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
