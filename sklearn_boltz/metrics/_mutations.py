@@ -30,8 +30,8 @@ def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None
     Returns
     -------
     effect : ndarray of float64 of shape (n_mutants,)
-        ln P(mutant) - ln P(wild type), in nats, which is the energy of the wild type less that of
-        the mutant: negative for mutants that are less probable. EVmutation's ΔE has this sign [1]_,
+        The energy of the wild type less that of each mutant, ln P(mutant) - ln P(wild type), in
+        nats: negative for mutants that are less probable. EVmutation's ΔE has this sign [1]_,
         that of adabmDCA the opposite one.
 
     Raises
