@@ -330,6 +330,9 @@ def test_bootstrap_and_criteria_are_those_of_trends():
     n_parameters = (statistics.bic(model, X) - statistics.aic(model, X)) / (np.log(400) - 2)
     assert n_parameters == pytest.approx(6 + 3 * 2, rel=0.15)
     assert statistics.bic(model, X) < statistics.bic(plain, X)
+    nominal = FVBMPseudoLikelihood().fit(X)
+    pairs = SparseFVBM(edges=[(0, 1)], alpha=0).fit(X)
+    assert statistics.likelihood_ratio(nominal, X, pairs).df == 8
     pairs = SparseFVBM(columns="ordinal", edges=[(0, 1)], alpha=0).fit(X)
     with pytest.raises(ValueError, match="one has trends of ordinal columns"):
         statistics.likelihood_ratio(model, X, pairs)

@@ -60,11 +60,9 @@ def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None
     array([-1.5, -4. , -5.4])
     """
     check_is_fitted(model)
-    if alphabet is not None:
-        letters = [{letter: code for code, letter in enumerate(alphabet)}] * model.n_features_in_
-    else:
-        values = ([] if own is None else own for own in model.categories_)
-        letters = [{value: value for value in own if isinstance(value, str)} for own in values]
+    codes = {letter: code for code, letter in enumerate(alphabet or "")}
+    values = ([] if own is None else own for own in model.categories_)
+    letters = [{value: value for value in own if isinstance(value, str)} or codes for own in values]
     places = {int(number): j for j, number in enumerate(_positions(model, positions))}
     wild = _row(wildtype, letters)
     mutants = np.asarray([mutants] if isinstance(mutants, str) else mutants, dtype=object)

@@ -392,7 +392,8 @@ class FVBMPseudoLikelihood(Network):
         if not self._is_chosen():
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
-        refitted = partial(self._refitted, *rows, alpha=0.0, _trends=self.ordered_)
+        trends = self.ordered_ if self.ordered_.any() else None
+        refitted = partial(self._refitted, *rows, alpha=0.0, _trends=trends)
         return self._cached("without_penalty", refitted, *rows)
 
     def __sklearn_tags__(self):

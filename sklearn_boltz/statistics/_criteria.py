@@ -315,7 +315,7 @@ def dropped_pairs(network, other):
         network._coding.n_values, other._coding.n_values
     ):
         raise not_nested("they have different columns, or columns of different values")
-    if np.any(network._trends) != np.any(other._trends):
+    if (network._trends is None) != (other._trends is None):
         raise not_nested("one has trends of ordinal columns, and the other all their couplings")
     if network._objective != other._objective:
         raise not_nested("one maximises the likelihood and one the pseudo-likelihood")

@@ -214,10 +214,10 @@ class PairwiseInference(NetworkParameters):
             return twins
         for places in self._blocks():
             block = self.limit_covariance[np.ix_(places, places)]
-            scale = np.sqrt(block.diagonal())
             with np.errstate(invalid="ignore", divide="ignore"):
+                scale = np.sqrt(block.diagonal())
                 z, correlation = self.null[places] / scale, block / np.outer(scale, scale)
-            apart = np.abs(z - correlation * z[:, None]) > RANK_TOL
+                apart = np.abs(z - correlation * z[:, None]) > RANK_TOL
             same = ~apart & (np.abs(correlation) > 1 - RANK_TOL) | np.eye(len(places), dtype=bool)
             twins[places] = places[same.argmax(axis=1)]
         return twins

@@ -70,7 +70,7 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
-    check_room(network.n_features_in_, network._coding)
+    check_room(network.n_features_in_, network._coding, network._trends is not None)
     find = spin_curvature if network._coding.is_binary else codes_curvature
     return find(network, codes, weights, jackknife)
 
@@ -190,13 +190,16 @@ def codes_curvature(network, codes, weights, jackknife):
     return found, Spread(loadings, places, block_starts(n_values)[1])
 
 
-def check_room(n_features, coding):
-    """Refuse matrices of all parameters that do not fit into memory."""
+def check_room(n_features, coding, of_trends):
+    """Refuse matrices of all parameters that do not fit into memory.
+
+    There are six of them at a time, and with trends, which have fewer, two.
+    """
     n_parameters = n_features * (n_features + 1) // 2
     if not coding.is_binary:
         n_parameters = block_starts(coding.n_values)[1]
     check_memory(
-        6 * 8 * n_parameters**2,
+        (2 if of_trends else 6) * 8 * n_parameters**2,
         f"The covariance of {n_parameters:,} parameters",
         "Leave out columns, or use `interaction_scores`, which needs none.",
     )
