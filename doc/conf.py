@@ -115,6 +115,7 @@ GUIDE = {
     "log_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
     "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
     "tap_log_likelihood": ["user_guide/tap", "user_guide/tuning"],
+    "mutational_effect": ["user_guide/how_to/alignments"],
     "sequence_weights": ["user_guide/how_to/alignments"],
     "fwht": ["user_guide/fsll"],
     "make_alignment": ["user_guide/how_to/alignments"],

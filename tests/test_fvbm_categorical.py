@@ -235,8 +235,9 @@ def test_derivatives_in_contrasts(n_values, seed):
     n_values = np.array(n_values)
     codes, weights = random_table(rng, n_values, 60), 3 * rng.random(60)
     of_pairs = np.exp(rng.normal(size=(len(n_values),) * 2))
+    trends = rng.random(len(n_values)) < 0.5
     problem = CategoricalPseudoLikelihood(
-        codes, n_values, weights, coupling_penalty=0.3, pair_weights=of_pairs
+        codes, n_values, weights, coupling_penalty=0.3, pair_weights=of_pairs, trends=trends
     )
     contrasts = Contrasts(problem)
     z = rng.normal(scale=0.3, size=contrasts.n_parameters)
@@ -249,7 +250,8 @@ def test_derivatives_in_contrasts(n_values, seed):
     assert_allclose(point.gradient, slope, atol=1e-5)
     bend = -differences(lambda z: contrasts.at(z).gradient, z)
     assert_allclose(contrasts.information(point), bend, atol=1e-5)
-    rows = [CategoricalPseudoLikelihood(row[None], n_values, np.ones(1)) for row in codes]
+    of = partial(CategoricalPseudoLikelihood, weights=np.ones(1), trends=trends)
+    rows = [of(row[None], n_values) for row in codes]
     scores = np.array([Contrasts(row).at(z).gradient for row in rows])
     products = Regressions.of_contrasts(contrasts, point).score_products()
     assert_allclose(products, scores.T * weights @ scores, atol=1e-9)

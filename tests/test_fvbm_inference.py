@@ -356,8 +356,8 @@ def test_the_jackknife_leaves_out_each_row(seed):
 
 
 @settings(max_examples=cases(5))
-@given(seeds)
-def test_the_jackknife_of_categories_leaves_out_each_row(seed):
+@given(seeds, st.sampled_from([None, np.array([True, False, True])]))
+def test_the_jackknife_of_categories_leaves_out_each_row(seed, trends):
     rng = np.random.default_rng(seed)
     n_values = np.array([3, 2, 4])
     codes = np.column_stack([rng.integers(q, size=80) for q in n_values]).astype(np.int16)
@@ -365,7 +365,7 @@ def test_the_jackknife_of_categories_leaves_out_each_row(seed):
 
     def contrasts(codes):
         weights = np.ones(len(codes))
-        return Contrasts(CategoricalPseudoLikelihood(codes, n_values, weights))
+        return Contrasts(CategoricalPseudoLikelihood(codes, n_values, weights, trends=trends))
 
     problem = contrasts(codes)
     z = rng.normal(scale=0.3, size=problem.n_parameters)

@@ -183,6 +183,24 @@ def test_signs_have_a_hue_and_a_line(model):
     assert labels[0] == f"{coupling.max():+.2g}" and labels[-1] == f"−{-coupling.min():.2g}"
 
 
+def test_ordinal_columns_have_the_signs_of_their_trends():
+    z = np.random.default_rng(0).normal(size=(300, 4))
+    z[:, 1:3] += np.outer(z[:, 0], [0.5, -0.5])
+    X = np.digitize(z, [-1, 0, 1])
+    X[:, 3] = X[:, 3] > 1
+    ordinal = FVBMPseudoLikelihood(columns=dict.fromkeys(range(3), "ordinal")).fit(X)
+    display = CouplingDisplay.from_estimator(ordinal, X, kind="graph")
+    assert sorted(display.pairs_.tolist()) == [[0, 1], [0, 2]]
+    dashed = [line[1] is not None for line in display.edges_.get_linestyles()]
+    assert_array_equal(dashed, display.pairs_[:, 1] == 2)
+    frame = statistics.inference(ordinal, X).to_frame(pairs=True)
+    upper = display.norms[np.triu_indices(4, 1)]
+    assert_array_equal(np.sign(upper), np.sign(frame["coupling"]))
+    assert_allclose(np.abs(display.norms), ordinal.interaction_scores(apc=False))
+    mixed = FVBMPseudoLikelihood(columns={0: "ordinal", 1: "ordinal", 2: "nominal"}).fit(X)
+    assert (CouplingDisplay.from_estimator(mixed, kind="graph").norms >= 0).all()
+
+
 # Colours as people with no cones of one kind see them: Machado, Oliveira and Fernandes, 2009.
 COLOUR_VISION = {
     "usual": np.eye(3),

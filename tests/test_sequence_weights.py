@@ -1,4 +1,4 @@
-"""Weights of similar rows, against the definition and against programs of the field."""
+"""Weights of similar rows, against definitions and programs of the field; effects of mutations."""
 
 import gzip
 
@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import spearmanr
 
 from private import BLOCK, count_similar
-from sklearn_boltz.datasets import read_alignment
-from sklearn_boltz.metrics import sequence_weights
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.datasets import make_alignment, read_alignment
+from sklearn_boltz.metrics import mutational_effect, sequence_weights
 
 LETTERS = np.array(list("-ACDEFGHIKLMNPQRSTVWY"))
 
@@ -165,3 +167,73 @@ def test_plm_dca(shared_data):
     # plmDCA leaves out repetitions first.
     rows = np.unique(alignment.letters, axis=0)
     assert sequence_weights(rows).sum() == pytest.approx(1478.2347, abs=5e-5)
+
+
+# Effects of mutations.
+
+
+@pytest.fixture(scope="module")
+def family():
+    found = make_alignment(300, 5, alphabet="dna", random_state=0)
+    names = [f"{letter}{27 + j}" for j, letter in enumerate("ACGTA")]
+    cells = np.array(list(found.alphabet))[found.codes]
+    dtype = pd.CategoricalDtype(list(found.alphabet))
+    found.frame = pd.DataFrame(cells, columns=names).astype(dtype)
+    return found
+
+
+def test_effects_by_hand(family):
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(family.codes)
+    J, h = model.coupling_.reshape(5, 4, 5, 4), model.intercept_.reshape(5, 4)
+    wild = [2, 0, 3, 1, 1]  # GATCC
+    single = h[1, 2] - h[1, 0]  # A2G
+    single += sum(J[1, 2, k, wild[k]] - J[1, 0, k, wild[k]] for k in (0, 2, 3, 4))
+    other = h[4, 3] - h[4, 1]  # C5T
+    other += sum(J[4, 3, k, wild[k]] - J[4, 1, k, wild[k]] for k in (0, 1, 2, 3))
+    epistasis = J[1, 2, 4, 3] - J[1, 2, 4, 1] - J[1, 0, 4, 3] + J[1, 0, 4, 1]
+    expected = [single, single + other + epistasis, other, 0]
+    mutants = ["A2G", "A2G:C5T", "GATCT", "GATCC"]
+    found = mutational_effect(model, "GATCC", mutants, alphabet="ACGT")
+    assert_allclose(found, expected, atol=1e-12)
+    assert_allclose(mutational_effect(model, wild, [[2, 2, 3, 1, 3]]), expected[1:2], atol=1e-12)
+    moved = mutational_effect(
+        model, "GATCC", "A12G,C9T", alphabet="ACGT", positions=[2, 12, 3, 4, 9]
+    )
+    assert_allclose(moved, expected[1:2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [FVBMPseudoLikelihood(alpha=0.1), SDCPRBM(4, max_iter=5, random_state=0), FSLLDensity()],
+)
+def test_effects_of_letters_are_differences_of_scores(family, model):
+    """Positions are those in the names of columns; whole sequences are letters, rows or frames."""
+    model.fit(family.frame)
+    wild, mutants = family.frame.iloc[:1], family.frame.iloc[[3, 7, 3]]
+    sequence = "".join(wild.iloc[0])
+    score = model.score_samples
+    expected = score(mutants) - score(wild)
+    for rows in (mutants, mutants.to_numpy(), ["".join(row) for row in mutants.to_numpy()]):
+        assert_allclose(mutational_effect(model, sequence, rows), expected, atol=1e-6)
+    names = [
+        ":".join(f"{a}{27 + j}{b}" for j, (a, b) in enumerate(zip(sequence, row, strict=True)))
+        for row in mutants.to_numpy()
+    ]
+    found = mutational_effect(model, wild.iloc[0], names, alphabet=family.alphabet)
+    assert_allclose(found, expected, atol=1e-6)
+
+
+def test_effects_are_those_of_the_simulation():
+    """Ranks of all single mutants of the true network, from a thousand of its sequences."""
+    family = make_alignment(1000, 8, alphabet="dna", random_state=0)
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(family.codes)
+    wild, (a, b) = family.codes[0], family.contacts.T
+    rows = np.tile(wild, (8, 4, 1))
+    rows[np.arange(8), :, np.arange(8)] = np.arange(4)
+    rows = rows.reshape(-1, 8)
+    true = family.field[np.arange(8), rows].sum(axis=1)
+    true += family.coupling[a, b, rows[:, a], rows[:, b]].sum(axis=1)
+    letters = "".join(family.letters[0])
+    names = [f"{c}{i + 1}{new}" for i, c in enumerate(letters) for new in "ACGT"]
+    found = mutational_effect(model, letters, names, alphabet="ACGT")
+    assert spearmanr(found, true).statistic > 0.9

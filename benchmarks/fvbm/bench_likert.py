@@ -4,11 +4,12 @@ Items of five levels: a chain, a random graph, blocks of five, no edges. Half of
 from normal variables with partial correlations of .35 or so, half drawn from Potts couplings. Other
 EBICs, on the same paths, charge ln N for each parameter: of the penalised fit, of the refit, and
 effective ones (Yuan and Lin 2006, eq. 6.3). With `ordered`, levels are taken in their order. The
-chi-squared tests are adjusted by Holm. With `--r`, the criterion is instead compared with packages
-of R on tables of one size: mgm with items as numbers and as categories, and the graphical lasso of
-qgraph on rank correlations.
+chi-squared tests and those of trends, given all other items, are adjusted by Holm. With `--r`, the
+criterion is instead compared with packages of R on tables of one size: mgm with items as numbers
+and as categories, and the graphical lasso of qgraph on rank correlations.
 """
 
+import warnings
 from functools import partial
 from unittest.mock import patch
 
@@ -18,7 +19,7 @@ from _common import make_parser, print_table, report, script
 from _r import by_r, find_r
 from scipy.linalg import solve
 
-from sklearn_boltz import SparseFVBM
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.sparse import _task
 from sklearn_boltz.networks.sparse._path import neighbours
@@ -74,8 +75,12 @@ def charged(of, path, state, gamma):
     return np.array([value + 2 * gamma * present.sum() * np.log(network.n_columns - 1)])
 
 
-def found_in(X, pairs, of=None, level=None, in_r=None, **options):
-    """Which pairs are found, by an EBIC, by chi-squared tests, or in R."""
+def found_in(X, pairs, of=None, level=None, in_r=None, trends=None, **options):
+    """Which pairs are found, by an EBIC, by chi-squared tests or those of trends, or in R."""
+    if trends is not None:
+        with warnings.catch_warnings(action="ignore"):  # of few rows
+            network = FVBMPseudoLikelihood(columns=("ordinal", range(5))).fit(X)
+            return statistics.inference(network, X).pair_p_value("holm")[*pairs.T] < trends
     if in_r is not None:
         return by_r(*in_r, X)[0].reshape((X.shape[1],) * 2)[*pairs.T] != 0
     if level is None:
@@ -98,6 +103,7 @@ def main():
     }
     ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
+    ways |= {f"trends, {level:.0%}": {"trends": level} for level in (0.01, 0.05)}
     log, sizes = args.output / "likert.txt", SIZES
     if args.r:
         rscript, versions = find_r("mgm", "glmnet", "qgraph")

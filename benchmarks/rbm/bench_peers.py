@@ -1,10 +1,12 @@
 """Restricted Boltzmann machines of other libraries in the time of `SDCPRBM`.
 
-`SDCPRBM(64)` learns from the digits as bits. The others have as many units and as many seconds of
-one processor: `BernoulliRBM`, `rbms` (centred PCD), `learnergy` (CD-1) and PCD written by hand in
-PyTorch; what is not installed is left out. Each has the best of three learning rates, chosen on the
-test rows, which no user could do. All likelihoods of test rows are by the same annealed importance
-sampling, from the parameters that were learned.
+`SDCPRBM(64)` learns from the digits as bits, and with ``--data`` in ten epochs from 10,000 rows of
+MNIST with a single seed. The others have as many units and as many seconds of one processor:
+`BernoulliRBM`, `rbms` (centred PCD), `learnergy` (CD-1) and PCD written by hand in PyTorch; what is
+not installed is left out. Each has the best of three learning rates, chosen on the test rows, which
+no user could do. All likelihoods of test rows are by the same annealed importance sampling, from
+the parameters that were learned, and by annealing in reverse from test rows: the lower one counts,
+since annealing does not see modes far from the data, as CD-1 leaves them.
 """
 
 import logging
@@ -26,7 +28,7 @@ from _common import (
     script,
     unconverged_is_fine,
 )
-from _data import binary, load_small_digits
+from _data import binary, load_bits, load_small_digits
 from threadpoolctl import threadpool_limits
 
 from sklearn_boltz import SDCPRBM
@@ -95,14 +97,15 @@ PEERS = {
 
 
 def judged(parameters, test):
-    """Mean log-likelihood of test rows, and twice its standard error."""
+    """Mean log-likelihood of test rows by AIS and by RAISE, and twice the standard error of AIS."""
     model = SDCPRBM.from_parameters(*map(np.ascontiguousarray, parameters))
-    value, error = log_likelihood(model, test, n_chains=100, n_temperatures=2000)
-    return value, 2 * error
+    settings = {"n_chains": 100, "n_temperatures": 10_000, "reverse": True}
+    ais, by_raise, error = log_likelihood(model, test, **settings)
+    return ais, by_raise, 2 * error
 
 
 def trained(peer, X, test, seconds, **settings):
-    """-> Epochs in the seconds, log-likelihood, its error."""
+    """-> Epochs in the seconds, log-likelihood by AIS and by RAISE, error of the former."""
     peer(X, **settings)[0]()  # compiles what is compiled when it is first called
     epoch, parameters = peer(X, **settings)
     start, n_epochs = process_time(), 0
@@ -112,35 +115,42 @@ def trained(peer, X, test, seconds, **settings):
     return n_epochs, *judged(parameters(), test)
 
 
+def compare(X, test, seeds, **params):
+    """Print the table of one set of rows."""
+    found, times = [], []
+    for seed in seeds:
+        fit = SDCPRBM(N_HIDDEN, random_state=seed, n_jobs=1, **params).fit
+        model, seconds = processor_timed(fit, X)
+        of_model = model.components_, model.intercept_visible_, model.intercept_hidden_
+        found.append([model.n_iter_, *judged(of_model, test)])
+        times.append(seconds)
+    table = [["SDCPRBM", "auto", *np.mean(found, axis=0)]]
+    for name, (peer, rates) in PEERS.items():
+        peer = partial(trained, peer, X, test)
+        try:
+            found = [
+                [name, rate, *np.mean([peer(times[s], rate=rate, seed=s) for s in seeds], 0)]
+                for rate in rates
+            ]
+            table.append(max(found, key=lambda row: min(row[3:5])))
+        except ImportError as error:
+            print(f"{name} left out: {error}")
+    table.append(["independent pixels", "", 0, *[independent(X, test)] * 2, 0.0])
+    table = [[*row[:2], f"{row[2]:.0f}", *(f"{x:.2f}" for x in row[3:])] for row in table]
+    print(f"{len(X)} rows, {N_HIDDEN} units, {np.mean(times):.1f} seconds, seeds: {len(seeds)}")
+    print_table(["", "rate", "epochs", "by AIS", "by RAISE", "error"], table)
+
+
 @script
 def main():
     args = make_parser(__doc__, seeds=3).parse_args()
     X = binary(load_small_digits()[0])
     X = X[np.random.default_rng(0).permutation(len(X))]
-    X, test, seeds = X[:-360], X[-360:], range(args.seeds)
     title = "Restricted Boltzmann machines of other libraries in the same time"
     with unconverged_is_fine(), threadpool_limits(1), report(args.output / "rbm_peers.txt", title):
-        found, times = [], []
-        for seed in seeds:
-            fit = SDCPRBM(N_HIDDEN, random_state=seed, n_jobs=1).fit
-            model, seconds = processor_timed(fit, X)
-            of_model = model.components_, model.intercept_visible_, model.intercept_hidden_
-            found.append([model.n_iter_, *judged(of_model, test)])
-            times.append(seconds)
-        table = [["SDCPRBM", "auto", *np.mean(found, axis=0)]]
-        for name, (peer, rates) in PEERS.items():
-            peer = partial(trained, peer, X, test)
-            try:
-                found = [
-                    [name, rate, *np.mean([peer(times[s], rate=rate, seed=s) for s in seeds], 0)]
-                    for rate in rates
-                ]
-                table.append(max(found, key=lambda row: row[3]))
-            except ImportError as error:
-                print(f"{name} left out: {error}")
-        table.append(["independent pixels", "", 0, independent(X, test), 0.0])
-        print(f"{len(X)} rows, {N_HIDDEN} units, {np.mean(times):.1f} seconds, {len(seeds)} seeds")
-        table = [[*row[:2], f"{row[2]:.0f}", *(f"{x:.2f}" for x in row[3:])] for row in table]
-        print_table(["", "rate", "epochs", "log-likelihood", "error"], table)
+        compare(X[:-360], X[-360:], range(args.seeds))
+        if args.data is not None:
+            print("\nMNIST")
+            compare(*load_bits("mnist", args.data, 10_000, 1000), range(1), max_iter=10)
         used = [name for name in ("torch", "learnergy", "rbms") if name in sys.modules]
         print(*(f"{name} {version(name)}" for name in used), sep=", ")

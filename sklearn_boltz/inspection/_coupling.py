@@ -14,7 +14,7 @@ from sklearn_boltz.inspection._network import (
     resolved_layout,
     strongest_edges,
 )
-from sklearn_boltz.inspection._pairs import block_norms, joint_of
+from sklearn_boltz.inspection._pairs import block_norms, joint_of, signed_norms
 
 # Default limit of edges: a graph with more than this, and with more than two for each node, is
 # hard to read.
@@ -49,7 +49,8 @@ class CouplingDisplay:
     separated : ndarray of bool of the shape of `coupling`, default=None
         Which couplings have no test, as the data separate them. None if unknown.
     norms : ndarray of shape (n_features, n_features), default=None
-        With `value_names`, the edges of the graph. None means the Frobenius norms of the blocks.
+        With `value_names`, the edges of the graph, which have signs if one is negative. None means
+        the Frobenius norms of the blocks.
 
     Attributes
     ----------
@@ -76,8 +77,9 @@ class CouplingDisplay:
     Notes
     -----
     The graph has one node for each variable. If some variables have more than two values, an edge
-    is the Frobenius norm of a block (`interaction_scores` without the average product correction),
-    which has no sign. Its significance is that of the joint Wald test of all entries of the block.
+    is the Frobenius norm of a block (`interaction_scores` without the average product correction).
+    It has a sign, that of the trend, if all columns of more than two values are ordinal or in bins.
+    Its significance is that of the joint Wald test of all entries of the block.
 
     Where numbers have normal scores, couplings are those of
     :func:`~sklearn_boltz.statistics.joint_network`, with one entry for each number.
@@ -166,7 +168,7 @@ class CouplingDisplay:
         """
         check_is_fitted(estimator)
         coupling, names, value_names = joint_of(estimator)
-        norms = None if value_names is None else estimator.interaction_scores(apc=False)
+        norms = None if value_names is None else signed_norms(estimator)
         significant = significant_pairs = separated = None
         if X is not None:
             inference = inference_or_advice(estimator, X, sample_weight)
@@ -255,7 +257,7 @@ class CouplingDisplay:
                 weight,
                 edges,
                 self.names,
-                EdgeStyle(cmap, limit or 1, self.value_names is None, len(self.names)),
+                EdgeStyle(cmap, limit or 1, self._is_signed, len(self.names)),
                 layout=layout,
                 groups=groups,
                 legend=title if legend else None,
@@ -285,6 +287,11 @@ class CouplingDisplay:
 
     # The graph.
 
+    @property
+    def _is_signed(self):
+        """Whether edges have signs."""
+        return self.value_names is None or (self.norms is not None and (self.norms < 0).any())
+
     def _edges(self, min_coupling, n_edges):
         """A number for each pair of variables, the pairs to draw, and the legend title."""
         if n_edges == "auto":
@@ -294,7 +301,7 @@ class CouplingDisplay:
         check_scalar(min_coupling, "min_coupling", Real, min_val=0)
         weight, title = self.coupling, "coupling"
         if self.value_names is not None:
-            weight, title = self.norms, "norm of the block"
+            weight, title = self.norms, "coupling" if self._is_signed else "norm of the block"
             weight = block_norms(self.coupling, self.value_names) if weight is None else weight
         strength = np.abs(weight)
         if self.significant_pairs is not None:

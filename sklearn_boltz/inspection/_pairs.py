@@ -1,6 +1,7 @@
 """Names of the variables of a pairwise model, and one number for each pair."""
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from sklearn_boltz.statistics import joint_network
 
@@ -61,3 +62,12 @@ def block_norms(coupling, value_names):
     starts = np.cumsum([0, *map(len, value_names[:-1])])
     rows = np.add.reduceat(np.square(coupling), starts, axis=-2)
     return np.sqrt(np.add.reduceat(rows, starts, axis=-1))
+
+
+def signed_norms(estimator):
+    """Norms of the blocks, with the signs of trends if all values have an order; (d, d)."""
+    norms, sizes = estimator.interaction_scores(apc=False), estimator.n_values_
+    if not (getattr(estimator, "ordered_", False) | (sizes == 2)).all():
+        return norms
+    trends = block_diag(*(np.arange(m)[:, None] - (m - 1) / 2 for m in sizes))
+    return norms * np.sign(trends.T @ estimator.coupling_ @ trends)

@@ -1,5 +1,6 @@
-"""Scorers for model selection, weights for similar rows, and how like real rows others are."""
+"""Scorers for model selection, tools for sequences, and how like real rows others are."""
 
+from sklearn_boltz.metrics._mutations import mutational_effect
 from sklearn_boltz.metrics._scorers import (
     log_likelihood,
     log_pseudo_likelihood,
@@ -13,6 +14,7 @@ __all__ = [
     "compare_tables",
     "log_likelihood",
     "log_pseudo_likelihood",
+    "mutational_effect",
     "nearest_record_share",
     "sequence_weights",
     "tap_log_likelihood",

@@ -53,8 +53,9 @@ class FVBMPseudoLikelihood(Network):
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
         pseudo-likelihood of the rows; 0 is the plain maximum. With ``alpha > 0`` the maximum exists
         for all data. ``"auto"`` estimates the strength from the rows, see Notes. Standard errors,
-        tests, criteria and the bootstrap are then those of the estimate without the penalty; the
-        bootstrap of bins chooses a penalty for each resample.
+        tests, criteria and the bootstrap are then those of the estimate without the penalty, in
+        ``"ordinal"`` columns with a trend for each pair, see `inference`; the bootstrap of bins
+        chooses a penalty for each resample.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -391,7 +392,8 @@ class FVBMPseudoLikelihood(Network):
         if not self._is_chosen():
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
-        refitted = partial(self._refitted, *rows, alpha=0.0)
+        trends = self.ordered_ if self.ordered_.any() else None
+        refitted = partial(self._refitted, *rows, alpha=0.0, _trends=trends)
         return self._cached("without_penalty", refitted, *rows)
 
     def __sklearn_tags__(self):

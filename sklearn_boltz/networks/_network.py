@@ -70,6 +70,8 @@ class Network(Drawing, Likelihoods):
     # The fitted attributes of what is in the model besides pairs, of these three in their order:
     # terms, their weights, and a potential of the number of ones.
     _further = ()
+    # The columns whose couplings are trends, linear in the positions of their values; None if none.
+    _trends = None
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -255,7 +257,7 @@ class Network(Drawing, Likelihoods):
             if coding.is_binary:
                 task = Task.of_incomplete_rows(*kept, alpha)
             else:
-                task = CodesTask(*kept, coding.n_values, alpha, ordered)
+                task = CodesTask(*kept, coding.n_values, alpha, ordered, self._trends)
 
         def label(j, value=None):
             if value is None:

@@ -315,6 +315,8 @@ def dropped_pairs(network, other):
         network._coding.n_values, other._coding.n_values
     ):
         raise not_nested("they have different columns, or columns of different values")
+    if (network._trends is None) != (other._trends is None):
+        raise not_nested("one has trends of ordinal columns, and the other all their couplings")
     if network._objective != other._objective:
         raise not_nested("one maximises the likelihood and one the pseudo-likelihood")
     if not np.isclose(network._ridge(), other._ridge(), rtol=SAME, atol=0):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
-from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
+from sklearn_boltz.statistics._results import NetworkParameters, pair_frame, parameter_frame
 from sklearn_boltz.statistics.covariance._categorical import parameter_index
 from sklearn_boltz.statistics.covariance._curvature import changed
 from sklearn_boltz.statistics.covariance._tests import (
@@ -207,17 +207,26 @@ class PairwiseInference(NetworkParameters):
         """The number of the first parameter that tests the same hypothesis as each does.
 
         In the zero-sum gauge, both values of a binary variable have the same parameters except for
-        the sign.
+        the sign, and a trend has a single one, several times.
         """
-        own = np.arange(len(self.estimate))
+        twins = np.arange(len(self.estimate))
         if self.n_values is None:
-            return own
-        i, a, j, b = parameter_index(self.n_values)
-        flips = [(a == 1) & (self.n_values[i] == 2), (j >= 0) & (b == 1) & (self.n_values[j] == 2)]
-        # In a block, b runs fastest; h_i(a) stand one after another.
-        twins = own - flips[0] * np.where(j >= 0, self.n_values[j], 1) - flips[1]
-        sign = np.where(flips[0] ^ flips[1], -1, 1)
-        return np.where(self.null == sign * self.null[twins], twins, own)
+            return twins
+        for places in self._blocks():
+            block = self.limit_covariance[np.ix_(places, places)]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                scale = np.sqrt(block.diagonal())
+                z, correlation = self.null[places] / scale, block / np.outer(scale, scale)
+                apart = np.abs(z - correlation * z[:, None]) > RANK_TOL
+            same = ~apart & (np.abs(correlation) > 1 - RANK_TOL) | np.eye(len(places), dtype=bool)
+            twins[places] = places[same.argmax(axis=1)]
+        return twins
+
+    def _blocks(self):
+        """Places of the parameters of each variable, and then of each pair of variables."""
+        first, second = self.columns
+        starts = np.flatnonzero(np.diff(first, prepend=-1) | np.diff(second, prepend=-1))
+        return np.split(np.arange(len(first)), starts[1:])
 
     def _places_of(self, parameters):
         """Places of parameters given by their names, by two variables, or by a mask."""
@@ -260,7 +269,9 @@ class PairwiseInference(NetworkParameters):
             raise ValueError(f"A pair must be the names of two variables{reason}: {pair!r}.")
         j, k = sorted(map(variables.index, pair))
         first, second = self.columns
-        return np.flatnonzero((first == j) & (second == k)).tolist()
+        places = np.flatnonzero((first == j) & (second == k))
+        known = np.isfinite(self.limit_covariance.diagonal()[places])
+        return places[known | ~known.any()].tolist()
 
     def wald_test(self, parameters):
         """Test whether some parameters all have their values under the null hypothesis.
@@ -289,10 +300,14 @@ class PairwiseInference(NetworkParameters):
         places = self._places_of(parameters)
         if not len(places):
             raise ValueError("wald_test needs at least one parameter.")
-        covariance = self.limit_covariance[np.ix_(places, places)]
-        unknown = np.isnan(covariance.diagonal())
+        unknown = np.isnan(self.limit_covariance.diagonal()[places])
         if unknown.any():
             raise ValueError(f"{self.names[places[unknown]][0]} is not estimated: leave it out.")
+        return self._joint_test(places)
+
+    def _joint_test(self, places):
+        """The Wald test of the parameters at some places."""
+        covariance = self.limit_covariance[np.ix_(places, places)]
         difference = (self.estimate - self.null)[places]
         if self.separated[places].any():
             least = RANK_TOL * np.nanmax(self.limit_covariance.diagonal())
@@ -302,6 +317,8 @@ class PairwiseInference(NetworkParameters):
 
     def pair_p_value(self, method=None):
         """P values of the joint Wald test of all couplings of each pair of variables.
+
+        Two ordinal variables have one, their trend.
 
         Parameters
         ----------
@@ -315,16 +332,36 @@ class PairwiseInference(NetworkParameters):
             Symmetric; NaN on the diagonal, where there is no estimate, and where the data separate
             all couplings of the pair.
         """
-        first, second = self.columns
-        n_features = int(first.max()) + 1
-        number = np.where(first < second, first * n_features + second, -1)
-        number[np.isnan(self.limit_covariance.diagonal())] = -1
-        table = np.full(n_features * n_features, np.nan)
-        for pair in np.unique(number[number >= 0]):
-            table[pair] = self.wald_test(number == pair).p_value
-        table = table if method is None else adjust_p_values(table, method)
-        table = table.reshape(n_features, n_features)
-        return np.fmax(table, table.T)
+        table = self._pair_tests()["p_value"]
+        if method is None:
+            return table
+        upper = np.triu_indices(len(table), 1)
+        table[upper] = table.T[upper] = adjust_p_values(table[upper], method)
+        return table
+
+    def _pair_tests(self):
+        """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
+        (first, second), twins = self.columns, self._twins()
+        variances = self.limit_covariance.diagonal()
+        tables = {
+            name: np.full((first.max() + 1,) * 2, np.nan)
+            for name in ("coupling", "df", "statistic", "p_value")
+        }
+        for block in self._blocks():
+            j, k = first[block[0]], second[block[0]]
+            known = block[np.isfinite(variances[block])]
+            if j == k or not len(known):
+                continue
+            # Parameters that are multiples of each other have a sign in common.
+            is_one = (twins[known] == twins[known[0]]).all()
+            sign = np.sign(self.estimate[block[-1]]) if is_one else 1
+            test = self._joint_test(known)
+            values = (
+                sign * np.linalg.norm(self.estimate[block]), test.df, test.statistic, test.p_value
+            )  # fmt: skip
+            for table, value in zip(tables.values(), values, strict=True):
+                table[j, k] = table[k, j] = value
+        return tables
 
     def contrast(self, weights):
         """Return the inference on a weighted sum of parameters.
@@ -363,19 +400,25 @@ class PairwiseInference(NetworkParameters):
             feature_names=None,
         )
 
-    def to_frame(self, method=None):
+    def to_frame(self, method=None, *, pairs=False):
         """Return all results but the covariance as a table; needs pandas.
 
         Parameters
         ----------
         method : {"holm", "fdr_bh"}, default=None
-            How `adjusted_p_value` adjusts the p values for their number. They are then in a column
-            of that name. None means no such column.
+            How `adjusted_p_value`, or with `pairs` `pair_p_value`, adjusts the p values for their
+            number. They are then in a column "adjusted_p_value". None means no such column.
+        pairs : bool, default=False
+            Whether there is a row for each pair of variables, with the test of all its couplings.
 
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each parameter, with its name as the index.
+            A row for each parameter, with its name as the index. With `pairs`, the names of two
+            variables are the index, and the columns are `coupling`, `df`, `statistic` and
+            `p_value`. Of larger blocks, `coupling` is the Frobenius norm. If there is a single
+            parameter, as of two ordinal variables, it has a sign: that of the coupling of
+            the last values of both.
 
         Raises
         ------
@@ -387,6 +430,11 @@ class PairwiseInference(NetworkParameters):
         ``frame.to_latex(escape=True, float_format="%.3f")`` makes a LaTeX table in the style of the
         booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
         """
+        if pairs:
+            tables = self._pair_tests()
+            if method is not None:
+                tables["adjusted_p_value"] = self.pair_p_value(method)
+            return pair_frame(self.feature_names, tables)
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
         columns = {name: getattr(self, name) for name in columns}
         if method is not None:

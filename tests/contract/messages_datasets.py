@@ -6,6 +6,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 
+from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.datasets import (
     make_alignment,
     make_bars_and_stripes,
@@ -14,7 +15,13 @@ from sklearn_boltz.datasets import (
     make_shifting_bar,
     read_alignment,
 )
-from sklearn_boltz.metrics import c2st_score, compare_tables, nearest_record_share, sequence_weights
+from sklearn_boltz.metrics import (
+    c2st_score,
+    compare_tables,
+    mutational_effect,
+    nearest_record_share,
+    sequence_weights,
+)
 
 RNA = "".join(np.random.default_rng(0).choice(list("ACGU"), 200))
 MAKERS = {
@@ -86,6 +93,23 @@ TABLES = {
     "no table": (np.zeros((9, 2)), np.zeros(2)),
 }  # fmt: skip
 
+AC = {"alphabet": "AC"}
+MUTANTS = [
+    ("A1C", {}),
+    ("C1A", AC),
+    ("A1G", AC),
+    ("A9C", AC),
+    ("A1C;C2A", AC),
+    ("AC", AC),
+    ([0, 1, 0], AC),
+    ("A1C", AC | {"positions": [1, 2]}),
+]
+
+
+def effect_of(mutants, options):
+    model = FVBMPseudoLikelihood(alpha=1.0).fit(np.eye(3))
+    return mutational_effect(model, "ACA", mutants, **options)
+
 
 def read(text, options):
     return read_alignment(StringIO(text), **options)
@@ -113,6 +137,12 @@ CASES = {
         f"{compare.__name__}: {what}": partial(compare, *tables, *tables[: n - 2])
         for compare, n in ((c2st_score, 2), (compare_tables, 2), (nearest_record_share, 3))
         for what, tables in TABLES.items()
+    },
+    **{
+        f"mutational_effect of {mutants!r} {options or ''}".rstrip(): partial(
+            effect_of, mutants, options
+        )
+        for mutants, options in MUTANTS
     },
     "c2st_score: few rows": partial(c2st_score, np.zeros((9, 2)), np.zeros((4, 2))),
     "c2st_score: a single fold": partial(c2st_score, np.zeros((9, 2)), np.zeros((9, 2)), cv=1),

@@ -5,14 +5,20 @@ than the states, are an orthonormal basis of the vectors that sum to 0. So a col
 some real-valued ones, u_i = C_iᵀ e(x_i), or 0 where x_i is missing, and ΣJ² = ΣK². The parameters
 are z = (η_1, ..., η_D, K_12, K_13, ..., K_{D-1,D}), without the K of one and the same column; of
 columns of two states, the one that follows from b and m of ±1 is √2 b and 2 m.
+
+A column with a trend has couplings of its first contrast alone, the centred numbers of its states.
 """
 
 import numpy as np
 
+from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import contrast_basis, state_slices, to_zero_sum
+from sklearn_boltz.networks.model._gauge import state_slices, to_zero_sum
 from sklearn_boltz.networks.model._model import log_softmax
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
+
+# Entries of unit vectors that are 0.
+ROUNDING = 1e-12
 
 
 class Contrasts(Objective):
@@ -30,6 +36,10 @@ class Contrasts(Objective):
         The C_i along the diagonal.
     features : ndarray of shape (n, D)
         The u_i of the rows.
+    coupled : ndarray of bool of shape (D,)
+        Which contrasts have couplings.
+    pairs : (ndarray of int, ndarray of int)
+        The contrasts of each K_ij.
     n_parameters : int
     """
 
@@ -38,9 +48,16 @@ class Contrasts(Objective):
     def __init__(self, problem, basis=None):
         self.problem, self.total = problem, problem.total
         self.weights, self.n_values = problem.cells.weights, problem.n_values
-        self.basis = contrast_basis(self.n_values) if basis is None else basis
+        if basis is None:
+            basis, squares = ordered_basis(self.n_values, problem.trends)
+            basis = basis / np.sqrt(squares)
+            basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
+        self.basis = basis
         self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
-        self.pairs = np.nonzero(self.column[:, None] < self.column)
+        is_first = np.diff(self.column, prepend=-1) > 0
+        self.coupled = is_first | ~problem.trends[self.column]
+        both = np.outer(self.coupled, self.coupled)
+        self.pairs = np.nonzero((self.column[:, None] < self.column) & both)
         self.n_parameters = len(self.column) + len(self.pairs[0])
         self.empty_cells, self.rarest_cell = problem.empty_cells, problem.rarest_cell
         codes = problem.cells.codes
@@ -113,15 +130,18 @@ class Contrasts(Objective):
         information = np.zeros((self.n_parameters,) * 2)
         chances = self.probabilities(point.theta) if chances is None else chances
         weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
-        places = parameter_places(self.column)
+        places = parameter_places(len(self.column), self.pairs)
         for i, states in enumerate(self.states):
-            own, others = (np.flatnonzero(which) for which in (self.column == i, self.column != i))
+            own = np.flatnonzero(self.column == i)
+            others = np.flatnonzero(self.coupled & (self.column != i))
             x = np.column_stack([np.ones(len(chances)), self.features[:, others]]).astype(dtype)
             block = softmax_information(
                 self.basis[states, own], chances[:, states], x, weights[:, i]
             )
             place = np.column_stack([own, places[np.ix_(own, others)]]).ravel()
-            information[np.ix_(place, place)] += block.reshape(len(place), -1)
+            free = np.flatnonzero(place < self.n_parameters)
+            block = block.reshape(len(place), -1)[np.ix_(free, free)]
+            information[np.ix_(place[free], place[free])] += block
         r, s = (self.column[features] for features in self.pairs)
         penalty = 2 * self.penalty * self.problem.pair_weights[r, s]
         free = np.zeros(len(self.column))
@@ -173,9 +193,9 @@ class Contrasts(Objective):
         """
         loadings = np.zeros((self.problem.n_parameters, self.n_parameters))
         loadings[: len(self.basis), : len(self.column)] = self.basis
-        places = parameter_places(self.column)
+        places = parameter_places(len(self.column), self.pairs)
         for i, j, place in self.problem.blocks():
-            left, right = self.column == i, self.column == j
+            left, right = (self.coupled & (self.column == k) for k in (i, j))
             product = np.kron(self.basis[self.states[i], left], self.basis[self.states[j], right])
             loadings[place, places[np.ix_(left, right)].ravel()] = product
         return loadings

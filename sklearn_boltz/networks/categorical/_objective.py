@@ -53,6 +53,8 @@ class CategoricalPseudoLikelihood(Objective):
         Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`.
     pair_weights : ndarray of shape (n_columns, n_columns), default=None
         Above the diagonal, by how much the penalty of each pair is multiplied; None means 1.
+    trends : ndarray of bool of shape (n_columns,), default=None
+        Columns of which `Contrasts` has couplings of the trend alone; None means that none is.
 
     Attributes
     ----------
@@ -68,14 +70,16 @@ class CategoricalPseudoLikelihood(Objective):
     information = None  # of full rank in `Contrasts`
 
     def __init__(
-        self, codes, n_values, weights, *, coupling_penalty=0.0, ordered=None, pair_weights=None
-    ):
+        self, codes, n_values, weights, *,
+        coupling_penalty=0.0, ordered=None, pair_weights=None, trends=None,
+    ):  # fmt: skip
         self.cells = Cells(codes, n_values, weights)
         self.penalty = min(coupling_penalty, 1e300)
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
         self.states, self.ordered, self._spare = state_slices(self.n_values), ordered, []
+        self.trends = (False if trends is None else trends) & (self.n_values > 2)
         self.weigh(pair_weights)
 
     def weigh(self, pair_weights):
@@ -97,7 +101,7 @@ class CategoricalPseudoLikelihood(Objective):
         """The objective of other rows, complete ones."""
         return CategoricalPseudoLikelihood(
             rows.astype(np.int16), self.n_values, counts, coupling_penalty=self.penalty,
-            ordered=self.ordered, pair_weights=self.pair_weights,
+            ordered=self.ordered, pair_weights=self.pair_weights, trends=self.trends,
         )  # fmt: skip
 
     def evaluate(self, theta):
@@ -144,10 +148,15 @@ class CategoricalPseudoLikelihood(Objective):
         return (self.cells.codes >= 0).all(axis=0)
 
     def empty_cells(self):
-        """Two columns and their states that never meet: (i, j, a, b)."""
+        """Two columns and their states that never meet: (i, j, a, b).
+
+        None of columns with a trend, which need not be at infinity for that.
+        """
         offsets, column = self.offsets, column_of_state(self.n_values)
         ones = one_hot(self.cells.codes, offsets)
-        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & (column[:, None] < column))
+        free = ~self.trends[column]
+        pairs = np.outer(free, free) & (column[:, None] < column)
+        r, s = np.nonzero(((ones.T @ ones).toarray() == 0) & pairs)
         i, j = column[r], column[s]
         found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
         return [tuple(cell) for cell in found.tolist()]

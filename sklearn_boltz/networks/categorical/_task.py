@@ -38,6 +38,8 @@ class CodesTask(Task):
         Strength of the penalty per row.
     ordered : ndarray of bool of shape (d,), default=None
         As in `CategoricalPseudoLikelihood`; if one is, the solver is "lbfgs".
+    trends : ndarray of bool of shape (d,), default=None
+        As there; if one is, the solver is Newton's.
 
     Attributes
     ----------
@@ -46,7 +48,7 @@ class CodesTask(Task):
         evenly over all values.
     """
 
-    def __init__(self, codes, counts, n_values, alpha, ordered=None):
+    def __init__(self, codes, counts, n_values, alpha, ordered=None, trends=None):
         self.seen, self.column_sizes = (codes, counts), np.asarray(n_values, dtype=np.int64)
         ordered = ordered if ordered is not None and ordered.any() else None
         codes, weights = informative(codes, counts)
@@ -66,6 +68,7 @@ class CodesTask(Task):
             kept_weights,
             coupling_penalty=alpha * counts.sum() / BITS,
             ordered=None if ordered is None else ordered[self.varying],
+            trends=None if trends is None else trends[self.varying],
         )
         total = max(weights.sum(), 1e-300)
         alone = occurs & (n_occur == 1)[column]
@@ -119,6 +122,8 @@ class CodesTask(Task):
         # By an order, the steps of L-BFGS need no second derivative.
         if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered is not None:
             name = "lbfgs"
+        if self.problem.trends.any():  # which are parameters in contrasts alone
+            name = "newton"
         run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": lbfgs}[name]
         return Method(name, run, self.message, self.no_maximum)
 

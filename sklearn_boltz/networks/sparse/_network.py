@@ -46,7 +46,7 @@ class Layout:
         d = int(column[-1]) + 1
         self.column, self.nodewise, self.shift = column, nodewise, shift
         each = np.arange(d * d)
-        self.pairs = each.reshape(d, d) if nodewise else parameter_places(each[:d])
+        self.pairs = each.reshape(d, d) if nodewise else parameter_places(d, np.triu_indices(d, 1))
         self.n_groups = int(self.pairs.max()) + 1
         self.parts = each // d if nodewise else np.zeros(self.n_groups, dtype=int)
         self.n_parts = d if nodewise else 1

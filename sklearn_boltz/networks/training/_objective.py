@@ -314,7 +314,7 @@ class PseudoLikelihood(BinaryObjective):
         with z = x_i, but z_j = 1 for the intercept. The sums over rows are done in `dtype`.
         """
         d = len(self.means)
-        places = parameter_places(np.arange(d))
+        places = parameter_places(d, np.triu_indices(d, 1))
         information = np.zeros((self.n_parameters, self.n_parameters))
         for j, block in enumerate(self._logistic_information(point, dtype)):
             information[np.ix_(places[j], places[j])] += block
@@ -418,13 +418,16 @@ def largest_gain(least, greatest):
     return max(greatest.max(initial=0), -least.min(initial=0))
 
 
-def parameter_places(column):
+def parameter_places(n_features, pairs):
     """Where K_rs stands in θ, and on the diagonal the intercept; (D, D), for features of columns.
 
-    There is no K of two features of one column: 0.
+    Features that are not among `pairs` have no K: there is the number of parameters.
     """
-    places, (r, s) = np.diag(np.arange(len(column))), np.nonzero(column[:, None] < column)
-    places[r, s] = places[s, r] = np.arange(len(column), len(column) + len(r))
+    r, s = pairs
+    n_parameters = n_features + len(r)
+    places = np.full((n_features,) * 2, n_parameters)
+    np.fill_diagonal(places, np.arange(n_features))
+    places[r, s] = places[s, r] = np.arange(n_features, n_parameters)
     return places
 
 

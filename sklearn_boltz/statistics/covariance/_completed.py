@@ -66,7 +66,7 @@ class Coordinates(NamedTuple):
 
         def describe(rows, weights):
             problem = CategoricalPseudoLikelihood(
-                rows.astype(np.int16), contrasts.n_values, weights
+                rows.astype(np.int16), contrasts.n_values, weights, trends=contrasts.problem.trends
             )
             here = Contrasts(problem)
             return here.information(here.at(z)), here.features, here.residuals(z)

@@ -154,6 +154,8 @@ class Regressions(NamedTuple):
     ----------
     column : ndarray of int of shape (D,)
         The column of each feature.
+    pairs : (ndarray of int, ndarray of int)
+        The features whose products have a coupling.
     features : ndarray of shape (n, D)
         0 for a missing cell.
     residuals : ndarray of shape (n, D)
@@ -165,6 +167,7 @@ class Regressions(NamedTuple):
     """
 
     column: np.ndarray
+    pairs: tuple
     features: np.ndarray
     residuals: np.ndarray
     weights: np.ndarray
@@ -180,8 +183,9 @@ class Regressions(NamedTuple):
             x, mean = spins[rows], tanh[rows]
             return np.eye(x.shape[1]) * ((1 - mean**2) * np.abs(x))[:, None]
 
-        column = np.arange(spins.shape[1])
-        return cls(column, spins, spins - tanh, problem.weights[:n], spread)
+        d = spins.shape[1]
+        pairs = np.triu_indices(d, 1)
+        return cls(np.arange(d), pairs, spins, spins - tanh, problem.weights[:n], spread)
 
     @classmethod
     def of_contrasts(cls, contrasts, point):
@@ -196,12 +200,8 @@ class Regressions(NamedTuple):
             both = np.einsum("na,ar,as->nrs", p, basis, basis, optimize=True)
             return (both - mean[:, :, None] * mean[:, None]) * own * known[rows, :, None]
 
-        return cls(contrasts.column, contrasts.features, residuals, contrasts.weights, spread)
-
-    @property
-    def pairs(self):
-        """The features whose products have a coupling."""
-        return np.nonzero(self.column[:, None] < self.column)
+        which = contrasts.column, contrasts.pairs
+        return cls(*which, contrasts.features, residuals, contrasts.weights, spread)
 
     def parameter_columns(self, numbers):
         """The two columns of each parameter, (2, n_parameters), by their numbers in a table."""
@@ -230,9 +230,11 @@ class Regressions(NamedTuple):
         inverse : ndarray of shape (n_parameters, n_parameters)
             H⁻¹; 0 for parameters that are not free.
         """
-        d, places = len(self.column), parameter_places(self.column)
+        d = len(self.column)
+        places = parameter_places(d, self.pairs)
         own = self.column[:, None] == self.column
-        inverse, residuals = inverse.astype(np.float32), np.empty_like(self.residuals)
+        inverse = np.pad(inverse.astype(np.float32), (0, 1))  # 0 where there is no coupling
+        residuals = np.empty_like(self.residuals)
         for rows in row_slices(len(residuals), d * d):
             u = self.features[rows].astype(np.float32)
             z = np.where(own, np.eye(d, dtype=np.float32), u[:, None])

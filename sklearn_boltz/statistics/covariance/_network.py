@@ -70,7 +70,7 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
-    check_room(network.n_features_in_, network._coding)
+    check_room(network.n_features_in_, network._coding, network._trends is not None)
     find = spin_curvature if network._coding.is_binary else codes_curvature
     return find(network, codes, weights, jackknife)
 
@@ -100,7 +100,7 @@ def spin_curvature(network, codes, weights, jackknife):
             point = drawn.at(drawn.pack(coupling, intercept))
             of_draws = separated_by_spins(drawn, point, found.places)
     found = of_empty_pairs(found, problem, of_draws)
-    places = parameter_places(np.arange(d))[tuple(found.columns)]
+    places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
 
@@ -163,7 +163,8 @@ def spin_problem(network, codes, weights, alpha):
 def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
     n_values, free = network._coding.n_values, network._free_pairs()
-    task = CodesTask(*distinct_incomplete(codes, weights), n_values, network._ridge())
+    kept_rows = distinct_incomplete(codes, weights)
+    task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
@@ -189,13 +190,16 @@ def codes_curvature(network, codes, weights, jackknife):
     return found, Spread(loadings, places, block_starts(n_values)[1])
 
 
-def check_room(n_features, coding):
-    """Refuse matrices of all parameters that do not fit into memory."""
+def check_room(n_features, coding, of_trends):
+    """Refuse matrices of all parameters that do not fit into memory.
+
+    There are six of them at a time, and with trends, which have fewer, two.
+    """
     n_parameters = n_features * (n_features + 1) // 2
     if not coding.is_binary:
         n_parameters = block_starts(coding.n_values)[1]
     check_memory(
-        6 * 8 * n_parameters**2,
+        (2 if of_trends else 6) * 8 * n_parameters**2,
         f"The covariance of {n_parameters:,} parameters",
         "Leave out columns, or use `interaction_scores`, which needs none.",
     )
