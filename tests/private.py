@@ -57,7 +57,6 @@ from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks import _rows as network_rows
-from sklearn_boltz.networks.categorical._block_penalty import CONTRAST, PRIOR, TREND, next_weights
 from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -120,9 +119,11 @@ from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
+    RELAXATION,
     choose_strength,
     least_strength,
     next_strength,
+    next_weights,
 )
 from sklearn_boltz.networks.training._terms import (
     InteractionPseudoLikelihood,

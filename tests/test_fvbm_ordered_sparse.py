@@ -8,7 +8,7 @@ from oracles_fvbm import zero_sum_slopes
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, price
+from private import CategoricalPseudoLikelihood, PottsModel, price
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 Q, ORDERED = np.array([3, 4, 5, 2]), [True, False, True, True]
@@ -23,12 +23,11 @@ def sparse(X, **options):
 
 def inverse_root(m, is_ordered):
     """A⁻¹ of a column of m values, for contrasts; it maps a constant vector to 0."""
-    contrasts = np.eye(m) - 1 / m
-    if not is_ordered or m == 2:
-        return contrasts
-    trend = np.arange(m) - (m - 1) / 2
-    trend = np.outer(trend, trend) / (trend @ trend)
-    return (contrasts - trend + np.sqrt(TREND) * trend) / np.sqrt(CONTRAST)
+    if not is_ordered:
+        return np.eye(m) - 1 / m
+    degrees = np.arange(1, m)
+    polynomials = np.linalg.qr(np.vander(np.arange(m), increasing=True))[0][:, 1:]
+    return polynomials / np.sqrt(degrees * (degrees + 1) / 2) @ polynomials.T
 
 
 ROOTS = [inverse_root(*kind) for kind in zip(Q, ORDERED, strict=True)]

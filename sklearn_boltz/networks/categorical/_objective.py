@@ -10,12 +10,9 @@ directions in which only the penalty changes, which would take them three times 
 from itertools import combinations
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.categorical._block_penalty import (
-    BlockPenalty,
-    next_weights,
-    ordered_basis,
-)
+from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, ordered_basis
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
@@ -50,7 +47,8 @@ class CategoricalPseudoLikelihood(Objective):
     coupling_penalty : float, default=0.0
         λ_J.
     ordered : ndarray of bool of shape (n_columns,), default=None
-        Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`.
+        Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`; two
+        states have none.
     pair_weights : ndarray of shape (n_columns, n_columns), default=None
         Above the diagonal, by how much the penalty of each pair is multiplied; None means 1.
     trends : ndarray of bool of shape (n_columns,), default=None
@@ -78,7 +76,9 @@ class CategoricalPseudoLikelihood(Objective):
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
-        self.states, self.ordered, self._spare = state_slices(self.n_values), ordered, []
+        self.states, self._spare = state_slices(self.n_values), []
+        self.ordered = np.zeros(len(n_values), dtype=bool) if ordered is None else ordered
+        self.ordered = self.ordered & (self.n_values > 2)
         self.trends = (False if trends is None else trends) & (self.n_values > 2)
         self.weigh(pair_weights)
 
@@ -88,10 +88,6 @@ class CategoricalPseudoLikelihood(Objective):
         self.pair_weights = np.ones((d, d)) if pair_weights is None else pair_weights
         first = self.starts - self.n_states
         self._penalty = BlockPenalty(self.n_values, first, self.ordered, self.pair_weights)
-
-    def weigh_pairs(self, theta):
-        """Give the penalty of each pair the weight that its coupling suggests."""
-        self.weigh(next_weights(self, theta))
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row."""
@@ -197,28 +193,50 @@ class CategoricalPseudoLikelihood(Objective):
         """Half of each contrast K of two columns, the information on it, and its score's variance.
 
         Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. The contrasts are
-        those in which the penalty is a sum of squares. In parts of the rows, so that no array of
-        all rows and contrasts is needed.
+        those in which the penalty is a sum of squares.
         """
-        none = np.zeros(len(self.n_values), dtype=bool)
-        basis, norms = ordered_basis(self.n_values, none if self.ordered is None else self.ordered)
-        coupling, _ = self.unpack(theta)
+        contrasts, pairs, parts = self._contrasts(theta)
+        total = sum(pair_curvature(*part) for part in parts)
+        return np.array([contrasts / 2, *(4 * total[:, *pairs])])
+
+    def pair_information(self, theta):
+        """The first two of `pair_curvature`, the second as if rows had all the same.
+
+        The variance of a contrast given the other columns then does not depend on these.
+        """
+        contrasts, pairs, parts = self._contrasts(theta)
+        squares, spread = sum(
+            np.array([features**2, spread]) @ weights for features, _, spread, weights in parts
+        )
+        information = np.outer(spread, squares / self.total)
+        return np.array([contrasts / 2, 4 * (information + information.T)[pairs]])
+
+    def _contrasts(self, theta):
+        """The contrasts of two columns each, which these are, and their rows for `pair_curvature`.
+
+        In parts of the rows, so that no array of all rows and contrasts is needed.
+        """
+        basis, norms = ordered_basis(self.n_values, self.ordered)
         column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
-        pairs, squares = np.nonzero(column[:, None] < column), basis**2
-        codes, weights, model = self.cells.codes, self.cells.weights, self.model(theta)
+        pairs = np.nonzero(column[:, None] < column)
+        coupling, _ = self.unpack(theta)
+        contrasts = (basis.T @ coupling @ basis / np.outer(norms, norms))[pairs]
+        return contrasts, pairs, self._rows(self.model(theta), basis, column)
+
+    def _rows(self, model, basis, column):
+        """Contrasts of the rows, part by part, as `pair_curvature` takes them."""
+        codes, weights, blocks = self.cells.codes, self.cells.weights, csr_array(basis)
         known = np.maximum((codes >= 0).T @ weights, 1e-300)
         means = (self.counts() / known[column_of_state(self.n_values)]) @ basis
-        total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
+        step = max(1, CHUNK // len(basis))
         for start in range(0, len(codes), step):
             part = slice(start, start + step)
             some = codes[part]
             observed, chances = (some >= 0)[:, column], np.exp(model.log_conditionals(some))
-            values, expected = model.one_hot(some) @ basis, chances @ basis
-            spread = (chances @ squares - expected**2) * observed
+            values, expected = model.one_hot(some) @ basis, chances @ blocks
+            spread = (chances @ blocks.power(2) - expected**2) * observed
             arrays = (values - means) * observed, (values - expected) * observed, spread
-            total += pair_curvature(*(array.T for array in arrays), weights[part])
-        couplings = (basis.T @ coupling @ basis / np.outer(norms, norms))[pairs]
-        return np.array([couplings / 2, *(4 * total[:, *pairs])])
+            yield *(array.T for array in arrays), weights[part]
 
     def pack(self, coupling, intercept):
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""

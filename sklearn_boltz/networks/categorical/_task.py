@@ -120,7 +120,7 @@ class CodesTask(Task):
         rank = self.problem.n_values - 1
         n_parameters = rank.sum() + (rank.sum() ** 2 - (rank**2).sum()) // 2
         # By an order, the steps of L-BFGS need no second derivative.
-        if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered is not None:
+        if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered.any():
             name = "lbfgs"
         if self.problem.trends.any():  # which are parameters in contrasts alone
             name = "newton"

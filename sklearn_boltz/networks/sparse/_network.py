@@ -232,10 +232,7 @@ class ContrastNetwork:
     is_categorical = True
 
     def __init__(self, problem, nodewise):
-        size = problem.n_values - 1
-        self._ordered = np.zeros(len(size), dtype=bool)
-        if problem.ordered is not None:
-            self._ordered = problem.ordered & (size > 1)
+        size, self._ordered = problem.n_values - 1, problem.ordered
         basis, self._squares = ordered_basis(problem.n_values, self._ordered)
         contrasts = Contrasts(problem, basis)
         column = contrasts.column
