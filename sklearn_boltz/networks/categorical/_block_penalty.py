@@ -93,6 +93,8 @@ def ordered_basis(n_values, ordered):
     squares : ndarray of shape (Σ (q_i - 1),)
         The squared norms of its columns, 1 where there is no order.
     """
+    if not ordered.any():
+        return contrast_basis(n_values), np.ones(n_values.sum() - len(n_values))
     blocks = [contrast_basis([m]) for m in n_values]
     costs, metric = [np.ones(m - 1) for m in n_values], metrics(n_values, ordered)
     for j in np.flatnonzero(ordered):
