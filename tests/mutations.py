@@ -376,18 +376,24 @@ SOURCES = [
          "path.base + beta * path.model.intercept"),
     ]),
     ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
-        ("(1 - 1 / TREND) * np.outer", "np.outer"),
+        ("a * a[::-1] / 2", "a * a / 2"),
         ("a=-2 * strength", "a=-strength"),
     ]),
-    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'dense or its_weight'", [
-        ("(strength * square + PRIOR)", "(strength * square + 1)"),
-        ("strength * problem.pair_weights[i, j]", "strength"),
-        ("known[i] * known[j] / problem.total", "known[i]"),
+    ("networks/training/_strength.py", "test_fvbm_ordered.py -k 'weights_are'", [
+        ("(square + prior)", "(square + 1)"),
+        ("strength * weights[i, j]", "strength"),
+        ("strength / DOUBLE", "strength"),
+    ]),
+    ("networks/categorical/_objective.py", "test_fvbm_penalty.py -k 'curvature or information'", [
+        ("squares / self.total", "squares"),
+        ("(information + information.T)", "(2 * information)"),
+    ]),
+    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'its_weight'", [
         ("np.repeat(weights[i, j], n_values[i] * n_values[j])",
          "np.repeat(weights[j, i], n_values[i] * n_values[j])"),
     ]),
     ("networks/categorical/_block_penalty.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
-        ("*= TREND", "/= TREND"),
+        ("squares = 1 / np.concatenate(costs)", "squares = np.concatenate(costs)"),
         ("block_diag(*blocks) * np.sqrt(squares)", "block_diag(*blocks) * squares"),
     ]),
     ("networks/sparse/_network.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [

@@ -119,7 +119,6 @@ from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
-    RELAXATION,
     choose_strength,
     least_strength,
     next_strength,

@@ -44,10 +44,10 @@ class FVBMPseudoLikelihood(Network):
         name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
         In ``"ordinal"`` columns and for bins of numbers, the penalty prefers similar parameters for
-        neighbouring values. For two such columns, a block that is a trend, linear in the positions
-        of both values, is penalised 5 times less than `alpha` says, and one that jumps up and down
-        in both 24 times more. The solver is then ``"lbfgs"``. With a number as `alpha`, and for
-        bins, there are no standard errors.
+        neighbouring values: what is linear in the positions of the values is penalised as `alpha`
+        says, and a polynomial of degree k is k (k + 1) / 2 times as expensive. See Notes. The
+        solver is then ``"lbfgs"``. With a number as `alpha`, and for bins, there are no standard
+        errors.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -199,10 +199,15 @@ class FVBMPseudoLikelihood(Network):
     with few rows far better than without a penalty.
 
     If some columns have more than two values, each pair then has a variance of its own, in three
-    more fits. Of the contrasts K of its block, γ are determined by the data, and the variance is
-    ‖K‖²/γ [4]_, with s as a prior that counts as half an entry. So the few strong pairs of a table
-    are shrunk less, and the many weak ones more. On five public tables, the pseudo-likelihood of
-    other rows is higher by .1 to 4.5 nats a row than with one s.
+    more fits. Of the n contrasts K of its block, γ are determined by the data, and the variance is
+    ‖K‖²/γ [4]_, with s as a prior that counts as 1/n of a contrast. So the few strong pairs of a
+    table are shrunk less, and the many weak ones more. On five public tables, the pseudo-likelihood
+    of other rows is higher by .1 to 4.5 nats a row than with one s.
+
+    For columns with an order, the penalty of a block J is that of A_j J A_k, where ‖A_j f‖² is
+    ½ Σ_a a (q_j - a) (f_a - f_{a-1})² for a function f of the values 0 to q_j - 1: differences of
+    neighbouring values, with weights by which orthogonal polynomials of degree k have the norm
+    k (k + 1) / 2.
 
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of

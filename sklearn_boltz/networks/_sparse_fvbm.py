@@ -239,9 +239,9 @@ class SparseFVBM(Network):
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
     ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.
 
-    For columns with an order, the norm of a block J is ‖A_j J A_k‖, where A is a multiple of the
-    identity on contrasts of the values of an ordered variable, but √11 times smaller on their
-    trend, and 1 for other variables. This is the norm of the penalty of
+    For columns with an order, the norm of a block J is ‖A_j J A_k‖, where A multiplies orthogonal
+    polynomials of degree k in the positions of the values of an ordered variable by √(k (k + 1)/2),
+    a trend by 1, and is 1 for other variables. This is the norm of the penalty of
     `FVBMPseudoLikelihood`; with ``penalty="l2"`` both estimates are the same. A block is still kept
     or set to 0 as a whole. In the weights, the trace of A⁻² on contrasts takes the place of q - 1,
     and with `standardize` that of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance

@@ -200,9 +200,10 @@ class CategoricalPseudoLikelihood(Objective):
         return np.array([contrasts / 2, *(4 * total[:, *pairs])])
 
     def pair_information(self, theta):
-        """The first two of `pair_curvature`, the second as if rows had all the same.
+        """The first two of `pair_curvature`, the second with means over the rows.
 
-        The variance of a contrast given the other columns then does not depend on these.
+        As if the variance of a contrast given the other columns were the same in all rows: then no
+        product of all rows and pairs is needed.
         """
         contrasts, pairs, parts = self._contrasts(theta)
         squares, spread = sum(

@@ -30,9 +30,6 @@ MIN_COLUMNS = 3
 MAX_ALPHA = 20.0
 # Estimates of s, each of another fit; and then, of those of each pair.
 N_ESTIMATES, N_WEIGHINGS = 2, 3
-# By how much longer the steps of ln w are than those of its equation: with 1, five weighings find
-# the same.
-RELAXATION = 1.5
 # Nats, by which an iteration of these fits raises the objective at its end.
 TOL = 1e-3
 
@@ -93,7 +90,7 @@ def next_weights(couplings, information, strength, weights, n_values):
         np.bincount(pairs, values, weights.size).reshape(weights.shape)
         for values in (known, strength / DOUBLE * couplings**2)
     )
-    return weights * ((gamma + prior) / (square + prior) / weights) ** RELAXATION
+    return (gamma + prior) / (square + prior)
 
 
 def choose_strength(task, method, initial, *, estimate=True):
