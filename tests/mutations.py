@@ -291,9 +291,9 @@ SOURCES = [
      "test_fvbm_inference.py -k 'holm or adjusted or null or wald "
      "or senate_inference or hypotheses or frame'", [
         ("np.arange(len(p_value), 0, -1)", "np.arange(len(p_value) + 1, 1, -1)"),
-        ("np.where(flips[0] ^ flips[1], -1, 1)", "np.where(flips[0] | flips[1], -1, 1)"),
+        ("np.abs(z - correlation * z[:, None])", "np.abs(z - z[:, None])"),
         ("2 * norm.sf(np.abs(self.z))", "norm.sf(np.abs(self.z))"),
-        ("(self.estimate - self.null)[places], covariance", "self.estimate[places], covariance"),
+        ("difference = (self.estimate - self.null)[places]", "difference = self.estimate[places]"),
         ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
     ]),
     ("statistics/covariance/_tests.py",

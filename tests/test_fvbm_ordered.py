@@ -272,6 +272,37 @@ def test_a_trend_is_one_hypothesis_and_none_of_the_middle(ratings):
         result.wald_test("m[one=0,two=2]")
 
 
+def test_a_level_that_does_not_occur_takes_no_trend_its_sign(ratings):
+    X = ratings[["one", "two"]].dropna()
+    results = [
+        statistics.inference(FVBMPseudoLikelihood(columns=("ordinal", range(n))).fit(X), X)
+        for n in (5, 6)
+    ]
+    known, more = (result.to_frame(pairs=True).iloc[0] for result in results)
+    assert known["df"] == more["df"] == 1 and known["coupling"] * more["coupling"] > 0
+    assert_allclose(more["statistic"], known["statistic"], rtol=1e-6)
+    with pytest.raises(ValueError, match="has no pairs"):
+        results[0].contrast({"m[one=4,two=4]": 1}).to_frame(pairs=True)
+
+
+def test_beside_scores_of_numbers_all_couplings_are_tested():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, (300, 2)), rng.normal(size=300)])
+    kinds = {0: "ordinal", 1: "ordinal", 2: "number"}
+    model = FVBMPseudoLikelihood(columns=kinds).fit(X)
+    assert statistics.inference(model, X).to_frame(pairs=True)["df"].iloc[0] == 4
+
+
+def test_trends_that_do_not_fit_into_memory_are_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (50, 30))
+    model = FVBMPseudoLikelihood(columns="ordinal").fit(X)
+    monkeypatch.setattr("sklearn_boltz.numerics._memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("sklearn_boltz.numerics._memory.SMALL", 100)
+    with pytest.raises(ValueError, match="A network of trends with 495 parameters .*nominal"):
+        statistics.aic(model, X)
+
+
 @pytest.mark.parametrize("share", [0, 0.15])
 def test_p_values_of_trends_are_uniform(share):
     """Of 6 × 50 tests that are nearly independent, 5 %; a false alarm has the probability 1e-6."""

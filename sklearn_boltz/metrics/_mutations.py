@@ -39,6 +39,8 @@ def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None
     ValueError
         If a sequence has another length than the table, a letter is not one of its column, a
         position does not exist, or the wild type has another letter there.
+    ImportError
+        If the model was fitted to a data frame, and pandas is not installed.
 
     See Also
     --------
@@ -65,14 +67,26 @@ def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None
     letters = [{value: value for value in own if isinstance(value, str)} or codes for own in values]
     places = {int(number): j for j, number in enumerate(_positions(model, positions))}
     wild = _row(wildtype, letters)
-    mutants = np.asarray([mutants] if isinstance(mutants, str) else mutants, dtype=object)
+    numbers = np.issubdtype(np.asarray(mutants).dtype, np.number)
+    is_one = isinstance(mutants, str) or (numbers and np.ndim(mutants) == 1)
+    mutants = np.asarray([mutants] if is_one else mutants, dtype=object)
     rows = np.array([wild, *(_mutant(one, wild, letters, places) for one in mutants)])
     if hasattr(model, "feature_names_in_"):
-        import pandas as pd
-
-        rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+        rows = _frame(rows, model.feature_names_in_)
     energy = model.free_energy(rows)
     return energy[0] - energy[1:]
+
+
+def _frame(rows, names):
+    """Rows with names of columns."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "mutational_effect for a model of a data frame needs pandas, which is not installed: "
+            "run `pip install pandas`, or fit the model to an array."
+        ) from error
+    return pandas.DataFrame(rows, columns=names)
 
 
 def _positions(model, positions):
@@ -87,6 +101,8 @@ def _positions(model, positions):
             f"mutational_effect: positions must be a number for each of the {len(one_by_one)} "
             f"columns of the model, got an array of shape {np.shape(positions)}."
         )
+    if len(np.unique(positions)) < len(one_by_one):
+        raise ValueError("mutational_effect: each column must have a position of its own.")
     return positions
 
 

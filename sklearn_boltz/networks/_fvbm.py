@@ -397,7 +397,8 @@ class FVBMPseudoLikelihood(Network):
         if not self._is_chosen():
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
-        trends = self.ordered_ if self.ordered_.any() else None
+        # Scores of numbers add to the couplings of two columns what is no trend.
+        trends = self.ordered_ if self.ordered_.any() and self._gaussians is None else None
         refitted = partial(self._refitted, *rows, alpha=0.0, _trends=trends)
         return self._cached("without_penalty", refitted, *rows)
 

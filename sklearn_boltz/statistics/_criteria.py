@@ -55,12 +55,12 @@ def aic(network, X, sample_weight=None):
     -----
     tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
     the scores J of `inference`. Each pair enters the pseudo-likelihood twice, once for each of
-    its columns, so the trace is about 2 for each coupling. With a number ``alpha > 0`` H
-    contains the penalty. With ``alpha="auto"`` the criterion is that of the estimate without
-    the penalty, as in `inference`. With `MaximumEntropy`, l, H and J are those of the
-    likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and with a
-    mask `edges`, H and J are those of the couplings that are not 0, without the penalty, as if
-    the others had been known to be 0.
+    its columns, so the trace is about 2 for each coupling. With a number ``alpha > 0`` H contains
+    the penalty. With ``alpha="auto"`` the criterion is that of the estimate without the penalty, in
+    ordinal columns and bins with a trend for each pair, as in `inference`. With `MaximumEntropy`,
+    l, H and J are those of the likelihood, and the trace is about 1 for each coupling. After a
+    sparse penalty, and with a mask `edges`, H and J are those of the couplings that are not 0,
+    without the penalty, as if the others had been known to be 0.
 
     For rows that EM has completed, H and J are those of `inference`, and the trace is only
     close to the bias of l.

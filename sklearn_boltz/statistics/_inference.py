@@ -318,7 +318,7 @@ class PairwiseInference(NetworkParameters):
     def pair_p_value(self, method=None):
         """P values of the joint Wald test of all couplings of each pair of variables.
 
-        Two ordinal variables have one, their trend.
+        Two ordinal variables may have one, their trend: see `inference`.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class PairwiseInference(NetworkParameters):
                 continue
             # Parameters that are multiples of each other have a sign in common.
             is_one = (twins[known] == twins[known[0]]).all()
-            sign = np.sign(self.estimate[block[-1]]) if is_one else 1
+            sign = np.sign(self.estimate[known[-1]]) if is_one else 1
             test = self._joint_test(known)
             values = (
                 sign * np.linalg.norm(self.estimate[block]), test.df, test.statistic, test.p_value
@@ -417,11 +417,13 @@ class PairwiseInference(NetworkParameters):
             A row for each parameter, with its name as the index. With `pairs`, the names of two
             variables are the index, and the columns are `coupling`, `df`, `statistic` and
             `p_value`. Of larger blocks, `coupling` is the Frobenius norm. If there is a single
-            parameter, as of two ordinal variables, it has a sign: that of the coupling of
-            the last values of both.
+            parameter, as the trend of two ordinal variables, it has a sign: that of the
+            coupling of the last values of both that occur.
 
         Raises
         ------
+        ValueError
+            With `pairs`, for a result of `contrast`.
         ImportError
             If pandas is not installed. Without it, use the attributes of the same names.
 
@@ -431,6 +433,8 @@ class PairwiseInference(NetworkParameters):
         booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
         """
         if pairs:
+            if self.feature_names is None:
+                raise ValueError("A contrast has no pairs of variables: use pairs=False.")
             tables = self._pair_tests()
             if method is not None:
                 tables["adjusted_p_value"] = self.pair_p_value(method)

@@ -22,6 +22,7 @@ from sklearn_boltz.networks.training._solvers import (
     lbfgs,
     newton,
 )
+from sklearn_boltz.numerics._memory import check_memory
 
 
 class CodesTask(Task):
@@ -123,7 +124,12 @@ class CodesTask(Task):
         if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered.any():
             name = "lbfgs"
         if self.problem.trends.any():  # which are parameters in contrasts alone
-            name = "newton"
+            name, n = "newton", self.contrasts.n_parameters
+            check_memory(
+                16 * n**2,
+                f"A network of trends with {n:,} parameters",
+                "Leave out columns, or declare all as 'nominal'.",
+            )
         run = {"newton": partial(by_contrasts, newton=newton), "lbfgs": lbfgs}[name]
         return Method(name, run, self.message, self.no_maximum)
 
