@@ -223,8 +223,8 @@ def test_pages_quote_what_the_logs_have(page):
 
 def test_a_changed_digit_is_noticed():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    changes = [("187 edges", "188 edges"), ("**44 times", "**37 times"), (".863", ".864")]
-    changes += [("−38.7", "−38.8"), ("9 to 56 %", "9 to 57 %"), ("(−249.0)", "(−249.1)")]
+    changes = [("187 edges", "188 edges"), ("**44 times", "**37 times"), (".866", ".867")]
+    changes += [("−38.7", "−38.8"), ("9 to 45 %", "9 to 57 %"), ("(−249.0)", "(−249.1)")]
     for right, wrong in changes:
         assert right in text
         found = [unfounded(*passage[:2]) for passage in passages(text.replace(right, wrong))]
