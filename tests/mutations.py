@@ -205,7 +205,7 @@ SOURCES = [
     ]),
     ("restricted/training/_optimizers.py",
      "test_rbm_sdcp.py test_rbm_classifier.py test_rbm_kernels.py -k adam", [
-        ("(1 - self.momentum**self.n_steps)", "(1 - self.momentum)"),
+        ("(1 - MOMENTUM**self.n_steps)", "(1 - MOMENTUM)"),
     ]),
     ("restricted/training/_frank_wolfe.py",
      "test_infinite_rbm.py test_rbm_weights.py -k 'linearised or gain_of or exact_one "

@@ -195,7 +195,10 @@ def test_effects_by_hand(family):
     mutants = ["A2G", "A2G:C5T", "GATCT", "GATCC"]
     found = mutational_effect(model, "GATCC", mutants, alphabet="ACGT")
     assert_allclose(found, expected, atol=1e-12)
-    assert_allclose(mutational_effect(model, wild, [[2, 2, 3, 1, 3]]), expected[1:2], atol=1e-12)
+    for mutant in ([2, 2, 3, 1, 3], [[2, 2, 3, 1, 3]]):
+        assert_allclose(mutational_effect(model, wild, mutant), expected[1:2], atol=1e-12)
+    with pytest.raises(ValueError, match="position of its own"):
+        mutational_effect(model, wild, "A2G", alphabet="ACGT", positions=[1, 2, 2, 4, 5])
     moved = mutational_effect(
         model, "GATCC", "A12G,C9T", alphabet="ACGT", positions=[2, 12, 3, 4, 9]
     )
