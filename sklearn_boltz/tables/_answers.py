@@ -53,8 +53,8 @@ class Answers:
         >>> model = FVBMPseudoLikelihood().fit(table)
         >>> people = pd.DataFrame({"height": [160.0, 180.0], "weight": [None, None]})
         >>> model.predict_column_quantiles(people, "weight").round()
-        array([[48., 59., 70.],
-               [70., 80., 89.]])
+        array([[49., 59., 69.],
+               [71., 80., 89.]])
         """
         check_is_fitted(self)
         levels = np.asarray(quantiles, dtype=float)

@@ -101,7 +101,7 @@ MUTANTS = [
     ("A9C", AC),
     ("A1C;C2A", AC),
     ("AC", AC),
-    ([0, 1, 0], AC),
+    ([0, 1], AC),
     ("A1C", AC | {"positions": [1, 2]}),
 ]
 
