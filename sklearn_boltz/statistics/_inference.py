@@ -53,6 +53,13 @@ def adjust_p_values(p_value, method):
     return adjusted
 
 
+def _adjusted_pairs(p_value, method):
+    """A symmetric matrix of p values, adjusted for the number of pairs."""
+    adjusted, upper = p_value.copy(), np.triu_indices(len(p_value), 1)
+    adjusted[upper] = adjusted.T[upper] = adjust_p_values(p_value[upper], method)
+    return adjusted
+
+
 def parameter_names(entries, n_values=None):
     """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order.
 
@@ -333,11 +340,7 @@ class PairwiseInference(NetworkParameters):
             all couplings of the pair.
         """
         table = self._pair_tests()["p_value"]
-        if method is None:
-            return table
-        upper = np.triu_indices(len(table), 1)
-        table[upper] = table.T[upper] = adjust_p_values(table[upper], method)
-        return table
+        return table if method is None else _adjusted_pairs(table, method)
 
     def _pair_tests(self):
         """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
@@ -437,7 +440,7 @@ class PairwiseInference(NetworkParameters):
                 raise ValueError("A contrast has no pairs of variables: use pairs=False.")
             tables = self._pair_tests()
             if method is not None:
-                tables["adjusted_p_value"] = self.pair_p_value(method)
+                tables["adjusted_p_value"] = _adjusted_pairs(tables["p_value"], method)
             return pair_frame(self.feature_names, tables)
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
         columns = {name: getattr(self, name) for name in columns}

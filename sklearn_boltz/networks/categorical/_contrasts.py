@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import state_slices, to_zero_sum
+from sklearn_boltz.networks.model._gauge import column_of_state, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._model import log_softmax
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 
@@ -53,7 +53,7 @@ class Contrasts(Objective):
             basis = basis / np.sqrt(squares)
             basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
         self.basis = basis
-        self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
+        self.column = column_of_state(self.n_values - 1)
         is_first = np.diff(self.column, prepend=-1) > 0
         self.coupled = is_first | ~problem.trends[self.column]
         both = np.outer(self.coupled, self.coupled)

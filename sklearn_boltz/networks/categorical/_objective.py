@@ -218,7 +218,7 @@ class CategoricalPseudoLikelihood(Objective):
         In parts of the rows, so that no array of all rows and contrasts is needed.
         """
         basis, norms = ordered_basis(self.n_values, self.ordered)
-        column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
+        column = column_of_state(self.n_values - 1)
         pairs = np.nonzero(column[:, None] < column)
         coupling, _ = self.unpack(theta)
         contrasts = (basis.T @ coupling @ basis / np.outer(norms, norms))[pairs]

@@ -20,6 +20,7 @@ interpolation).
 
 import numpy as np
 
+from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._fit import near_maximum
 
 # Of the information on a coupling and of the variance of its score, in independent columns.
@@ -82,7 +83,7 @@ def next_weights(couplings, information, strength, weights, n_values):
         w, above the diagonal.
     n_values : ndarray of int of shape (n_columns,)
     """
-    column = np.repeat(np.arange(len(n_values)), n_values - 1)
+    column = column_of_state(n_values - 1)
     i, j = column[np.array(np.nonzero(column[:, None] < column))]
     pairs, prior = i * len(n_values) + j, 1 / np.outer(n_values - 1, n_values - 1)
     known = information / (information + strength * weights[i, j])
