@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from oracles import assert_drawn
 from sklearn_boltz.datasets import make_alignment
-
-# Probability that a right sampler fails a test of its samples; the seeds are fixed besides.
-FALSE_ALARM = 1e-6
 
 
 def distribution(alignment):
@@ -40,20 +38,12 @@ def test_samples_follow_the_distribution(alphabet, n_sites, n_contacts):
     alignment = make_alignment(
         20_000, n_sites, alphabet=alphabet, n_contacts=n_contacts, n_steps=30, random_state=0
     )
-    states, p = distribution(alignment)
-    place = len(alignment.alphabet) ** np.arange(n_sites)[::-1]
-    counts = np.bincount(alignment.codes @ place, minlength=len(p))
-    assert_array_equal(states @ place, np.arange(len(p)))
-    assert (20_000 * p > 2).all()
-
-    def p_value(p):
-        return stats.chisquare(counts, 20_000 * p).pvalue
-
-    assert p_value(p) > FALSE_ALARM
+    assert_drawn(alignment.codes, *distribution(alignment))
     # The test would see the lack of couplings.
     if n_contacts:
         alignment.coupling[:] = 0
-        assert p_value(distribution(alignment)[1]) < FALSE_ALARM
+        with pytest.raises(AssertionError):
+            assert_drawn(alignment.codes, *distribution(alignment))
 
 
 @settings(max_examples=cases(30))
@@ -100,7 +90,7 @@ def test_contacts_are_correlated_most(alphabet):
     others = information[~contact & ~np.isnan(information)]
     assert np.median(information[contact]) > 2 * np.median(others)
     # Twice the rows times the information of independent sites is a chi-square, of few letters.
-    threshold = stats.chi2.isf(FALSE_ALARM / 435, (q - 1) ** 2) / (2 * len(alignment.codes))
+    threshold = stats.chi2.isf(1e-6 / 435, (q - 1) ** 2) / (2 * len(alignment.codes))
     if alphabet == "dna":
         assert (information[contact] > threshold).mean() > 0.9
         # Where a path of contacts leads from one site to another, they are correlated, too.
