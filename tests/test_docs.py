@@ -128,14 +128,6 @@ def test_importing_and_fitting_print_nothing_and_do_not_import_matplotlib():
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_installing_is_quiet():
-    installs = [
-        line for line in source("Makefile").read_text().split("\n") if "pip install" in line
-    ]
-    assert installs
-    assert [line for line in installs if not re.search(r"\$\(QUIETLY\)|--quiet", line)] == []
-
-
 def test_api_pages_of_displays_promise_no_estimator():
     jinja2 = pytest.importorskip("jinja2")
     environment = jinja2.Environment()

@@ -235,12 +235,6 @@ def test_words_are_as_good_as_their_codes(estimator, container):
         model.score_samples(strange if container != "objects" else strange.to_numpy())
 
 
-def test_the_same_words_make_the_same_model_in_any_order_of_rows():
-    _, frame = words()
-    model, other = FSLLDensity().fit(frame), FSLLDensity().fit(frame.iloc[::-1])
-    assert_allclose(model.score_samples(frame), other.score_samples(frame))
-
-
 @pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pa.table, np.asarray])
 def test_unknown_words_in_the_column_are_ignored(estimator, container):
@@ -378,17 +372,6 @@ def test_more_values_than_words(estimator):
     assert p.shape == (4, 4) and (p[:, 0] < 0.2).all()
     assert_allclose(p.sum(axis=1), 1)
     assert model.n_values_.tolist() == [4, 2, 5]
-
-
-@each([TERMS, PAIRS])
-def test_unknown_levels_may_count_as_missing(estimator):
-    table = people()
-    new, hidden = table[:3].assign(kids=[9, 1, 5]), table[:3].assign(kids=[np.nan, 1, np.nan])
-    model = clone(estimator).set_params(unseen="missing").fit(table)
-    assert_array_equal(model.score_samples(new), model.score_samples(hidden))
-    assert model.impute(new)["kids"].tolist() == [9, 1, 5]
-    found, expected = (model.predict_column_proba(rows, "member") for rows in (new, hidden))
-    assert_array_equal(found, expected)
 
 
 @each([TERMS, PAIRS, UNITS])
