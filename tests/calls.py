@@ -38,20 +38,10 @@ def reach(*args, **kwargs):
 
 
 def calls_to_kernel(name, n_columns=8):
-    """Calls of the package's own Python functions from `fit` on bits to the first kernel.
+    """Calls of the package's own functions from `fit` on bits to the first kernel, and files.
 
-    Parameters
-    ----------
-    name : str
-        Of an estimator, a key of `FITS`.
-    n_columns : int
-
-    Returns
-    -------
-    calls : list of (int, str)
-        Of each call, in their order, how many of the others it is in, and file and function.
-    files : set of str
-        With the functions that have not come to their end when the kernel is reached.
+    Of each call, how many of the others it is in, and file and function. The files are those of
+    functions that have not come to their end when the kernel is reached.
     """
     estimator, module, kernel = FITS[name]
     X = (np.random.default_rng(0).random((200, n_columns)) < 0.4).astype(float)

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from contract.estimators import ALL, META, as_public, name_of
 from contract.frames import bits, gaps, people
+from contract.state import fitted_values
 from sklearn.base import clone
 
 import sklearn_boltz
@@ -146,8 +147,7 @@ def results(estimator, table):
         model = fit(estimator, table)
     except (ValueError, TypeError) as error:
         return {"refused": str(error)}
-    X = TABLES[table]
-    found = {k: v for k, v in vars(model).items() if k.endswith("_") and k[0] != "_"}
+    X, found = TABLES[table], fitted_values(model)
     for name, use in {
         "score_samples": lambda: model.score_samples(X),
         "transform": lambda: model.transform(X),
@@ -160,28 +160,16 @@ def results(estimator, table):
                 found[name] = use()
             except (ValueError, TypeError) as error:
                 found[name] = str(error)
-    flat = {}
-    for name, value in found.items():
-        _flatten(name, value, flat)
-    return flat
+    parts = {n: v if isinstance(v, tuple) else (v,) for n, v in found.items()}
+    return {f"{n}[{k}]": plain(v) for n, values in parts.items() for k, v in enumerate(values)}
 
 
-def _flatten(name, value, flat):
-    """Plain values by name, except for seconds."""
-    if "seconds" in name:
-        return
-    if isinstance(value, dict):
-        for key, part in value.items():
-            _flatten(f"{name}[{key}]", part, flat)
-    elif isinstance(value, (list, tuple)):
-        for key, part in enumerate(value):
-            _flatten(f"{name}[{key}]", part, flat)
-    elif hasattr(value, "columns") and hasattr(value, "shape"):  # a data frame
-        _flatten(name, {column: np.asarray(value[column]) for column in value.columns}, flat)
-    elif isinstance(value, (np.ndarray, np.generic, int, float, str, bool, type(None))):
-        flat[name] = np.asarray(value)
-    else:
-        flat[name] = np.asarray(type(value).__name__)
+def plain(value):
+    """Arrays, frames, numbers and words as an array; of other things, what they are."""
+    is_frame = hasattr(value, "columns") and hasattr(value, "shape")
+    if is_frame or isinstance(value, (np.ndarray, np.generic, int, float, str, type(None))):
+        return np.asarray(value)
+    return np.asarray(type(value).__name__)
 
 
 def all_results():

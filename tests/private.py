@@ -75,7 +75,6 @@ from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import (
     average_product_correction,
-    contrast_basis,
     frobenius_scores,
     state_offsets,
     to_zero_sum,
@@ -196,7 +195,7 @@ from sklearn_boltz.restricted.model._enumeration import (
 from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _observed, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _observed
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     annealed_within,

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
-from private import limit_blas, make_generator, unchanged_on_error
+from private import make_generator, unchanged_on_error
 from sklearn_boltz import FSLLDensity
 
 
@@ -32,14 +31,6 @@ def test_unchanged_on_error(error):
     with unchanged_on_error(thing):
         thing.a = 2
     assert thing.a == 2
-
-
-def test_limit_blas():
-    before = [pool["num_threads"] for pool in threadpool_info()]
-    with limit_blas(1):
-        blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-        assert all(pool["num_threads"] == 1 for pool in blas)
-    assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
 def test_progress_bar(capsys):

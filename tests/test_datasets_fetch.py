@@ -74,7 +74,6 @@ class Site:
         self.server.requests = []
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        self.running = True
         monkeypatch.setattr(_files, "BASE_URL", self.url)
         monkeypatch.setattr(_files, "registry", lambda: self.registry)
         monkeypatch.setattr(_fetch, "registry", lambda: self.registry)
@@ -94,10 +93,8 @@ class Site:
         file.write_bytes(content if sent is None else sent)
 
     def stop(self):
-        if self.running:
-            self.server.shutdown()
-            self.server.server_close()
-            self.running = False
+        self.server.shutdown()
+        self.server.server_close()
 
 
 @pytest.fixture
@@ -126,9 +123,6 @@ def nltcs(site):
 
 def files_in(home):
     return sorted(path.name for path in home.rglob("*") if path.is_file())
-
-
-# -- The registry --------------------------------------------------------------------------------
 
 
 def test_registry():
@@ -170,11 +164,12 @@ def test_git_blob_id():
     assert replace(source, git_blob="e69de29bb2d1d6434b8b29ae775ad8c2e48c5391").matches(b"")
 
 
-# -- Downloads -----------------------------------------------------------------------------------
-
-
-def test_density_benchmark_downloads_once_then_reads_off_line(site, home, nltcs, monkeypatch):
-    data = fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+def test_density_benchmark_downloads_once_then_reads_off_line(
+    site, home, nltcs, monkeypatch, capsys
+):
+    data = fetch_density_benchmark("nltcs", data_home=home)
+    progress = capsys.readouterr().err
+    assert "nltcs.train.data: 0.0 of 0.0 MB" in progress and progress.endswith("\n")
     for split, X in nltcs.items():
         assert_array_equal(data[split], X)
         assert data[split].dtype == np.uint8
@@ -188,16 +183,10 @@ def test_density_benchmark_downloads_once_then_reads_off_line(site, home, nltcs,
     monkeypatch.setitem(sys.modules, "pooch", None)
     again = fetch_density_benchmark("nltcs", data_home=str(home), download_if_missing=False)
     assert_array_equal(again.train, data.train)
-
-
-def test_file_placed_by_hand_is_read_where_scikit_learn_says(site, home, nltcs, monkeypatch):
-    site.stop()
-    folder = home / "sklearn_boltz"
-    folder.mkdir(parents=True)
-    for split, X in nltcs.items():
-        (folder / f"nltcs.{split}.data").write_bytes(as_data_file(X))
+    # Files are looked for where scikit-learn says, whoever placed them there.
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(home))
-    assert_array_equal(fetch_density_benchmark("nltcs").train, nltcs["train"])
+    assert_array_equal(fetch_density_benchmark("nltcs").train, data.train)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -299,15 +288,6 @@ def test_may_or_can_not_download(fetch, home, site, monkeypatch):
     assert site.server.requests == files_in(home) == []
 
 
-def test_progress(site, home, nltcs, capsys):
-    fetch_density_benchmark("nltcs", data_home=home)
-    err = capsys.readouterr().err
-    assert "nltcs.train.data: 0.0 of 0.0 MB" in err and err.endswith("\n")
-    fetch_density_benchmark("nltcs", data_home=home)
-    captured = capsys.readouterr()
-    assert captured.err == captured.out == ""
-
-
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -321,9 +301,6 @@ def test_progress(site, home, nltcs, capsys):
 def test_options_of_another_type(call, name):
     with pytest.raises(ValueError, match=f"The '{name}' parameter .* must be "):
         call()
-
-
-# -- Images --------------------------------------------------------------------------------------
 
 
 def matlab_rows(images):
@@ -375,9 +352,6 @@ def test_omniglot_is_checked_by_its_git_blob(site, home):
     assert_array_equal(data.train, train.reshape(-1, 784).astype(np.float32))
     assert_array_equal(data.test, test.reshape(-1, 784).astype(np.float32))
     assert data.image_shape == (28, 28) and "Omniglot" in data.DESCR
-
-
-# -- MNIST ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -448,37 +422,34 @@ def test_mnist_with_a_wrong_checksum_is_refused(home, openml):
     assert files_in(home) == []
 
 
-def a_flipped_byte(path):
-    content = bytearray(path.read_bytes())
-    content[1000] ^= 255
-    path.write_bytes(content)
+def written(save, *arrays, **named):
+    """What NumPy writes to a file."""
+    file = io.BytesIO()
+    save(file, *arrays, **named)
+    return file.getvalue()
 
 
-def another_pixel(path):
-    arrays = dict(np.load(path))
+def with_other_pixel(content):
+    arrays = dict(np.load(io.BytesIO(content)))
     arrays["test"][0, 0] ^= 1
-    np.savez(path, **arrays)
-
-
-def no_archive(path):
-    with open(path, "wb") as file:
-        np.save(file, np.zeros(3))
+    return written(np.savez, **arrays)
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda path: path.write_bytes(path.read_bytes()[:-100]),
-        lambda path: path.write_bytes(b""),
-        lambda path: np.savez(path, train=np.zeros(3)),
-        a_flipped_byte,
-        another_pixel,
-        no_archive,
+        lambda content: content[:-100],
+        lambda content: b"",
+        lambda content: content[:1000] + bytes([content[1000] ^ 255]) + content[1001:],
+        lambda content: written(np.savez, train=np.zeros(3)),
+        lambda content: written(np.save, np.zeros(3)),
+        with_other_pixel,
     ],
 )
 def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
     fetch_mnist(data_home=home, verbose=0)
-    damage(home / "sklearn_boltz" / "mnist.npz")
+    path = home / "sklearn_boltz" / "mnist.npz"
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(OSError, match="missing or damaged"):
         fetch_mnist(data_home=home, download_if_missing=False)
     assert_array_equal(fetch_mnist(data_home=home, verbose=0).test, openml.data[60:])

@@ -1,9 +1,11 @@
-"""Docstrings follow numpydoc, README.md runs as it stands, and the package is quiet."""
+"""Docstrings follow numpydoc, README.md runs as it stands, the package is quiet."""
 
 import doctest
 import importlib
 import inspect
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,14 +128,6 @@ def test_importing_and_fitting_print_nothing_and_do_not_import_matplotlib():
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_installing_is_quiet():
-    installs = [
-        line for line in source("Makefile").read_text().split("\n") if "pip install" in line
-    ]
-    assert installs
-    assert [line for line in installs if not re.search(r"\$\(QUIETLY\)|--quiet", line)] == []
-
-
 def test_api_pages_of_displays_promise_no_estimator():
     jinja2 = pytest.importorskip("jinja2")
     environment = jinja2.Environment()
@@ -146,3 +140,28 @@ def test_api_pages_of_displays_promise_no_estimator():
 
     assert "every scikit-learn estimator has" not in page(["plot", "from_estimator"])
     assert "set_callbacks" in page(["fit", "get_params", "set_params"])
+
+
+FOUND = {
+    "anomaly": "outliers",
+    "BernoulliRBM": "migration",
+    "categorical": "tables",
+    "contrastive divergence": "rbm",
+    "Dask": "scale",
+    "feature importance": "networks",
+    "imputation": "tables",
+    "save model": "how_to/save_and_load",
+    "synthetic data": "samples",
+}
+
+
+@pytest.mark.slow
+def test_the_search_of_built_pages_has_the_right_page_first_or_second():
+    html = ROOT / "doc" / "_build" / "html"
+    if not (html / "searchindex.js").is_file() or not shutil.which("node"):
+        pytest.skip("no pages, or no node")
+    command = ["node", Path(__file__).with_name("search.js"), html, *FOUND]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    first = {query: pages[:2] for query, pages in map(json.loads, found.splitlines())}
+    wrong = {q: first[q] for q, page in FOUND.items() if f"user_guide/{page}" not in first[q]}
+    assert wrong == {}

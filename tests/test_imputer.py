@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture(scope="module")
 def survey():
-    """300 rows: two words that follow a third, levels that follow them, and noise."""
+    """300 rows: two words that follow a third, levels and noise; what is hidden, and the rest."""
     rng = np.random.default_rng(0)
     city = rng.integers(3, size=300)
     frame = pd.DataFrame({
@@ -31,15 +31,10 @@ def survey():
     })  # fmt: skip
     hidden = rng.random(frame.shape) < 0.15
     hidden[:, 0] &= ~hidden[:, 1]  # of two, one is observed
-    return frame, hidden
-
-
-def with_gaps(frame, hidden):
-    gaps = frame.copy()
-    for j, name in enumerate(frame):
-        gaps[name] = frame[name].astype(object if name != "level" else frame[name].dtype)
-        gaps.loc[hidden[:, j], name] = None
-    return gaps
+    gaps = frame.astype(dict.fromkeys(["city", "tongue", "north", "coin"], object))
+    for name, rows in zip(frame, hidden.T, strict=True):
+        gaps.loc[rows, name] = None
+    return frame, hidden, gaps
 
 
 def share_right(filled, frame, hidden, names=("city", "tongue", "level")):
@@ -53,8 +48,7 @@ def share_right(filled, frame, hidden, names=("city", "tongue", "level")):
 
 @pytest.mark.parametrize("how", ["mode", "mean", "sample"])
 def test_words_are_filled_by_words(survey, how):
-    frame, hidden = survey
-    gaps = with_gaps(frame, hidden)
+    frame, hidden, gaps = survey
     filled = BoltzmannImputer(how=how, random_state=0).fit_transform(gaps)
     assert list(filled.columns) == list(frame.columns) and not filled.isna().any().any()
     observed = ~hidden
@@ -78,10 +72,9 @@ def test_integers_among_objects_stay_integers(how):
 
 
 def test_any_density_and_indicators(survey):
-    frame, hidden = survey
-    gaps = with_gaps(frame, hidden)[["city", "tongue"]]
-    imputer = BoltzmannImputer(FSLLDensity(), add_indicator=True).fit(gaps)
-    filled = imputer.transform(gaps)
+    frame, hidden, gaps = survey
+    imputer = BoltzmannImputer(FSLLDensity(), add_indicator=True).fit(gaps[["city", "tongue"]])
+    filled = imputer.transform(gaps[["city", "tongue"]])
     names = ["city", "tongue", "missing_city", "missing_tongue"]
     assert list(filled.columns) == names == imputer.get_feature_names_out().tolist()
     assert_array_equal(filled[names[2:]].to_numpy(dtype=bool), hidden[:, :2])
@@ -121,8 +114,8 @@ def test_complete_tables_come_back_as_they_are():
 
 def test_the_network_that_the_imputer_chose(survey):
     """Levels and numbers of stars are ordered, words are not; a copy makes the same fit."""
-    frame, hidden = survey
-    gaps = with_gaps(frame, hidden)[["city", "level", "coin"]]
+    frame, hidden, gaps = survey
+    gaps = gaps[["city", "level", "coin"]].copy()
     gaps["level"] = pd.Categorical(gaps["level"], ["low", "mid", "high"], ordered=True)
     gaps["stars"] = np.where(hidden[:, 4], np.nan, 1.0 + (frame["city"] == "Oslo") + frame["coin"])
     imputer = BoltzmannImputer(random_state=0).fit(gaps)
@@ -146,28 +139,32 @@ def linear_table(n=2000, seed=0):
     })  # fmt: skip
 
 
+def linear_means(X):
+    """What is known of the columns, and the linear means of their numbers."""
+    table = Table.learn(X, None, Need(bins=True))
+    linear = LinearMeans(table, table.has_means, table.n_categories)
+    return table, linear.fit(X, table.encode(X).astype(float), np.ones(len(X)))
+
+
 @pytest.mark.parametrize("observed", ["first", "second"])
 def test_linear_means_are_those_of_regressions(observed):
     """With 2,000 rows, its weak priors move means by less than a tenth of their errors."""
     X = linear_table()
-    table = Table.learn(X, None, Need(bins=True))
-    codes, n_values = table.encode(X).astype(float), table.n_categories
-    linear = LinearMeans(table, table.has_means, n_values).fit(X, codes, np.ones(len(X)))
+    table, linear = linear_means(X)
     hidden = {"first": "second", "second": "first"}[observed]
     known = pd.get_dummies(X[["word", "level", observed]], columns=["word"], dtype=float)
     expected = LinearRegression().fit(known, X[hidden]).predict(known)
     expected = np.clip(expected, X[hidden].min(), X[hidden].max())
     gaps = X.assign(**{hidden: np.nan})
-    found = linear.means(gaps, table.encode(gaps), [np.ones((len(X), n)) / n for n in n_values])
+    p = [np.ones((len(X), n)) / n for n in table.n_categories]
+    found = linear.means(gaps, table.encode(gaps), p)
     error = (X[hidden] - expected).std()
     assert np.abs(found[X.columns.get_loc(hidden)] - expected).max() < error / 10
 
 
 def test_a_missing_category_counts_by_its_probabilities():
     X = linear_table()[["word", "first"]]
-    table = Table.learn(X, None, Need(bins=True))
-    linear = LinearMeans(table, np.array([False, True]), table.n_categories)
-    linear.fit(X, table.encode(X).astype(float), np.ones(len(X)))
+    _, linear = linear_means(X)
     of_words = X.groupby("word")["first"].mean().to_numpy()
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=5)
     gaps = pd.DataFrame({"word": [None] * 5, "first": np.nan})
@@ -177,9 +174,7 @@ def test_a_missing_category_counts_by_its_probabilities():
 
 def test_too_few_rows_for_linear_means():
     X = linear_table(14)
-    table = Table.learn(X, None, Need(bins=True))
-    linear = LinearMeans(table, table.has_means, table.n_categories)
-    assert linear.fit(X, table.encode(X).astype(float), np.ones(14)) is None
+    assert linear_means(X)[1] is None
     X.loc[3, "second"] = np.nan
     assert BoltzmannImputer(how="mean").fit_transform(X).notna().all(axis=None)
 
@@ -213,8 +208,8 @@ def exact_probabilities(network, row):
     return np.reshape(p / p.sum(), network.n_values_[missing])
 
 
-def test_probabilities_are_sums_over_joint_values(survey):
-    gaps = with_gaps(*survey)
+def test_probabilities_are_sums_over_joint_values_and_the_greatest_is_filled(survey):
+    gaps = survey[2].copy()
     gaps.loc[0, ["city", "tongue", "coin"]] = None
     imputer = BoltzmannImputer().fit(gaps)
     found, codes = imputer.predict_cell_proba(gaps), imputer._table.encode(gaps)
@@ -225,12 +220,7 @@ def test_probabilities_are_sums_over_joint_values(survey):
             others = tuple(k for k in range(joint.ndim) if k != axis)
             own = found[name].probabilities[found[name].rows == row]
             assert_allclose(own[0], joint.sum(axis=others), rtol=1e-6)
-
-
-def test_what_is_filled_has_the_greatest_probability(survey):
-    gaps = with_gaps(*survey)
-    imputer = BoltzmannImputer().fit(gaps)
-    filled, found = imputer.transform(gaps), imputer.predict_cell_proba(gaps)
+    filled = imputer.transform(gaps)
     assert list(found) == list(gaps)
     for name in ("city", "tongue", "north", "level"):
         own = found[name]
@@ -259,7 +249,7 @@ def test_probabilities_of_bins_are_those_of_new_rows():
 
 @pytest.mark.parametrize("density", [FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=2)])
 def test_probabilities_of_a_given_density_are_its_own(survey, density):
-    gaps = with_gaps(*survey)[["tongue", "coin"]].rename(columns={"tongue": "word"})
+    gaps = survey[2][["tongue", "coin"]].rename(columns={"tongue": "word"})
     imputer = BoltzmannImputer(density, random_state=0).fit(gaps)
     found = imputer.predict_cell_proba(gaps)["word"]
     assert found.categories.tolist() == ["German", "Italian", "Norse"]

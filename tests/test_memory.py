@@ -94,10 +94,6 @@ def system(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_memory_of_the_machine(system):
-    assert available_memory() == 8 * GIB
-
-
 def test_control_groups_of_version_2(system):
     write(system / "proc" / "self", cgroup="0::/jobs/mine\n")
     groups = system / "cgroup"

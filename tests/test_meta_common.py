@@ -10,7 +10,6 @@ import pytest
 from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_boltz import (
     SDCPRBM,
@@ -25,40 +24,7 @@ from sklearn_boltz import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="binned")
-OTHER = FVBMPseudoLikelihood(alpha=1.0, columns="binned")
-# scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
-OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"
-
-
-def not_promised(estimator):
-    if not isinstance(estimator, BoltzmannOutlierDetector):
-        return {}
-    return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), OF_NEW_ROWS)
-
-
-@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows
-@parametrize_with_checks([
-    BoltzmannClassifier(),
-    BoltzmannClassifier(NETWORK),
-    BoltzmannImputer(SDCPRBM(3, max_iter=2, columns="binned")),
-    BoltzmannImputer(NETWORK, how="mean"),
-    BoltzmannMixture([("other", OTHER), ("pairs", NETWORK)]),
-    BoltzmannOutlierDetector(),
-    BoltzmannOutlierDetector(NETWORK, contamination=0.1),
-], expected_failed_checks=not_promised)  # fmt: skip
-def test_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [BoltzmannClassifier(joint=False), BoltzmannOutlierDetector(contamination=0.1)],
-    expected_failed_checks=not_promised,
-)
-def test_scikit_learn_at_length(estimator, check):
-    check(estimator)
+NETWORK = FVBMPseudoLikelihood(alpha=0.1)
 
 
 # Jobs and lines about each stage.
@@ -122,39 +88,32 @@ def test_jobs_are_done_elsewhere_and_give_the_bits_of_a_sequence(estimator, tabl
 
 
 def test_jobs_are_done_in_processes(table):
-    for estimator in estimators(FVBMPseudoLikelihood(alpha=0.1)):
+    for estimator in estimators(NETWORK):
         one = answers(estimator, *table)
         for name, values in answers(estimator.set_params(n_jobs=2), *table).items():
             assert_array_equal(values, one[name], err_msg=name)
 
 
-LINES = {
-    "BoltzmannClassifier": ["class 0.0: ", "class 1.0: ", "calibration: "],
-    "BoltzmannMixture": ["pairs: ", "rbm: "],
-    "BoltzmannOutlierDetector": [
-        "density of all rows: ",
-        *[f"density without part {k + 1}: " for k in range(10)],
-        "offset: ",
-    ],
-    "BoltzmannImputer": ["FVBMPseudoLikelihood: "],
-}
+STAGES = [
+    ["class 0.0: ", "class 1.0: ", "calibration: "],
+    ["pairs: ", "rbm: "],
+    ["density of all rows: ", *(f"density without part {k + 1}: " for k in range(10)), "offset: "],
+    ["FVBMPseudoLikelihood: "],
+    ["joint density: "],
+]
 
 
-@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood(alpha=0.1)), ids=name_of)
-def test_a_line_for_each_stage(estimator, table, capsys):
+@pytest.mark.parametrize(
+    ("estimator", "stages"),
+    list(zip([*estimators(NETWORK), BoltzmannClassifier()], STAGES, strict=True)),
+)
+def test_a_line_for_each_stage(estimator, stages, table, capsys):
     clone(estimator).fit(*table)
     assert not capsys.readouterr().out
     clone(estimator).set_params(verbose=1).fit(*table)
-    lines, name = capsys.readouterr().out.splitlines(), name_of(estimator)
-    assert len(lines) == len(LINES[name])
-    for line, begin in zip(lines, LINES[name], strict=True):
-        assert line.startswith(f"[{name}] {begin}")
-
-
-def test_a_joint_density_is_one_stage(table, capsys):
-    BoltzmannClassifier(verbose=1).fit(*table)
-    line = capsys.readouterr().out
-    assert line.startswith("[BoltzmannClassifier] joint density: ") and "rows 60" in line
+    for line, stage in zip(capsys.readouterr().out.splitlines(), stages, strict=True):
+        assert line.startswith(f"[{name_of(estimator)}] {stage}")
+        assert stage != "joint density: " or "rows 60" in line
 
 
 # Tables and weights.
@@ -294,35 +253,15 @@ def test_no_class_is_lost_in_silence(labels, classes, beside):
     assert found == ([expected] if beside else [])
 
 
-@pytest.mark.parametrize(
-    ("model", "missing", "remedy"),
-    [
-        (RBMClassifier(2, max_iter=1), 2, ": [str(label) for label in y]."),
-        (BoltzmannClassifier(), 2, ": [str(label) for label in y]."),
-        (
-            RBMClassifier(2, max_iter=1),
-            None,
-            ", and leave missing labels None: [None if label is None else str(label) for label in "
-            "y].",
-        ),
-        (
-            RBMClassifier(2, max_iter=1),
-            np.nan,
-            ", and leave missing labels None: [None if pandas.isna(label) else str(label) for "
-            "label in y].",
-        ),
-    ],
-)
-def test_labels_of_several_types(model, missing, remedy):
-    X, y = [[0, 1], [1, 0], [0, 0], [1, 1]], np.array(["a", 1, "a", missing], dtype=object)
-    message = f"^{name_of(model)}: y has labels of the types int and str. Make them all of one type"
-    with pytest.raises(ValueError, match=message) as caught:
-        model.fit(X, y)
-    assert str(caught.value).endswith(" of one type" + remedy)
-    mended = eval(remedy[remedy.index("[") : -1], {"y": y, "pandas": pd})
-    assert model.fit(X, mended).classes_.tolist() == (
-        ["1", "2", "a"] if missing == 2 else ["1", "a"]
-    )
+@pytest.mark.parametrize("last", [2, None, np.nan])
+def test_the_remedy_for_labels_of_several_types_works(last):
+    X, y = [[0, 1], [1, 0], [0, 0], [1, 1]], np.array(["a", 1, "a", last], dtype=object)
+    for model in (RBMClassifier(2, max_iter=1), BoltzmannClassifier())[: 1 + (last == 2)]:
+        with pytest.raises(ValueError, match="y has labels of the types int and str") as caught:
+            model.fit(X, y)
+        message = str(caught.value)
+        mended = eval(message[message.index("[") : -1], {"y": y, "pandas": pd})
+        assert model.fit(X, mended).classes_.tolist() == ["1", *["2"] * (last == 2), "a"]
 
 
 def test_masked_arrays_without_a_masked_label():

@@ -338,11 +338,6 @@ def test_seeds_and_clones():
 
 
 def test_levels_in_steps_of_two_are_categories_if_the_frame_says_so():
-    levels = words().assign(legs=lambda table: 2 * table["legs"])
+    levels = words().assign(legs=lambda table: (2 * table["legs"]).astype("category"))
     mixture = BoltzmannMixture([("a", TERMS), ("b", SDCPRBM(3, max_iter=2))])
-    with pytest.raises(
-        ValueError, match="column 'legs': 5 values and 3 values.*the same `columns`"
-    ):
-        mixture.fit(levels)
-    levels = levels.astype({"legs": "category"})
     assert set(mixture.fit(levels).sample(50)["legs"]) == {0, 2, 4}

@@ -356,20 +356,6 @@ def test_surprises_of_the_default():
     assert_array_equal(array, found.to_numpy())
 
 
-@pytest.mark.parametrize(("library", "frame"), [("polars", "DataFrame"), ("pyarrow", "table")])
-def test_surprises_of_other_frames(library, frame):
-    make = getattr(pytest.importorskip(library), frame)
-    X = pd.DataFrame(coupled_rows(100), columns=list("abcde")).astype(str)
-    expected = BoltzmannOutlierDetector(random_state=0).fit(X).explain(X[:5])
-    table, some = (make(rows.to_dict("list")) for rows in (X, X[:5]))
-    found = BoltzmannOutlierDetector(random_state=0).fit(table).explain(some)
-    assert type(found) is type(table)
-    columns = found.columns if library == "polars" else found.column_names
-    assert columns == list("abcde")
-    found = np.array([list(found[name]) for name in columns], float).T
-    assert_allclose(found, expected.to_numpy())
-
-
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")

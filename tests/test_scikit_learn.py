@@ -46,11 +46,20 @@ class MaximumEntropy(sklearn_boltz.MaximumEntropy):
         return np.where(np.isnan(X), X, X > 0).astype(X.dtype)
 
 
-# Any number goes into a bin. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
+# Any number goes into a bin. RBMClassifier is in test_rbm_classifier.py.
 OF_NUMBERS = [clone(e).set_params(columns="binned") for e in DENSITIES[:-2]]
 OF_NUMBERS.append(SparseFVBM(alpha=1.0, columns="binned"))  # which selects few of many pairs
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
-SOLVERS = [FSLLDensity(solver="greedy", columns="binned")]
+NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="binned")
+OVER_DENSITIES = [
+    BoltzmannClassifier(),
+    BoltzmannClassifier(NETWORK),
+    BoltzmannImputer(SDCPRBM(3, max_iter=2, columns="binned")),
+    BoltzmannImputer(NETWORK, how="mean"),
+    BoltzmannMixture([("other", clone(NETWORK).set_params(alpha=1.0)), ("pairs", NETWORK)]),
+    BoltzmannOutlierDetector(),
+    BoltzmannOutlierDetector(NETWORK, contamination=0.1),
+]
 # A parameter with a good and a bad value, for the searches.
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
@@ -66,8 +75,35 @@ TUNED = {
 
 # Small real-valued data, cut at a threshold, often separate a variable.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*OF_NUMBERS, *SOLVERS], expected_failed_checks=stochastic_checks)
+@parametrize_with_checks(
+    [*OF_NUMBERS, FSLLDensity(solver="greedy", columns="binned")],
+    expected_failed_checks=stochastic_checks,
+)
 def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def of_outliers(estimator):
+    """Checks that want the share of outliers from `predict` for the rows of the fit, too."""
+    if not isinstance(estimator, BoltzmannOutlierDetector):
+        return {}
+    reason = "contamination is the share of new rows, and of the held-out scores of fit_predict"
+    return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), reason)
+
+
+@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows
+@parametrize_with_checks(OVER_DENSITIES, expected_failed_checks=of_outliers)
+def test_scikit_learn_over_densities(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [BoltzmannClassifier(joint=False), BoltzmannOutlierDetector(contamination=0.1)],
+    expected_failed_checks=of_outliers,
+)
+def test_scikit_learn_at_length(estimator, check):
     check(estimator)
 
 
@@ -177,10 +213,7 @@ def left_out(estimator):
         for kind in ("dense", "sparse"):
             name = f"check_sample_weight_equivalence_on_{kind}_data"
             reasons[name] = "calibration draws the rows that it holds out"
-    if isinstance(estimator, BoltzmannOutlierDetector):  # see test_meta_outlier_detector.py
-        for name in ("check_outliers_train", "check_outliers_fit_predict"):
-            reasons[name] = "contamination is the share of new rows"
-    return reasons
+    return reasons | of_outliers(estimator)
 
 
 def drawn():

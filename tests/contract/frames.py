@@ -98,7 +98,6 @@ REFUSED = {
         {"c": [*np.linspace(0, 1, 59), "oops"]}, dtype=object
     ),
 }  # fmt: skip
-# Refused, or taken with a warning.
 # Taken as numbers.
 AMOUNTS = {
     "amounts": changed(slice(None), 1, np.linspace(0, 30, 60)),
@@ -108,6 +107,7 @@ AMOUNTS = {
     "days": pd.DataFrame({"seen": DAYS, "smoker": np.arange(40) % 2}),
     "years": pd.DataFrame({"born": 1950 + np.arange(60) % 41, "smoker": np.arange(60) % 2}),
 }
+# Refused, or taken with a warning.
 ODD = {
     "spins": 2 * bits() - 1,
     "minus one beside bits": changed(4, 2, -1),

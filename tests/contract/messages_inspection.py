@@ -3,18 +3,20 @@
 from functools import partial
 
 import numpy as np
+from contract.frames import people
 from contract.once import once
 from matplotlib.figure import Figure
 from networks import fit
 from sklearn.utils import Bunch
 
-from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, MaximumEntropy
+from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, MaximumEntropy
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     ContactMapDisplay,
     CouplingDisplay,
     HistoryDisplay,
     LadderDisplay,
+    LandscapeDisplay,
     MomentsDisplay,
     PathDisplay,
     ReceptiveFieldDisplay,
@@ -97,6 +99,10 @@ CASES = {
     "images in no column": rows(np.ones((2, 9)), n_columns=0),
     "lines of different lengths": rows({"one": np.ones((1, 4)), "two": np.ones((2, 4))}),
     "no images": rows(np.ones((0, 4))),
+    "images of words": rows(people()[["city", "member"]], image_shape=(1, 2)),
+    "a map of words": lambda: LandscapeDisplay.from_estimator(
+        TAPRBM(2, max_iter=1).fit(people()), people()
+    ),
     "a ladder of a sum": lambda: LadderDisplay(images().log_partition("exact")).plot(),
     "one Axes for a ladder": lambda: LadderDisplay(LADDER).plot(ax=Figure().subplots()),
     "moments of codes": show(MomentsDisplay, codes, CODES),

@@ -151,7 +151,7 @@ CASES = {
         for y in (
             (0, np.nan, 0), (0, None, 0), (0, 0, 0), ("a", None, "a"),
             (2, -1, 2), (2.0, -1.0, np.nan), (None, -1, 2),
-            ("a", 1, "a", None),
+            ("a", 1, "a", None), ("a", 1, "a", np.nan),
         )
     },
     # A density of rows and classes.

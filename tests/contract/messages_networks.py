@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from contract.frames import changed
 from contract.once import once
 
 from private import CategoricalPseudoLikelihood
@@ -19,14 +20,7 @@ ONE_COLUMN = np.arange(20)[:, None] % 2
 THREE_VALUES = np.arange(40) % 3
 
 
-def changed(X, value, row=7, column=2):
-    """A copy with another value in one cell."""
-    X = X.astype(float)
-    X[row, column] = value
-    return X
-
-
-GAPS = changed(BITS, np.nan)
+GAPS = changed(7, 2, np.nan, BITS)
 EMPTY = np.full((5, 4), np.nan)
 NUMBERS = np.random.default_rng(0).normal(size=(40, 6))
 # The second column is never 1 where the first is.
@@ -48,28 +42,14 @@ def fit(X, sample_weight=None, coupling_init=None, intercept_init=None, **params
 
 
 @once
-def of_signs():
-    return fit(SIGNS)
-
-
-@once
-def of_bits():
-    return fit(BITS)
-
-
-@once
-def of_numbers():
-    return fit(NUMBERS, columns="number")
-
-
-@once
-def of_letters():
-    return fit(LETTERS)
+def fitted(name):
+    tables = {"signs": SIGNS, "bits": BITS, "letters": LETTERS, "numbers": NUMBERS}
+    return fit(tables[name], columns="number" if name == "numbers" else "auto")
 
 
 @once
 def inference_of_bits():
-    return statistics.inference(of_bits(), BITS)
+    return statistics.inference(fitted("bits"), BITS)
 
 
 def likelihood(X, **params):
@@ -88,8 +68,8 @@ CASES = {
         for what, given in COUPLINGS.items()
     },
     "lists for too few columns": lambda: fit(BITS, columns=[range(2), range(2)]),
-    "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
-    "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
+    "three values where two were meant": lambda: fit(changed(7, 2, 2, SIGNS)),
+    "a 0 among -1 and 1": lambda: fitted("signs").score_samples(changed(7, 2, 0, SIGNS)),
     "a number that is no value": lambda: fit(np.full((4, 2), -7), columns=range(2)),
     "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
     "weights of 0": lambda: fit(BITS, np.zeros(40)),
@@ -104,10 +84,10 @@ CASES = {
     "a column without a value": lambda: fit(np.hstack([BITS, np.full((40, 1), np.nan)])),
     "values that never meet": lambda: fit(APART, alpha=0.0),
     "values that never meet, rows with gaps": lambda: fit(
-        changed(APART.to_numpy(), np.nan, column=3), alpha=0.0
+        changed(7, 3, np.nan, APART.to_numpy()), alpha=0.0
     ),
     "values that never meet in observed cells": lambda: fit(
-        changed(APART.to_numpy(), np.nan, column=3), alpha=0.0, missing="observed"
+        changed(7, 3, np.nan, APART.to_numpy()), alpha=0.0, missing="observed"
     ),
     "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
     "values of three that never meet, by L-BFGS": lambda: fit(
@@ -123,24 +103,29 @@ CASES = {
     "edges of a column that is not there": lambda: SparseFVBM(edges=np.array([[0, 9]])).fit(BITS),
     "stability of constant columns": lambda: stability_selection(SparseFVBM(), CONSTANT),
     "stability of one column": lambda: stability_selection(SparseFVBM(), ONE_COLUMN),
-    "stability of a network that selects nothing": lambda: stability_selection(of_bits(), BITS),
+    "stability of a network that selects nothing": lambda: stability_selection(
+        fitted("bits"), BITS
+    ),
     "inference of an RBM": lambda: statistics.inference(SDCPRBM(2), BITS),
-    "minima of rows with gaps": lambda: statistics.local_minima(of_bits(), GAPS),
-    "scores without a value of no column": lambda: of_letters().interaction_scores(ignore="."),
-    "scores without values that are none": lambda: of_letters().interaction_scores(
-        ignore=[0, 3, 0, 0]
-    ),
-    "scores without values of too few columns": lambda: of_letters().interaction_scores(
-        ignore=[0, 0]
-    ),
-    "scores of numbers without a value": lambda: of_numbers().interaction_scores(ignore=0),
+    "minima of rows with gaps": lambda: statistics.local_minima(fitted("bits"), GAPS),
+    **{
+        f"scores without {what}": lambda ignore=ignore: fitted("letters").interaction_scores(
+            ignore=ignore
+        )
+        for what, ignore in {
+            "a value of no column": ".",
+            "values that are none": [0, 3, 0, 0],
+            "values of too few columns": [0, 0],
+        }.items()
+    },
+    "scores of numbers without a value": lambda: fitted("numbers").interaction_scores(ignore=0),
     "inference of more numbers than rows": lambda: statistics.inference(
         fit(NUMBERS.reshape(12, 20), columns="number"), NUMBERS.reshape(12, 20)
     ),
     "numbers in parts": lambda: FVBMPseudoLikelihood(columns="number").partial_fit(NUMBERS),
-    "aic of numbers": lambda: statistics.aic(of_numbers(), NUMBERS),
+    "aic of numbers": lambda: statistics.aic(fitted("numbers"), NUMBERS),
     "a graph of another table of numbers": lambda: statistics.to_networkx(
-        of_numbers(), inference_of_bits()
+        fitted("numbers"), inference_of_bits()
     ),
     "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
@@ -148,5 +133,5 @@ CASES = {
     "a graph of another network": lambda: statistics.to_networkx(
         fit(BITS, alpha=0.1), inference_of_bits()
     ),
-    "a graph of a table": lambda: statistics.to_networkx(of_bits(), BITS),
+    "a graph of a table": lambda: statistics.to_networkx(fitted("bits"), BITS),
 }

@@ -40,43 +40,33 @@ def bits_of_spins(J, h, n, rng):
     return rng.integers(2, size=(n, len(h)))
 
 
-@once
-def sdcp():
-    return SDCPRBM(3, max_iter=1, random_state=0).fit(BITS)
-
-
-@once
-def grown():
-    return InfiniteRBM(2, n_model_samples=32, early_stopping=False, random_state=0).fit(BITS)
-
-
-@once
-def deep():
-    return TAPDBM((3, 3), max_iter=1, pretrain_max_iter=1, random_state=0).fit(BITS)
-
-
 def classifier(**options):
     quick = {"n_components": 3, "max_iter": 1, "early_stopping": False, "random_state": 0}
     return RBMClassifier(**quick | options)
 
 
-@once
-def of_numbers():
-    return classifier(warm_start=True).fit(BITS, LABELS)
+QUICK = {"max_iter": 1, "random_state": 0}
+MODELS = {
+    "sdcp": SDCPRBM(3, **QUICK),
+    "grown": InfiniteRBM(2, n_model_samples=32, early_stopping=False, random_state=0),
+    "deep": TAPDBM((3, 3), pretrain_max_iter=1, **QUICK),
+    "numbers": classifier(warm_start=True),
+    "letters": classifier(warm_start=True),
+}
 
 
 @once
-def of_letters():
-    return classifier(warm_start=True).fit(BITS, LETTERS)
+def fitted(name):
+    return clone(MODELS[name]).fit(BITS, LETTERS if name == "letters" else LABELS)
 
 
-def going_on(model, *data, **options):
+def going_on(name, *data, **options):
     """A fit that goes on with other parameters."""
-    deepcopy(model()).set_params(warm_start=True, **options).fit(*data)
+    deepcopy(fitted(name)).set_params(warm_start=True, **options).fit(*data)
 
 
 def diverging_in_batches():
-    model = deepcopy(sdcp()).set_params(learning_rate=1.7e308)
+    model = deepcopy(fitted("sdcp")).set_params(learning_rate=1.7e308)
     model.partial_fit(BITS).partial_fit(BITS)
 
 
@@ -115,7 +105,7 @@ STARTS = {
     "a network of other columns": lambda: begun_at(clone(NETWORK).fit(BITS)),
     "a network of fewer columns": lambda: begun_at(clone(NETWORK).fit(FRAME.drop(columns="a"))),
     "an unfitted network in partial_fit": lambda: SDCPRBM(init=NETWORK).partial_fit(BITS),
-    "fewer columns in a growing model": lambda: grown_from(sdcp(), BITS[:, :3]),
+    "fewer columns in a growing model": lambda: grown_from(fitted("sdcp"), BITS[:, :3]),
     "more units than there are to be": lambda: begun_at(SDCPRBM(30, max_iter=1)),
     "more units than a classifier": lambda: classifier_begun_at(SDCPRBM(7, max_iter=1)),
     "hidden categories": lambda: begun_at(SDCPRBM(5, max_iter=1, hidden=("categorical", 3))),
@@ -145,14 +135,14 @@ CASES = {
     "an unfitted RBM": lambda: SDCPRBM().score_samples(BITS),
     "an unfitted classifier": lambda: classifier().predict(BITS),
     "one row in a growing model": lambda: InfiniteRBM().fit(BITS[:1]),
-    "a rate that diverges": lambda: going_on(sdcp, BITS, learning_rate=1.7e308),
+    "a rate that diverges": lambda: going_on("sdcp", BITS, learning_rate=1.7e308),
     "a rate that diverges in batches": diverging_in_batches,
     "a rate that diverges as a model grows": lambda: going_on(
-        grown, BITS, learning_rate=1.7e308, max_components=4, n_model_samples=64
+        "grown", BITS, learning_rate=1.7e308, max_components=4, n_model_samples=64
     ),
-    "other layers in a fit that goes on": lambda: going_on(deep, BITS, hidden_layer_sizes=(3, 2)),
+    "other layers in a fit that goes on": lambda: going_on("deep", BITS, hidden_layer_sizes=(3, 2)),
     "more hidden units than layers": lambda: TAPDBM(hidden=["bernoulli"] * 3).fit(BITS),
-    "a trainer that is no SDCPRBM": lambda: grown().refine(BITS, BernoulliRBM()),
+    "a trainer that is no SDCPRBM": lambda: fitted("grown").refine(BITS, BernoulliRBM()),
     "fewer weights than rows of batches": lambda: SDCPRBM(3).fit(BATCHES, sample_weight=ONES[:20]),
     "weights that are all 0": lambda: SDCPRBM().fit(BITS, sample_weight=0 * ONES),
     "negative weights": lambda: SDCPRBM().fit(BITS, sample_weight=-ONES),
@@ -164,24 +154,31 @@ CASES = {
     "a sampler beside a ladder": lambda: SDCPRBM(3, chains=np.ones, tempered=0.5).fit(BITS),
     "a sampler of bits for an RBM": lambda: SDCPRBM(3, chains=bits_of_spins).fit(BITS),
     # Samples, energies, ln Z.
-    "samples of the ladder with conditions": lambda: sdcp().sample(init="ladder", given={0: 1}),
-    "samples of the ladder at a temperature": lambda: sdcp().sample(init="ladder", temperature=2.0),
-    "samples of the ladder by tempering": lambda: sdcp().sample(init="ladder", n_temperatures=3),
-    "a negative number of steps": lambda: sdcp().gibbs(BITS, -1),
-    "hidden states of another shape": lambda: of_numbers().energy(BITS, BITS[:, :2]),
-    "ln Z of a classifier from rows": lambda: of_numbers().log_partition("raise", X=BITS),
-    "negative multiplicities": lambda: FractionalModel.from_estimator(grown(), [-1.0]),
+    **{
+        f"samples of the ladder {how}": lambda options=options: fitted("sdcp").sample(
+            init="ladder", **options
+        )
+        for how, options in {
+            "with conditions": {"given": {0: 1}},
+            "at a temperature": {"temperature": 2.0},
+            "by tempering": {"n_temperatures": 3},
+        }.items()
+    },
+    "a negative number of steps": lambda: fitted("sdcp").gibbs(BITS, -1),
+    "hidden states of another shape": lambda: fitted("numbers").energy(BITS, BITS[:, :2]),
+    "ln Z of a classifier from rows": lambda: fitted("numbers").log_partition("raise", X=BITS),
+    "negative multiplicities": lambda: FractionalModel.from_estimator(fitted("grown"), [-1.0]),
     "ln Z of a wide fractional model": lambda: FractionalModel(
         np.ones((1, 23)), [0], np.zeros(23), [1]
     ).log_partition(),
     # Labels.
-    "no row with a label to score": lambda: of_numbers().score(BITS, 0 * LABELS - 1),
-    "a label to score that is no class": lambda: of_letters().score_samples(BITS[:1], ["Z"]),
-    "a label to sample that is no class": lambda: of_letters().sample(y="Z"),
-    "a number to sample that is no class": lambda: of_numbers().sample(2, y=7),
-    "more labels than samples": lambda: of_numbers().sample(2, y=[0, 1, 2]),
-    "a new label in a fit that goes on": lambda: going_on(of_letters, BITS, NEW_LETTER),
-    "a new size in a fit that goes on": lambda: going_on(of_numbers, BITS, LABELS, n_components=7),
+    "no row with a label to score": lambda: fitted("numbers").score(BITS, 0 * LABELS - 1),
+    "a label to score that is no class": lambda: fitted("letters").score_samples(BITS[:1], ["Z"]),
+    "a label to sample that is no class": lambda: fitted("letters").sample(y="Z"),
+    "a number to sample that is no class": lambda: fitted("numbers").sample(2, y=7),
+    "more labels than samples": lambda: fitted("numbers").sample(2, y=[0, 1, 2]),
+    "a new label in a fit that goes on": lambda: going_on("letters", BITS, NEW_LETTER),
+    "a new size in a fit that goes on": lambda: going_on("numbers", BITS, LABELS, n_components=7),
     "early stopping with a label of each class": lambda: classifier(early_stopping=True).fit(
         BITS, ONE_EACH
     ),
@@ -193,7 +190,7 @@ CASES = {
     "fewer labels than rows of batches": lambda: classifier().fit(BATCHES, [0, 1, 2]),
     "a first partial_fit without classes": lambda: classifier().partial_fit(BITS, LABELS),
     "a partial_fit with a new label": lambda: classifier().partial_fit(BITS, LABELS, [0, 1]),
-    "a partial_fit with other classes": lambda: of_numbers().partial_fit(BITS, LABELS, [0, 1]),
+    "a partial_fit with other classes": lambda: fitted("numbers").partial_fit(BITS, LABELS, [0, 1]),
 }
 for what, labels in LABELS_OF_FITS.items():
     CASES[what] = lambda labels=labels: classifier().fit(BITS, labels)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from contract.once import once
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mean_field import Spin
@@ -62,41 +63,25 @@ ESTIMATORS = {
 }
 
 
-def make(name, **parameters):
-    estimator = ESTIMATORS[name]
-    return type(estimator)(**{**estimator.get_params(), **parameters})
-
-
-def fitted(model, X):
-    """A model that may have been trained for too short a time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X)
-
-
-@once
-def of_bits(name="SDCPRBM", times=1):
-    return fitted(make(name), np.tile(BITS, times))
+# Tables, and parameters of those who learn them.
+TABLES = {
+    "bits": (BITS, {}),
+    "24 bits": (np.tile(BITS, 4), {}),
+    "hidden words": (BITS, {"hidden": ("categorical", 2)}),
+    "an interval": (BITS, {"columns": "truncated_gaussian"}),
+    "weather": (WEATHER, {"columns": REAL, "unseen": "error"}),
+    "a small table": (WEATHER[["wet", "city"]].assign(n=1), {}),
+}
 
 
 @once
-def of_words():
-    return fitted(make("SDCPRBM", hidden=("categorical", 2)), BITS)
+def fitted(table, name="SDCPRBM"):
+    X, parameters = TABLES[table]
+    return clone(ESTIMATORS[name]).set_params(**parameters).fit(X)
 
 
-@once
-def of_weather(name="SDCPRBM"):
-    return fitted(make(name, columns=REAL, unseen="error"), WEATHER)
-
-
-@once
-def of_small_table():
-    return fitted(make("SDCPRBM"), WEATHER[["wet", "city"]].assign(n=1))
-
-
-@once
-def of_interval():
-    return fitted(make("TAPRBM", columns="truncated_gaussian"), BITS)
+weather, deep = partial(fitted, "weather"), partial(fitted, "bits", "TAPDBM")
+interval = partial(fitted, "an interval", "TAPRBM")
 
 
 def fit(model, X, **parameters):
@@ -190,29 +175,29 @@ OF_COLUMNS = {
     "hidden of another number": fit(SDCPRBM(4, hidden=Bernoulli(np.zeros(3))), BITS),
     "hidden that is no unit type": fit(SDCPRBM(4, hidden=int), BITS),
     "Gaussians in both layers": fit(SDCPRBM(4, hidden="gaussian", columns=REAL), WEATHER),
-    "values beyond the range": lambda: of_interval().transform(BITS + 5),
+    "values beyond the range": lambda: interval().transform(BITS + 5),
     "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
     "adaptive TAP of words": fit(TAPRBM(3, inference="adaptive"), WEATHER[["city"]]),
     "adaptive TAP of continuous columns": fit(
         TAPRBM(3, columns=REAL, inference="adaptive"), WEATHER
     ),
     "units without samples": fit(TAPRBM(3, columns=Spin(np.zeros(BITS.shape[1]))), BITS),
-    "powers of other units": lambda: FractionalModel.from_estimator(of_words(), 2.0),
-    "a start at other units": lambda: InfiniteRBM(4, init=of_words()).fit(BITS),
+    "powers of other units": lambda: FractionalModel.from_estimator(fitted("hidden words"), 2.0),
+    "a start at other units": lambda: InfiniteRBM(4, init=fitted("hidden words")).fit(BITS),
 }
 for name in ESTIMATORS:
     OF_COLUMNS |= {
-        f"{name}: no cell is known": fit(make(name), np.full((3, 2), np.nan)),
+        f"{name}: no cell is known": fit(ESTIMATORS[name], np.full((3, 2), np.nan)),
         f"{name}: a sparse column without a value": fit(
-            make(name), sp.csr_array(np.array([[0, np.nan], [1, 0]]))
+            ESTIMATORS[name], sp.csr_array(np.array([[0, np.nan], [1, 0]]))
         ),
         f"{name}: a column that is known in rows of weight 0": fit(
-            make(name), HALF_KNOWN, sample_weight=np.arange(40) >= 20
+            ESTIMATORS[name], HALF_KNOWN, sample_weight=np.arange(40) >= 20
         ),
     }
 for name in ("SDCPRBM", "TAPRBM"):
     OF_COLUMNS[f"{name}: batches with a column without a value"] = fit(
-        make(name), Batches([UNKNOWN[:9], UNKNOWN[9:]])
+        ESTIMATORS[name], Batches([UNKNOWN[:9], UNKNOWN[9:]])
     )
 
 H3, H2 = np.zeros((2, 3)), np.zeros((2, 2))
@@ -224,33 +209,33 @@ OF_LAYERS = {
     "units for one of the layers": fit(TAPDBM((3, 2), hidden=Bernoulli(np.zeros(3))), BITS),
     "an output layer that is not there": fit(TAPDBM((3, 2), output_layer=2), BITS),
     "other layers at a warm start": lambda: (
-        deepcopy(of_bits("TAPDBM")).set_params(warm_start=True, hidden_layer_sizes=(3, 3)).fit(BITS)
+        deepcopy(deep()).set_params(warm_start=True, hidden_layer_sizes=(3, 3)).fit(BITS)
     ),
-    "rows for RAISE of deep models": lambda: of_bits("TAPDBM").log_partition("raise", X=BITS),
-    "features of another layer": lambda: of_bits("TAPDBM").inverse_transform(H3),
-    "hidden layers as an array": lambda: of_bits("TAPDBM").mean_visible(H3),
-    "one hidden layer of two": lambda: of_bits("TAPDBM").mean_visible([H3]),
-    "hidden layers in another order": lambda: of_bits("TAPDBM").mean_visible([H2, H3]),
-    "hidden layers of different rows": lambda: of_bits("TAPDBM").mean_visible([H3, H2[:1]]),
-    "energies of fewer hidden rows": lambda: of_bits("TAPDBM").energy(BITS[:7], [H3, H2]),
+    "rows for RAISE of deep models": lambda: deep().log_partition("raise", X=BITS),
+    "features of another layer": lambda: deep().inverse_transform(H3),
+    "hidden layers as an array": lambda: deep().mean_visible(H3),
+    "one hidden layer of two": lambda: deep().mean_visible([H3]),
+    "hidden layers in another order": lambda: deep().mean_visible([H2, H3]),
+    "hidden layers of different rows": lambda: deep().mean_visible([H3, H2[:1]]),
+    "energies of fewer hidden rows": lambda: deep().energy(BITS[:7], [H3, H2]),
 }
 
 OF_FITTED = {
-    "probabilities of a column that is not there": lambda: of_weather().predict_column_proba(
+    "probabilities of a column that is not there": lambda: weather().predict_column_proba(
         WEATHER, "z"
     ),
-    "probabilities of an interval": lambda: of_interval().predict_column_proba(BITS, 1),
-    "entropy of an interval": lambda: of_interval().entropy(),
-    "pseudo-likelihood of an interval": lambda: of_interval().log_pseudo_likelihood(BITS),
-    "flips in a table with continuous columns": lambda: of_weather("TAPRBM").denoise(
+    "probabilities of an interval": lambda: interval().predict_column_proba(BITS, 1),
+    "entropy of an interval": lambda: interval().entropy(),
+    "pseudo-likelihood of an interval": lambda: interval().log_pseudo_likelihood(BITS),
+    "flips in a table with continuous columns": lambda: weather("TAPRBM").denoise(
         WEATHER, flip_probability=0.1
     ),
-    "flips of an interval": lambda: of_interval().denoise(BITS, 0.1),
-    "no noise": lambda: of_bits("TAPRBM").denoise(BITS),
-    "no noise of a deep model": lambda: of_bits("TAPDBM").denoise(BITS),
-    "samples by TAP": lambda: of_bits("TAPRBM").impute(UNKNOWN, how="sample", method="tap"),
+    "flips of an interval": lambda: interval().denoise(BITS, 0.1),
+    "no noise": lambda: fitted("bits", "TAPRBM").denoise(BITS),
+    "no noise of a deep model": lambda: deep().denoise(BITS),
+    "samples by TAP": lambda: fitted("bits", "TAPRBM").impute(UNKNOWN, how="sample", method="tap"),
     "pictures of columns of several numbers": lambda: ReceptiveFieldDisplay.from_estimator(
-        of_weather()
+        weather()
     ),
 }
 ON_A_TABLE = {
@@ -262,12 +247,14 @@ ON_A_TABLE = {
 }
 for name in ESTIMATORS:
     for what, call in ON_A_TABLE.items():
-        OF_FITTED[f"{name}: {what}"] = lambda name=name, call=call: call(of_weather(name))
+        OF_FITTED[f"{name}: {what}"] = lambda name=name, call=call: call(weather(name))
     if name != "TAPDBM":
-        OF_FITTED[f"{name}: entropy of 24 bits"] = lambda name=name: of_bits(name, 4).entropy()
+        OF_FITTED[f"{name}: entropy of 24 bits"] = lambda name=name: fitted(
+            "24 bits", name
+        ).entropy()
 for given in [
     {"d": 1}, {7: 1}, {1.5: 1}, {"n": 2}, {"n": "x"}, {"n": np.nan}, {"wet": 1, 0: 0}, {"wet": 2}
 ]:  # fmt: skip
-    OF_FITTED[f"given {given}"] = lambda given=given: of_small_table().sample(2, given=given)
+    OF_FITTED[f"given {given}"] = lambda given=given: fitted("a small table").sample(2, given=given)
 
 CASES = {**OF_UNITS, **OF_KERNELS, **OF_COLUMNS, **OF_LAYERS, **OF_FITTED}

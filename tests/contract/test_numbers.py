@@ -77,6 +77,14 @@ def test_rows_of_numbers_and_words(estimator):
     for how in ("mean", "mode"):
         filled = model.impute(X, how=how)
         assert not filled.isna().any(axis=None) and filled["wage"].between(0, 100).all()
+    given = model.sample(20, random_state=0, given={"age": 33, "city": "Oslo"})
+    assert (given["age"] == 33).all() and (given["city"] == "Oslo").all()
+    with pytest.raises(ValueError, match="'old'"):
+        model.sample(2, given={"age": "old"})
+    for name, categories in zip(X, model.categories_, strict=True):
+        p = model.predict_column_proba(X, name)
+        assert p.shape == (len(X), len(categories))
+        assert_allclose(p.sum(axis=1), 1)
 
 
 def assert_possible(rows):
@@ -136,7 +144,10 @@ def table_of(model):
     return model._table if hasattr(model, "_table") else model._coding.table
 
 
-@each([e for e in ALL if hasattr(e, "score_samples") and name_of(e) != "BoltzmannOutlierDetector"])
+WITH_DENSITY = [e for e in ALL[:-1] if name_of(e) != "BoltzmannOutlierDetector"]
+
+
+@each([*WITH_DENSITY, clone(META[0]).set_params(joint=True)])
 def test_probabilities_of_all_rows_sum_to_one(estimator):
     """Over words, booleans and whole numbers, with an integral over real ones."""
     X = every_kind()
@@ -151,24 +162,6 @@ def test_probabilities_of_all_rows_sum_to_one(estimator):
     # In a deep machine, TAP sums over the hidden layers.
     atol = 1e-6 if isinstance(estimator, TAPDBM) else 1e-8
     assert_allclose(weight @ np.exp(model.score_samples(rows)), 1, rtol=0, atol=atol)
-
-
-@each(WITH_SCORES)
-def test_given_numbers(estimator):
-    model = fitted(estimator)
-    rows = model.sample(20, random_state=0, given={"age": 33, "city": "Oslo"})
-    assert (rows["age"] == 33).all() and (rows["city"] == "Oslo").all()
-    with pytest.raises(ValueError, match="'old'"):
-        model.sample(2, given={"age": "old"})
-
-
-@each(WITH_SCORES)
-def test_probabilities_of_bins(estimator):
-    X, model = with_gaps(wages()), fitted(estimator)
-    for j, name in enumerate(X):
-        p = model.predict_column_proba(X, name)
-        assert p.shape == (len(X), len(model.categories_[j]))
-        assert_allclose(p.sum(axis=1), 1)
 
 
 @each(WITH_SCORES)
@@ -268,16 +261,6 @@ def test_numbers_in_rows_that_do_not_count(estimator):
     model = clone(estimator).fit(X, sample_weight=np.arange(60) > 4.0)
     assert np.isfinite(model.score_samples(X)).all()
     assert model.impute(X)["wage"].isna().sum() == 55
-
-
-@each(META)
-def test_meta_estimators_take_numbers(estimator):
-    X, y = with_gaps(wages()), np.arange(150) % 2
-    model = clone(estimator).fit(X, y)
-    if hasattr(model, "score_samples"):
-        assert np.isfinite(model.score_samples(X)).all()
-    if hasattr(model, "transform"):
-        assert len(model.transform(X)) == len(X)
 
 
 @each(OF_NUMBERS)
