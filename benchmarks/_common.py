@@ -182,6 +182,13 @@ def save_table(path, header, rows):
         writer.writerows(rows)
 
 
+def read_table(path):
+    """-> header, rows of a CSV file, as texts."""
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    return header, rows
+
+
 def print_check(what, asked, measured, met):
     """A figure that was asked for beside the measured one."""
     print(f"{'met    ' if met else 'NOT MET'}  {what}: asked {asked}, measured {measured}")
