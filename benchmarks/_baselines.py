@@ -1,8 +1,4 @@
-"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers.
-
-Not in `_common`: the processes whose memory is measured import that one, and not all of these
-libraries.
-"""
+"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers."""
 
 from time import process_time
 

@@ -20,8 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 import sklearn_boltz
 
 RESULTS = Path(__file__).resolve().parent / "results"
-# Pictures go to files, also on a machine without a screen. matplotlib itself is imported where it
-# is used: some processes have their memory measured.
+# Pictures go to files, also on a machine without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
