@@ -10,6 +10,7 @@ import warnings
 from contextlib import contextmanager, redirect_stdout
 from datetime import date
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -135,10 +136,7 @@ def print_bracket(model, X, **annealing):
         "RAISE": model.log_partition("raise", X=X[:100], **annealing),
     }
     rows = [[name, -free_energy - e.value, e.std_err] for name, e in estimates.items()]
-    print_table(
-        ["ln Z by", "test log-likelihood", "std. err."],
-        [[name, f"{value:.2f}", f"{error:.2f}"] for name, value, error in rows],
-    )
+    print_table(["ln Z by", "test log-likelihood", "std. err."], rows, ".2f,.2f")
     return min(value - 2 * error for name, value, error in rows if name != "RAISE")
 
 
@@ -161,9 +159,13 @@ def timed(function, *args, clock=time.perf_counter, **options):
 processor_timed = partial(timed, clock=time.process_time)
 
 
-def print_table(header, rows):
-    """Columns, right-aligned but the first."""
-    cells = [header] + [[str(cell) for cell in row] for row in rows]
+def print_table(header, rows, formats=""):
+    """Columns, right-aligned but the first; formats of the second and more, with commas between."""
+    specs = ["", *formats.split(",")]
+    cells = [header] + [
+        [format(cell, spec) for cell, spec in zip_longest(row, specs[: len(row)], fillvalue="")]
+        for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for n, row in enumerate(cells):
         first, *rest = zip(row, widths, strict=True)

@@ -146,8 +146,7 @@ def compare_words(sets, n_seeds, folder):
         for method in [*METHODS, "BoltzmannImputer"]:
             found = [words_found(table, method, seed) for seed in range(n_seeds)]
             means[method] = np.mean(found, axis=0)
-            accuracy, seconds = means[method]
-            lines.append([name, method, f"{accuracy:.4f}", f"{seconds:.2f}", n_seeds])
+            lines.append([name, method, *means[method], n_seeds])
         accuracy, seconds = means.pop("BoltzmannImputer")
         first = max(means, key=lambda method: means[method][0])
         best = means[first][0]
@@ -156,7 +155,7 @@ def compare_words(sets, n_seeds, folder):
         )
         print(f"         {name}, seconds: {seconds / means['forests'][1]:.2f} of the forests'")
     print()
-    print_table(["table", "method", "accuracy", "seconds", "seeds"], lines)
+    print_table(["table", "method", "accuracy", "seconds", "seeds"], lines, ",.4f,.2f")
 
 
 # Words and numbers: of each column either numbers, or shares of its values in order.
@@ -246,10 +245,10 @@ def compare_mixed(sets, n_seeds, folder):
         table = load_numbers(name) if name in NUMBERS else load_mixed(name, folder)
         for method in MIXED_METHODS:
             found = [mixed_figures(table, method, seed) for seed in range(n_seeds)]
-            right, loss, error, seconds = np.mean(found, axis=0)
-            figures = f"{right:.4f}", f"{loss:.3f}", f"{error:.3f}", f"{seconds:.1f}"
-            lines.append([f"{name}, {len(table)} × {table.shape[1]}", method, *figures])
-    print_table(["table", "method", "categories", "-ln p", "numbers", "seconds"], lines)
+            size = f"{name}, {len(table)} × {table.shape[1]}"
+            lines.append([size, method, *np.mean(found, axis=0)])
+    header = ["table", "method", "categories", "-ln p", "numbers", "seconds"]
+    print_table(header, lines, ",.4f,.3f,.3f,.1f")
 
 
 # Pooled means.
@@ -302,9 +301,9 @@ def compare_pooled(n_runs):
                 rng = np.random.default_rng(seed)
                 low, high = intervals(draw(simulated(n_rows, share, rng), rng))
                 inside.append((low < true) & (true < high))
-            of_y, of_b = (f"{covered:.3f}" for covered in np.mean(inside, axis=0))
-            lines.append([n_rows, share, draw.__name__.replace("_", " "), of_y, of_b, n_runs])
-    print_table(["rows", "missing", "imputations", "number", "word", "runs"], lines)
+            way, covered = draw.__name__.replace("_", " "), np.mean(inside, axis=0)
+            lines.append([n_rows, share, way, *covered, n_runs])
+    print_table(["rows", "missing", "imputations", "number", "word", "runs"], lines, ",,.3f,.3f")
 
 
 @script
