@@ -34,11 +34,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import warnings
+from contextlib import suppress
 from functools import partial
 
 import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from _baselines import BernoulliMixture, BernoulliRBMPeer, as_sdcp_rbm, chow_liu, independent
 from _circuits import continuous_mixture, random_circuits
 from _common import (
@@ -92,82 +94,62 @@ def rbm(rates=(), epochs=(), copies=1, *, persistent_from=None, **settings):
     return [(SDCPRBM, settings, phases)] * copies
 
 
+def stages(copies, epochs, **settings):
+    """RBMs of two stages of a constant rate each, and a short one: as by default, on all rows."""
+    return rbm((0.05, 0.015, 0.0045), epochs, copies, **settings)
+
+
 def network(**settings):
     return [(SparseFVBM, settings, [])]
 
 
-def table(**settings):
-    return [(FSLLDensity, settings, [])]
+def triples(alpha):
+    return network(alpha=alpha, term_price=0.5, **TRIPLES)
 
 
-# Two stages of a constant rate each, and a short one: what the default does, on all rows.
-STAGES = dict(rates=(0.05, 0.015, 0.0045))
 TRIPLES = dict(penalty="l2", max_order=3, tol=0.01)
+FSLL = [(FSLLDensity, dict(alpha=0.3, tol=3e-5), [])]
 # Settings to be tried, by set: a name, and the machines of the mixture.
 VALIDATED = {
     "nltcs": {
-        "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
-        "FSLL, network and 16 RBMs": [
-            *table(alpha=0.3, tol=3e-5),
-            *network(alpha=0.001, term_price=0.5, **TRIPLES),
-            *rbm(**STAGES, epochs=(100, 40, 20), copies=16, n_components=32),
-        ],
+        "FSLL, alpha=0.3": FSLL,
+        "FSLL, network and 16 RBMs":
+            FSLL + triples(0.001) + stages(16, (100, 40, 20), n_components=32),
     },
     "plants": {
         "12 RBMs, persistent chains": rbm(
             (0.05, 0.02, 0.005, 0.0015), (30, 150, 50, 30), 12, persistent_from=1,
             n_components=140, alpha=1e-4,
         ),
-        "9 RBMs and network": [
-            *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, alpha=1e-4),
-            *network(alpha=0.001, term_price=0.5, **TRIPLES),
-        ],
+        "9 RBMs and network":
+            stages(9, (60, 25, 12), n_components=140, alpha=1e-4) + triples(0.001),
     },
     "baudio": {
-        "8 RBMs and network": [
-            *rbm(**STAGES, epochs=(20, 10, 5), copies=8, alpha=1.7e-4),
-            *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ],
-        "12 RBMs and network": [
-            *rbm(copies=12), *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ],
+        "8 RBMs and network": stages(8, (20, 10, 5), alpha=1.7e-4) + triples(0.01),
+        "12 RBMs and network": rbm(copies=12) + triples(0.01),
     },
-    "bnetflix": {
-        "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, alpha=1.7e-4),
-            *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ],
-    },
+    "bnetflix": {"3 RBMs and network": stages(3, (25, 12, 6), alpha=1.7e-4) + triples(0.01)},
     "accidents": {
-        "network": network(alpha=0.003, term_price=0.5, **TRIPLES),
-        "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(90, 20, 10), copies=3, alpha=2.2e-4),
-            *network(alpha=0.003, term_price=0.5, **TRIPLES),
-        ],
-        "4 RBMs from a network, and network": [
-            # From the strongest pairs of a sparse network.
-            *rbm((0.02, 0.006, 0.003, 0.001), (20, 10, 60, 40), 4, persistent_from=2,
-                 n_components=700, alpha=2.2e-4,
-                 init=SparseFVBM(alpha=0.016)),
-            *network(alpha=0.003, term_price=0.5, **TRIPLES),
-        ],
+        "network": triples(0.003),
+        "3 RBMs and network": stages(3, (90, 20, 10), alpha=2.2e-4) + triples(0.003),
+        # From the strongest pairs of a sparse network.
+        "4 RBMs from a network, and network": rbm(
+            (0.02, 0.006, 0.003, 0.001), (20, 10, 60, 40), 4, persistent_from=2,
+            n_components=700, alpha=2.2e-4, init=SparseFVBM(alpha=0.016),
+        ) + triples(0.003),
     },
     "dna": {
         "network, l1": network(alpha="cv"),
-        "4 networks": [
-            *network(alpha="cv"),
-            *network(),
-            *network(alpha="cv", nodewise="and"),
-            *network(alpha=0.1, **TRIPLES),
-        ],
+        "4 networks":
+            network(alpha="cv") + network() + network(alpha="cv", nodewise="and")
+            + network(alpha=0.1, **TRIPLES),
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, tempered=0.2,
-            alpha=5e-4,
+            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, tempered=0.2, alpha=5e-4
         ),
     },
-    "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, alpha=1.6e-2)},
+    "bbc": {"3 RBMs": stages(3, (250, 60, 40), alpha=1.6e-2)},
     "nips": {
         "SDCPRBM, alpha=0.05": rbm(alpha=0.05),
         "SDCPRBM, alpha=0.07": rbm(alpha=0.07),
@@ -193,11 +175,8 @@ def log_partitions(model, valid, seed):
 
     The low end of the likelihood has the greater one, as the likelihood falls with ln Z.
     """
-    try:
+    with suppress(ValueError):
         exact = model.log_partition("exact").value
-    except ValueError:
-        pass
-    else:
         return [exact, exact, np.nan, np.nan], np.zeros(4), np.nan
     annealing = dict(n_chains=N_CHAINS, n_temperatures=20_000, random_state=seed)
     ladder = model.log_partition("ladder", tol=0.015, max_rounds=5000, random_state=seed)
@@ -377,8 +356,8 @@ def fit_set(name, args):
     parts = load_density(name, args.data)
     for part in args.parts:
         for model, seed, make in fits_of(name, part, parts[0].shape[1], args.seeds):
-            key = (name, part, model, str(seed))
-            if key in kept(args.path):
+            key = (name, part, model, seed)
+            if key in fits_in(args.path)[KEY].itertuples(index=False, name=None):
                 continue
             try:
                 figures = make(*parts, seconds_of_default(name, args.path))
@@ -390,8 +369,8 @@ def fit_set(name, args):
 
 def seconds_of_default(name, path):
     """What an RBM of another library is given."""
-    rows = grouped(path).get((name, "default", "SDCPRBM"))
-    return PEER_SECONDS if rows is None else rows[:, FIGURES.index("seconds")].mean()
+    default = chosen(means_in(path), name, ["default"], "SDCPRBM")
+    return PEER_SECONDS if default is None else default.seconds
 
 
 # Published figures, written down by hand. "read": from the authors' own results. "recalled": from
@@ -416,55 +395,47 @@ def as_number(figure):
 # Tables.
 
 
-def kept(path):
-    """The rows of the table of fits by set, part, model and seed, as texts."""
-    rows = read_table(path)[1] if path.is_file() else []
-    return {tuple(row[: len(KEY)]): row for row in rows}
+def fits_in(path):
+    """The table of fits."""
+    if path.is_file():
+        return pd.read_csv(path)
+    return pd.DataFrame(columns=[*KEY, *FIGURES]).astype(dict.fromkeys(FIGURES, float))
 
 
 def keep(path, key, figures):
-    """Add a row to the table of fits, or put it in the place of an older one."""
+    """Add a row to the table of fits."""
     row = [*key, *(f"{value:.5g}" for value in figures)]
     print(*row, flush=True)
     # Read once more: another process may have added a row.
-    save_table(path, [*KEY, *FIGURES], (kept(path) | {key: row}).values())
+    rows = read_table(path)[1] if path.is_file() else []
+    save_table(path, [*KEY, *FIGURES], [*rows, row])
 
 
-def grouped(path):
-    """The figures of all seeds, of shape (n_seeds, n_figures), by set, part and model."""
-    found = {}
-    for key, row in kept(path).items():
-        found.setdefault(key[:3], []).append([float(x) for x in row[len(KEY) :]])
-    return {key: np.array(rows) for key, rows in found.items()}
-
-
-def measured(found):
-    """The sets of which there is a fit."""
-    return [name for name in SETS if any(key[0] == name for key in found)]
+def means_in(path):
+    """Means over the seeds by set, those of the models with the highest low end first."""
+    fits = fits_in(path).groupby(KEY[:3], sort=False)
+    spread = (fits["low"].max() - fits["low"].min()).where(fits.size() > 1)
+    found = fits[FIGURES].mean().assign(seeds=fits.size(), range=spread).reset_index()
+    found = found.sort_values("low", ascending=False, kind="stable")
+    return found.sort_values("set", key=lambda names: names.map([*SETS].index), kind="stable")
 
 
 def chosen(found, name, parts, end=""):
-    """The model of these parts with the best validation rows: (part, model), or None."""
-    best = {
-        key: rows[:, 0].mean()
-        for key, rows in found.items()
-        if key[0] == name and key[1] in parts and key[2].endswith(end)
-    }
-    return max(best, key=best.get)[1:] if best else None
+    """The model of these parts with the best validation rows, or None."""
+    of_set = found["set"].eq(name) & found["part"].isin(parts) & found["model"].str.endswith(end)
+    return found.loc[found["valid"][of_set].idxmax()] if of_set.any() else None
 
 
-def bracket(rows):
-    """Text of the means of both ends over the seeds: one figure where they agree."""
-    low, high = rows[:, 1].mean(), rows[:, 2].mean()
-    digits = 3 if abs(low) < 10 else 2
-    if high - low < 0.6 * 10.0**-digits:
-        return minus(f"{low:.{digits}f}")
-    return minus(f"{low:.{digits}f} to {high:.{digits}f}")
+def bracket(fit):
+    """Text of both ends: one figure where they agree."""
+    digits = 3 if abs(fit.low) < 10 else 2
+    if fit.high - fit.low < 0.6 * 10.0**-digits:
+        return minus(f"{fit.low:.{digits}f}")
+    return minus(f"{fit.low:.{digits}f} to {fit.high:.{digits}f}")
 
 
-def duration(rows):
-    seconds = rows[:, -1].mean()
-    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+def duration(fit):
+    return f"{fit.seconds:.1f}" if fit.seconds < 10 else f"{fit.seconds:.0f}"
 
 
 def known_or_not(value, digits):
@@ -482,19 +453,16 @@ SUMMARY = ["set", "best published, read", "recalled", "best peer here", "ours by
 def summary(found):
     """A row a set: the best of papers, of peers and of ours, chosen on validation rows."""
     rows = []
-    for name in measured(found):
+    for name in found["set"].unique():
         row = [SETS[name]]
         for how in ("read", "recalled"):
             figures = published(name, how)
             best = max(figures, key=lambda model: as_number(figures[model]), default=None)
             row.append(f"{figures[best]}, {best}" if figures else "")
         for parts in (("peers",), ("default",), ("default", "validated")):
-            choice = chosen(found, name, parts)
-            if choice is None:
-                row.append("")
-                continue
-            of_model = found[(name, *choice)]
-            row.append(f"{bracket(of_model)}, {choice[1]}, {duration(of_model)} s")
+            best = chosen(found, name, parts)
+            row.append(f"{bracket(best)}, {best.model}, {duration(best)} s" if best is not None
+                       else "")  # fmt: skip
         rows.append(row)
     return rows
 
@@ -504,24 +472,18 @@ ALL = ["set", "model", "part", "test", "ladder", "AIS", "chains", "validation", 
 
 
 def all_fits(found):
-    """A row a model: means over the seeds."""
-    rows, sets = [], list(SETS)
-    best_first = sorted(found, key=lambda key: (sets.index(key[0]), -found[key][:, 1].mean()))
-    for name, part, model in best_first:
-        figures = found[name, part, model]
-        valid, _, _, ladder, ais, chains, _ = figures.mean(axis=0)
-        spread = np.ptp(figures[:, 1]) if len(figures) > 1 else np.nan
-        rows.append([
-            SETS[name], model, part, bracket(figures), known_or_not(ladder, 2),
-            known_or_not(ais, 2), known_or_not(chains, 0), known_or_not(valid, 2),
-            duration(figures), len(figures), known_or_not(spread, 2),
-        ])  # fmt: skip
-    return rows
+    """A row a model."""
+    return [
+        [SETS[fit.set], fit.model, fit.part, bracket(fit), known_or_not(fit.ladder, 2),
+         known_or_not(fit.ais, 2), known_or_not(fit.chains, 0), known_or_not(fit.valid, 2),
+         duration(fit), fit.seeds, known_or_not(fit.range, 2)]
+        for fit in found.itertuples()
+    ]  # fmt: skip
 
 
 def tell(args):
     """Print and keep the tables, and draw the picture."""
-    found = grouped(args.path)
+    found = means_in(args.path)
     for stem, header, rows in [
         ("twenty_summary", SUMMARY, summary(found)),
         ("twenty_fits", ALL, all_fits(found)),
@@ -530,7 +492,7 @@ def tell(args):
         save_table(args.output / f"{stem}.csv", header, rows)
     print_table(*read_table(PUBLISHED))
     print_table(*read_table(SOURCES))
-    if found:
+    if len(found):
         draw(found, args.output / "twenty.png")
 
 
@@ -552,7 +514,7 @@ SHOWN = [
 
 def draw(found, path):
     """Nats above the best published figure, a strip for each set."""
-    names = measured(found)
+    names = found["set"].unique()
     fig, axes = plt.subplots(
         len(names), 1, figsize=(7, 0.5 + 0.78 * len(names)), layout="constrained", squeeze=False
     )
@@ -575,10 +537,9 @@ def draw_set(ax, found, name):
     best = papers.max()
     shown = []
     for _, color, marker, parts, end in SHOWN:
-        choice = chosen(found, name, parts, end)
-        if choice is not None:
-            rows = found[(name, *choice)]
-            shown.append((rows[:, 1].mean() - best, rows[:, 2].mean() - best, color, marker))
+        fit = chosen(found, name, parts, end)
+        if fit is not None:
+            shown.append((fit.low - best, fit.high - best, color, marker))
     # What is far below would squeeze the rest.
     near = [low for low, _, color, _ in shown if color != OTHERS]
     right = max([high for _, high, *_ in shown] + [0.0])
