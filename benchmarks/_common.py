@@ -55,18 +55,16 @@ def script(main):
     return main
 
 
-class _Tee:
-    def __init__(self, *files):
-        self.files = files
+class _Tee(list):
+    """Files that get the same text."""
 
     def write(self, text):
-        for file in self.files:
+        for file in self:
             file.write(text)
-        self.flush()
+            file.flush()
 
     def flush(self):
-        for file in self.files:
-            file.flush()
+        """Nothing is left to be written."""
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def report(path, title, seconds=None):
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    with path.open("w") as file, redirect_stdout(_Tee(sys.stdout, file)):
+    with path.open("w") as file, redirect_stdout(_Tee([sys.stdout, file])):
         print(f"{title}\n{machine()}\ndate: {date.today()}\n")
         yield
         print(f"\nseconds: {seconds() if seconds else time.perf_counter() - start:.0f}")

@@ -99,8 +99,8 @@ PEERS = {
 def judged(parameters, test):
     """Mean log-likelihood of test rows by AIS and by RAISE, and twice the standard error of AIS."""
     model = SDCPRBM.from_parameters(*map(np.ascontiguousarray, parameters))
-    settings = {"n_chains": 100, "n_temperatures": 10_000, "reverse": True}
-    ais, by_raise, error = log_likelihood(model, test, **settings)
+    ladder = {"n_chains": 100, "n_temperatures": 10_000}
+    ais, by_raise, error = log_likelihood(model, test, reverse=True, **ladder)
     return ais, by_raise, 2 * error
 
 
@@ -142,8 +142,7 @@ def compare(X, test, seeds, **params):
 @script
 def main():
     args = make_parser(__doc__, seeds=3).parse_args()
-    X = binary(load_small_digits()[0])
-    X = X[np.random.default_rng(0).permutation(len(X))]
+    X = np.random.default_rng(0).permutation(binary(load_small_digits()[0]))
     title = "Restricted Boltzmann machines of other libraries in the same time"
     with unconverged_is_fine(), threadpool_limits(1), report(args.output / "rbm_peers.txt", title):
         compare(X[:-360], X[-360:], range(args.seeds))

@@ -108,15 +108,6 @@ def compare_features(X, y):
     print_table(["features", "accuracy"], found.items(), ".3f")
 
 
-def compare_digits(args):
-    """Print the tables of the digits."""
-    grey, y = load_small_digits()
-    X = binary(grey)
-    order = np.random.default_rng(0).permutation(len(X))
-    compare_grid(args, X[order[:-N_TEST]], X[order[-N_TEST:]])
-    compare_features(X, y)
-
-
 def with_shifted(X, weight):
     """Rows, those of the images shifted by a pixel in four directions, and the weights of all."""
     images = np.pad(X.reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1)))
@@ -183,7 +174,10 @@ def main():
     with unconverged_is_fine(), warnings.catch_warnings():
         if "digits" in args.parts:
             with report(args.output / "rbm_default.txt", "The default RBM on the digits"):
-                compare_digits(args)
+                grey, y = load_small_digits()
+                X = binary(grey)
+                compare_grid(args, *np.split(np.random.default_rng(0).permutation(X), [-N_TEST]))
+                compare_features(X, y)
         if "shifted" in args.parts:
             with report(args.output / "rbm_shifted.txt", "Digits and the same shifted by a pixel"):
                 learn_shifted()

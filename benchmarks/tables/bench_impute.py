@@ -268,11 +268,9 @@ def simulated(n_rows, share, rng):
     return table
 
 
-def of_one_fit(table, rng):
-    return BoltzmannImputer(random_state=0).fit(table).multiple_imputations(table, N_TABLES)
-
-
-def of_bootstrap_rows(table, rng):
+def imputations(way, table, rng):
+    if way == "of one fit":
+        return BoltzmannImputer(random_state=0).fit(table).multiple_imputations(table, N_TABLES)
     n, tables = len(table), []
     for seed in range(N_TABLES):
         weights = rng.multinomial(n, np.full(n, 1 / n))
@@ -295,14 +293,13 @@ def intervals(tables):
 def compare_pooled(n_runs):
     lines, true = [], np.array([MEAN, 0.5])
     for n_rows, share in ((100, 0.45), (200, 0.3)):
-        for draw in (of_one_fit, of_bootstrap_rows):
+        for way in ("of one fit", "of bootstrap rows"):
             inside = []
             for seed in range(n_runs):
                 rng = np.random.default_rng(seed)
-                low, high = intervals(draw(simulated(n_rows, share, rng), rng))
+                low, high = intervals(imputations(way, simulated(n_rows, share, rng), rng))
                 inside.append((low < true) & (true < high))
-            way, covered = draw.__name__.replace("_", " "), np.mean(inside, axis=0)
-            lines.append([n_rows, share, way, *covered, n_runs])
+            lines.append([n_rows, share, way, *np.mean(inside, axis=0), n_runs])
     print_table(["rows", "missing", "imputations", "number", "word", "runs"], lines, ",,.3f,.3f")
 
 
