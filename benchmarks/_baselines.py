@@ -1,8 +1,4 @@
-"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers.
-
-Not in `_common`: the processes whose memory is measured import that one, and not all of these
-libraries.
-"""
+"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers."""
 
 from time import process_time
 
@@ -114,9 +110,12 @@ class BernoulliRBMPeer:
         return n_rows / len(self.X), process_time() - start
 
     def parameters(self):
-        """Weights of shape (n_hidden, n_visible), biases of the visible and hidden units."""
-        model = self.model
-        return model.components_, model.intercept_visible_, model.intercept_hidden_
+        return parameters_of(self.model)
+
+
+def parameters_of(model):
+    """Weights of shape (n_hidden, n_visible), biases of the visible and hidden units."""
+    return model.components_, model.intercept_visible_, model.intercept_hidden_
 
 
 def as_sdcp_rbm(parameters, X):

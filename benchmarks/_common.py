@@ -10,6 +10,7 @@ import warnings
 from contextlib import contextmanager, redirect_stdout
 from datetime import date
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 import sklearn_boltz
 
 RESULTS = Path(__file__).resolve().parent / "results"
-# Pictures go to files, also on a machine without a screen. matplotlib itself is imported where it
-# is used: some processes have their memory measured.
+# Pictures go to files, also on a machine without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
@@ -55,18 +55,16 @@ def script(main):
     return main
 
 
-class _Tee:
-    def __init__(self, *files):
-        self.files = files
+class _Tee(list):
+    """Files that get the same text."""
 
     def write(self, text):
-        for file in self.files:
+        for file in self:
             file.write(text)
-        self.flush()
+            file.flush()
 
     def flush(self):
-        for file in self.files:
-            file.flush()
+        """Nothing is left to be written."""
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def report(path, title, seconds=None):
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    with path.open("w") as file, redirect_stdout(_Tee(sys.stdout, file)):
+    with path.open("w") as file, redirect_stdout(_Tee([sys.stdout, file])):
         print(f"{title}\n{machine()}\ndate: {date.today()}\n")
         yield
         print(f"\nseconds: {seconds() if seconds else time.perf_counter() - start:.0f}")
@@ -136,10 +134,7 @@ def print_bracket(model, X, **annealing):
         "RAISE": model.log_partition("raise", X=X[:100], **annealing),
     }
     rows = [[name, -free_energy - e.value, e.std_err] for name, e in estimates.items()]
-    print_table(
-        ["ln Z by", "test log-likelihood", "std. err."],
-        [[name, f"{value:.2f}", f"{error:.2f}"] for name, value, error in rows],
-    )
+    print_table(["ln Z by", "test log-likelihood", "std. err."], rows, ".2f,.2f")
     return min(value - 2 * error for name, value, error in rows if name != "RAISE")
 
 
@@ -162,9 +157,13 @@ def timed(function, *args, clock=time.perf_counter, **options):
 processor_timed = partial(timed, clock=time.process_time)
 
 
-def print_table(header, rows):
-    """Columns, right-aligned but the first."""
-    cells = [header] + [[str(cell) for cell in row] for row in rows]
+def print_table(header, rows, formats=""):
+    """Columns, right-aligned but the first; formats of the second and more, with commas between."""
+    specs = ["", *formats.split(",")]
+    cells = [header] + [
+        [format(cell, spec) for cell, spec in zip_longest(row, specs[: len(row)], fillvalue="")]
+        for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for n, row in enumerate(cells):
         first, *rest = zip(row, widths, strict=True)
@@ -180,6 +179,13 @@ def save_table(path, header, rows):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def read_table(path):
+    """-> header, rows of a CSV file, as texts."""
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    return header, rows
 
 
 def print_check(what, asked, measured, met):

@@ -34,13 +34,6 @@ DEGREE, SCALE = 4, 0.3
 COVARIANCES = "jackknife", "sandwich"
 
 
-def sparse_parameters(d, rng):
-    """θ = (b_1, ..., b_d, m_12, m_13, ...) of a random graph."""
-    theta = rng.normal(scale=SCALE, size=d * (d + 1) // 2)
-    theta[d:] *= rng.random(len(theta) - d) < DEGREE / (d - 1)
-    return theta
-
-
 def covers(result, truth):
     return (result.ci_low < truth) & (truth < result.ci_high)
 
@@ -51,9 +44,10 @@ def shown(coverage, ddof=0):
 
 
 def with_both(theta, X):
-    """Share of the intervals that cover the truth; edges declared, and false ones among them.
+    """Share of the intervals that cover θ; edges declared, and false ones among them.
 
-    Of both covariances, one after another; None where the data have no maximum.
+    Of both covariances, one after another; None where the data have no maximum. θ = (b_1, ..., b_d,
+    m_12, m_13, ...).
     """
     d = X.shape[1]
     model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
@@ -73,7 +67,8 @@ def by_rows(d, n_sets):
     n_sets, rng = max(1, n_sets), np.random.default_rng(d)
     found = {n: [] for n in N_ROWS}
     for _ in range(n_sets):
-        theta = sparse_parameters(d, rng)
+        theta = rng.normal(scale=SCALE, size=d * (d + 1) // 2)
+        theta[d:] *= rng.random(len(theta) - d) < DEGREE / (d - 1)
         # Weak couplings: the chains forget their start in a few dozen sweeps.
         coupling = np.zeros((d, d))
         coupling[np.triu_indices(d, 1)] = theta[d:]

@@ -48,6 +48,5 @@ def main():
                 with unconverged_is_fine(), np.errstate(invalid="ignore"):
                     model.fit(X[chosen], few[chosen])
                 errors.append(np.mean(model.predict(X_test) != y_test))
-            each = " ".join(f"{error:.3f}" for error in errors)
-            rows.append([name, each, f"{np.mean(errors):.3f}"])
-        print_table(["model", "errors by choice of the labels", "mean"], rows)
+            rows.append([name, " ".join(f"{error:.3f}" for error in errors), np.mean(errors)])
+        print_table(["model", "errors by choice of the labels", "mean"], rows, ",.3f")

@@ -147,14 +147,13 @@ def main():
             missed += [*(miss > 0)]
             wrong += [*(miss > 0) & (trusted > 0)]
             lines.append([
-                kind, len(miss), (miss == 0).sum(), f"{miss.max():.2f}", np.isfinite(width).sum(),
-                f"{np.median(width):.2f}", int(trusted.sum()), sum(wrong[-len(miss) :]),
-                f"{seconds.mean():.1f}", f"{seconds.max():.1f}",
+                kind, len(miss), (miss == 0).sum(), miss.max(), np.isfinite(width).sum(),
+                np.median(width), trusted.sum(), sum(wrong[-len(miss) :]), seconds.mean(),
+                seconds.max(),
             ])  # fmt: skip
-        print_table(
-            ["machines", "all", "covered", "worst miss", "finite", "median width", "trusted",
-             "of these wrong", "mean seconds", "most"], lines,
-        )  # fmt: skip
+        header = ["machines", "all", "covered", "worst miss", "finite", "median width", "trusted",
+                  "of these wrong", "mean seconds", "most"]  # fmt: skip
+        print_table(header, lines, ",,.2f,,.2f,.0f,,.1f,.1f")
         share, wrong = 1 - np.mean(missed), np.mean(wrong)
         print_check("truth between the ends", ">= 0.95", f"{share:.3f}", share >= 0.95)
         print_check("trusted and wrong", "< 0.02", f"{wrong:.3f}", wrong < 0.02)

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import _path  # noqa: F401
 import numpy as np
-from _baselines import BernoulliRBMPeer, independent, torch_pcd
+from _baselines import BernoulliRBMPeer, independent, parameters_of, torch_pcd
 from _common import (
     log_likelihood,
     make_parser,
@@ -99,8 +99,8 @@ PEERS = {
 def judged(parameters, test):
     """Mean log-likelihood of test rows by AIS and by RAISE, and twice the standard error of AIS."""
     model = SDCPRBM.from_parameters(*map(np.ascontiguousarray, parameters))
-    settings = {"n_chains": 100, "n_temperatures": 10_000, "reverse": True}
-    ais, by_raise, error = log_likelihood(model, test, **settings)
+    ladder = {"n_chains": 100, "n_temperatures": 10_000}
+    ais, by_raise, error = log_likelihood(model, test, reverse=True, **ladder)
     return ais, by_raise, 2 * error
 
 
@@ -121,8 +121,7 @@ def compare(X, test, seeds, **params):
     for seed in seeds:
         fit = SDCPRBM(N_HIDDEN, random_state=seed, n_jobs=1, **params).fit
         model, seconds = processor_timed(fit, X)
-        of_model = model.components_, model.intercept_visible_, model.intercept_hidden_
-        found.append([model.n_iter_, *judged(of_model, test)])
+        found.append([model.n_iter_, *judged(parameters_of(model), test)])
         times.append(seconds)
     table = [["SDCPRBM", "auto", *np.mean(found, axis=0)]]
     for name, (peer, rates) in PEERS.items():
@@ -136,16 +135,14 @@ def compare(X, test, seeds, **params):
         except ImportError as error:
             print(f"{name} left out: {error}")
     table.append(["independent pixels", "", 0, *[independent(X, test)] * 2, 0.0])
-    table = [[*row[:2], f"{row[2]:.0f}", *(f"{x:.2f}" for x in row[3:])] for row in table]
     print(f"{len(X)} rows, {N_HIDDEN} units, {np.mean(times):.1f} seconds, seeds: {len(seeds)}")
-    print_table(["", "rate", "epochs", "by AIS", "by RAISE", "error"], table)
+    print_table(["", "rate", "epochs", "by AIS", "by RAISE", "error"], table, ",.0f,.2f,.2f,.2f")
 
 
 @script
 def main():
     args = make_parser(__doc__, seeds=3).parse_args()
-    X = binary(load_small_digits()[0])
-    X = X[np.random.default_rng(0).permutation(len(X))]
+    X = np.random.default_rng(0).permutation(binary(load_small_digits()[0]))
     title = "Restricted Boltzmann machines of other libraries in the same time"
     with unconverged_is_fine(), threadpool_limits(1), report(args.output / "rbm_peers.txt", title):
         compare(X[:-360], X[-360:], range(args.seeds))

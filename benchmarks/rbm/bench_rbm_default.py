@@ -21,7 +21,7 @@ from itertools import product
 
 import _path  # noqa: F401
 import numpy as np
-from _baselines import independent
+from _baselines import independent, parameters_of
 from _common import (
     log_likelihood,
     make_parser,
@@ -53,8 +53,7 @@ def fitted(estimator, X, test, **settings):
     """-> test log-likelihood, twice its standard error, seconds, the fit."""
     if estimator is BernoulliRBM:
         model, seconds = processor_timed(BernoulliRBM(64, n_iter=100, **settings).fit, X)
-        of_both = model.components_, model.intercept_visible_, model.intercept_hidden_
-        model = SDCPRBM.from_parameters(*of_both)
+        model = SDCPRBM.from_parameters(*parameters_of(model))
     else:
         model, seconds = processor_timed(estimator(n_jobs=1, **settings).fit, X)
     value, error = log_likelihood(model, test, **ANNEALING)
@@ -80,22 +79,17 @@ def compare_grid(args, X, test):
                            ("n_components", "learning_rate", "alpha"))  # fmt: skip
         rows.append([n_rows, f"best of {len(grid)} ({chosen})", best, error, total])
         for estimator in (SDCPRBM, TAPRBM, TAPDBM, BernoulliRBM):
-            values, errors, seconds, models = zip(
-                *(fitted(estimator, X[:n_rows], test, random_state=s) for s in range(args.seeds)),
-                strict=True,
-            )
-            layers, times[estimator] = models[0].components_, np.mean(seconds)
+            fits = [fitted(estimator, X[:n_rows], test, random_state=s) for s in range(args.seeds)]
+            value, error, times[estimator] = np.mean([figures for *figures, _ in fits], axis=0)
+            layers = fits[0][-1].components_
             size = ", ".join(str(len(W)) for W in (layers if estimator is TAPDBM else [layers]))
             name = f"{estimator.__name__}() ({size}), {args.seeds} seeds"
-            rows.append([n_rows, name, np.mean(values), np.mean(errors), times[estimator]])
+            rows.append([n_rows, name, value, error, times[estimator]])
             if estimator is SDCPRBM:
-                differences.append(best - np.mean(values))
+                differences.append(best - value)
         rows.append([n_rows, "independent pixels", independent(X[:n_rows], test), 0.0, 0.0])
     header = ["rows", "model (units, rate, penalty)", "log-likelihood", "error", "seconds"]
-    print_table(header, [
-        [n_rows, name, f"{value:.2f}", f"{error:.2f}", f"{seconds:.1f}"]
-        for n_rows, name, value, error, seconds in rows
-    ])  # fmt: skip
+    print_table(header, rows, ",.2f,.2f,.1f")
     worst = max(differences)
     print_check("nats below the best of the grid, at most", "0.3", f"{worst:.2f}", worst <= 0.3)
     for estimator, most in ((SDCPRBM, 3), (TAPRBM, 8), (TAPDBM, 10)):
@@ -111,17 +105,7 @@ def compare_features(X, y):
     for model in (SDCPRBM(random_state=0), TAPRBM(random_state=0)):
         models[f"features of {model}"] = make_pipeline(model, classifier)
     found = {name: cross_val_score(model, X, y, cv=folds).mean() for name, model in models.items()}
-    print_table(["features", "accuracy"], [[name, f"{value:.3f}"] for name, value in found.items()])
-
-
-def compare_digits(args):
-    """Print the tables of the digits."""
-    grey, y = load_small_digits()
-    X = binary(grey)
-    order = np.random.default_rng(0).permutation(len(X))
-    train, test = X[order[:-N_TEST]], X[order[-N_TEST:]]
-    compare_grid(args, train, test)
-    compare_features(X, y)
+    print_table(["features", "accuracy"], found.items(), ".3f")
 
 
 def with_shifted(X, weight):
@@ -158,10 +142,7 @@ def learn_shifted():
         value = (logsumexp(of_parts, axis=0) - np.log(len(parts))).mean()
         error = 2 * max(z.std_err for z in found)
         rows.append([name, value, error, sum(seconds for _, seconds in fits)])
-    print_table(["", "log-likelihood", "error", "seconds"], [
-        [name, f"{value:.2f}", f"{error:.2f}", f"{seconds:.1f}"]
-        for name, value, error, seconds in rows
-    ])  # fmt: skip
+    print_table(["", "log-likelihood", "error", "seconds"], rows, ".2f,.2f,.1f")
     _, value, _, seconds = rows[-1]
     met = value >= -16.3 and seconds <= 30
     print_check("a mixture", ">= -16.3 in 30 s", f"{value:.2f} in {seconds:.0f} s", met)
@@ -177,10 +158,9 @@ def stop_on_mnist(args):
     print(f"{len(X)} rows, {model.n_components_} hidden units, {seconds:.0f} seconds\n")
     rows = []
     for rate in np.unique(rates)[::-1]:
-        last = np.flatnonzero(rates == rate)[-1]
-        value = history["validation_log_likelihood"][last]
-        rows.append([f"{rate:.5f}", int((rates == rate).sum()), f"{value:.2f}"])
-    print_table(["learning rate", "epochs", "of validation rows, in the end"], rows)
+        values = history["validation_log_likelihood"][rates == rate]
+        rows.append([f"{rate:.5f}", len(values), values[-1]])
+    print_table(["learning rate", "epochs", "of validation rows, in the end"], rows, ",.2f")
     low = print_bracket(model, test, n_chains=500, n_temperatures=10_000)
     print_check("low end of the ladder and AIS", ">= -88", f"{low:.2f}", low >= -88)
 
@@ -194,7 +174,10 @@ def main():
     with unconverged_is_fine(), warnings.catch_warnings():
         if "digits" in args.parts:
             with report(args.output / "rbm_default.txt", "The default RBM on the digits"):
-                compare_digits(args)
+                grey, y = load_small_digits()
+                X = binary(grey)
+                compare_grid(args, *np.split(np.random.default_rng(0).permutation(X), [-N_TEST]))
+                compare_features(X, y)
         if "shifted" in args.parts:
             with report(args.output / "rbm_shifted.txt", "Digits and the same shifted by a pixel"):
                 learn_shifted()

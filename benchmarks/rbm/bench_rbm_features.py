@@ -40,21 +40,9 @@ PENALTIES = [0.01, 0.03, 0.1, 0.3]
 
 
 def hidden_means(weights, biases, temperature, X):
-    """P(h = 1 | v) of binary units with weights and biases, at a temperature."""
+    """P(h = 1 | v) of binary units with weights and biases, at a temperature, in float32."""
+    weights, biases = weights.astype(np.float32), biases.astype(np.float32)
     return expit((X @ weights.T + biases) / X.dtype.type(temperature))
-
-
-def untrained(n_hidden, scale, X, seed):
-    """The transform of units with normal weights and no biases."""
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(0, scale, (n_hidden, X.shape[1])).astype(X.dtype)
-    return partial(hidden_means, weights, np.zeros(n_hidden, X.dtype), 1.0)
-
-
-def features_of(model, temperature=1.0):
-    """The transform of a fitted RBM in float32, at a temperature."""
-    arrays = (a.astype(np.float32) for a in (model.components_, model.intercept_hidden_))
-    return partial(hidden_means, *arrays, temperature)
 
 
 def train_ours(model, X, seconds):
@@ -100,34 +88,25 @@ def classified(X, X_test, y, y_test):
     return error(fitted(C, slice(None)), X_test, y_test), found[C], C
 
 
-# The parts.
+# The parts. A row of the table: its title, both errors, C, epochs and seconds.
 
 
-HEADER = ["features", "error %", "validation", "C", "epochs", "seconds"]
+def row_of(data, title, transform=None, figures=("", "")):
+    """That of what a function makes of rows, or of pixels."""
+    X, X_test, y, y_test = data
+    if transform is not None:
+        X, X_test = transform(X), transform(X_test)
+    return [title, *classified(X, X_test, y, y_test), *figures]
 
 
-class Errors:
-    """A table of errors that is made row by row."""
-
-    def __init__(self, data):
-        self.data = data
-        self.found, self.rows = {}, []
-
-    def add(self, title, transform=None, figures=("", "")):
-        """Classify by what a function makes of rows, or by pixels."""
-        X, X_test, y, y_test = self.data
-        if transform is not None:
-            X, X_test = transform(X), transform(X_test)
-        error, validation, C = classified(X, X_test, y, y_test)
-        self.found[title] = error
-        figures = [f"{x:.1f}" if x != "" else x for x in figures]
-        self.rows.append([title, f"{error:.2f}", f"{validation:.2f}", f"{C:g}", *figures])
-
-    def add_trained(self, title, model, epochs, seconds, temperatures=(1.0, HOT)):
-        """Add rows for the features of a machine at temperatures."""
-        for temperature in temperatures:
-            name = title if temperature == 1 else f"{title}, temperature {temperature:g}"
-            self.add(name, features_of(model, temperature), (epochs, seconds))
+def rows_of(data, title, model, epochs, seconds):
+    """Those of the features of a machine, at the temperatures 1 and 3."""
+    figures = f"{epochs:.1f}", f"{seconds:.1f}"
+    units = model.components_, model.intercept_hidden_
+    return [
+        row_of(data, title + words, partial(hidden_means, *units, temperature), figures)
+        for temperature, words in ((1.0, ""), (HOT, f", temperature {HOT:g}"))
+    ]
 
 
 def name_of(setting):
@@ -150,21 +129,24 @@ def our_machines(n_hidden, seed):
 def compare(data, args):
     """Print the table of one seed for MNIST; -> the best setting of the peers."""
     X, n_hidden, seconds = data[0], args.hidden, args.seconds
-    table = Errors(data)
-    table.add("pixels")
+    rows = [row_of(data, "pixels")]
     for scale in UNTRAINED:
-        table.add(f"untrained, N(0, {scale:g}²)", untrained(n_hidden, scale, X, 0))
+        weights = np.random.default_rng(0).normal(0, scale, (n_hidden, X.shape[1]))
+        transform = partial(hidden_means, weights, np.zeros(n_hidden), 1.0)
+        rows.append(row_of(data, f"untrained, N(0, {scale:g}²)", transform))
     for setting in PEER_SETTINGS:
-        table.add_trained(name_of(setting), *train_peer(setting, n_hidden, X, seconds, 0))
+        rows += rows_of(data, name_of(setting), *train_peer(setting, n_hidden, X, seconds, 0))
     for title, machine in our_machines(n_hidden, 0).items():
-        table.add_trained(title, *train_ours(machine, X, seconds))
+        rows += rows_of(data, title, *train_ours(machine, X, seconds))
     print(
         f"MNIST: {len(X)} training rows, {len(data[1])} test rows, {n_hidden} hidden units, "
         f"{seconds:g} seconds of the processor\n"
     )
-    print_table(HEADER, table.rows)
-    setting = min(PEER_SETTINGS, key=lambda setting: table.found[name_of(setting)])
-    gain = table.found[name_of(setting)] - table.found[f"SDCPRBM, PCD, temperature {HOT:g}"]
+    header = ["features", "error %", "validation", "C", "epochs", "seconds"]
+    print_table(header, rows, ".2f,.2f,g")
+    errors = {title: error for title, error, *_ in rows}
+    setting = min(PEER_SETTINGS, key=lambda setting: errors[name_of(setting)])
+    gain = errors[name_of(setting)] - errors[f"SDCPRBM, PCD, temperature {HOT:g}"]
     what = f"PCD at temperature {HOT:g} below the best of four settings of BernoulliRBM by"
     print_check(what, ">= 0.5", f"{gain:.2f}", gain >= 0.5)
     print()
@@ -173,16 +155,17 @@ def compare(data, args):
 
 def more_seeds(data, setting, args):
     """Print the errors of more seeds: of ours, and of the best setting of `BernoulliRBM`."""
-    rows = []
+    lines = []
     for seed in range(1, args.seeds):
-        table = Errors(data)
-        peer = train_peer(setting, args.hidden, data[0], args.seconds, seed)
-        table.add_trained("BernoulliRBM", *peer)
         machine = SDCPRBM(args.hidden, random_state=seed, **FEATURES)
-        table.add_trained("SDCPRBM, PCD", *train_ours(machine, data[0], args.seconds))
-        rows.append([seed, *(f"{error:.2f}" for error in table.found.values())])
+        trained = {
+            "BernoulliRBM": train_peer(setting, args.hidden, data[0], args.seconds, seed),
+            "SDCPRBM, PCD": train_ours(machine, data[0], args.seconds),
+        }
+        rows = sum((rows_of(data, title, *fit) for title, fit in trained.items()), [])
+        lines.append([seed, *(error for _, error, *_ in rows)])
     print(f"more seeds; {name_of(setting)}\n")
-    print_table(["seed", *table.found], rows)
+    print_table(["seed", *(row[0] for row in rows)], lines, ".2f,.2f,.2f,.2f")
 
 
 @script

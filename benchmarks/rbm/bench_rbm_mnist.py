@@ -69,8 +69,7 @@ def train(name, X, X_test, redraw, args):
     """Fit with one algorithm, printing a line now and then; -> rows of the table."""
     model = SDCPRBM(args.hidden, max_iter=1, warm_start=True, alpha=args.decay,
                     random_state=args.seed)  # fmt: skip
-    mean, n_averaged = None, 0
-    seconds, steps, done_phases, rows = 0.0, phases(args, name), 0, []
+    mean, n_averaged, seconds, steps, done_phases, rows = None, 0, 0.0, phases(args, name), 0, []
     if args.model and args.model.exists():
         model, mean, seconds, n_averaged, done_phases, rows = joblib.load(args.model)
     for phase, (epochs, rate, algorithm) in enumerate(steps):
@@ -95,8 +94,7 @@ def train(name, X, X_test, redraw, args):
                 low, high, error = evaluate(fitted, X_test, args)
                 print(f"{label}: epoch {model.n_iter_}, {seconds:.0f} s, AIS {low:.2f} ± "
                       f"{error:.2f}, RAISE {high:.2f}")  # fmt: skip
-                figures = [f"{x:.2f}" for x in (low, high, error)]
-                rows.append([label, model.n_iter_, *figures, f"{seconds:.0f}"])
+                rows.append([label, model.n_iter_, low, high, error, seconds])
         if args.model:
             joblib.dump((model, mean, seconds, n_averaged, phase + 1, rows), args.model)
     if args.bracket:
@@ -124,7 +122,7 @@ def bernoulli_rbm(X, X_test, seconds, args):
     peer = BernoulliRBMPeer(X, args.hidden, learning_rate=args.rate, batch_size=100, seed=args.seed)
     epochs, spent = peer.train(seconds)
     figures = evaluate(as_sdcp_rbm(peer.parameters(), X), X_test, args)
-    return ["BernoulliRBM", f"{epochs:.1f}", *(f"{x:.2f}" for x in figures), f"{spent:.0f}"]
+    return ["BernoulliRBM", f"{epochs:.1f}", *figures, spent]
 
 
 @script
@@ -158,6 +156,7 @@ def main():
         redraw = partial(draw, grey)
         rows = sum((train(name, X, X_test, redraw, args) for name in args.algorithms), [])
         if args.peer:
-            rows.append(bernoulli_rbm(X, X_test, float(rows[0][-1]), args))
+            rows.append(bernoulli_rbm(X, X_test, rows[0][-1], args))
         print()
-        print_table(["", "epochs", "AIS", "RAISE", "std. err.", "seconds"], rows)
+        header = ["", "epochs", "AIS", "RAISE", "std. err.", "seconds"]
+        print_table(header, rows, ",.2f,.2f,.2f,.0f")

@@ -54,7 +54,6 @@ def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     products = Products(batch_size)
     functions = {
-        # What it takes to follow the likelihood is measured by bench_rbm_tracking.py.
         "SDCPRBM": SDCPRBM(
             N_HIDDEN, batch_size=batch_size, max_iter=1, n_inner=1, n_gibbs=1, centered=False,
             chains="persistent", track_likelihood=False, random_state=0,
@@ -78,14 +77,11 @@ def compare_pcd(X, batch_size, args):
 
 def show(title, seconds):
     print(title)
-    print_table(
-        ["", "median s", "min s", "ratio to SDCPRBM"],
-        [
-            [name, f"{np.median(s):.3f}", f"{s.min():.3f}",
-             f"{np.median(s / seconds['SDCPRBM']):.2f}"]
-            for name, s in seconds.items()
-        ],
-    )  # fmt: skip
+    rows = [
+        [name, np.median(s), s.min(), np.median(s / seconds["SDCPRBM"])]
+        for name, s in seconds.items()
+    ]
+    print_table(["", "median s", "min s", "ratio to SDCPRBM"], rows, ".3f,.3f,.2f")
 
 
 @script

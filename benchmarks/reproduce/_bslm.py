@@ -39,20 +39,15 @@ def estimate(model):
 class Sequence(NamedTuple):
     """One fit by BSLM from random initial values, and the true parameters.
 
-    `initial` is the mean log pseudo-likelihood of a row at the initial values.
+    `path` has the mean log pseudo-likelihood of a row, initially and after each sweep.
     """
 
     d: int
     run: int
     model: FVBMPseudoLikelihood
     theta: np.ndarray
-    X: np.ndarray
     seconds: float
-    initial: float
-
-    def squared_error(self):
-        """Of each parameter."""
-        return (estimate(self.model) - self.theta) ** 2
+    path: np.ndarray
 
 
 def sequences(max_iter):
@@ -69,5 +64,6 @@ def sequences(max_iter):
                 _, seconds = timed(model.fit, X, None, None, *start)
             there = FVBMPseudoLikelihood.from_couplings(*start)
             initial = there.log_pseudo_likelihood(X).mean()
-            found.append(Sequence(d, run, model, theta, X, seconds, initial))
+            path = np.append(initial, model.history_["log_pseudo_likelihood"])
+            found.append(Sequence(d, run, model, theta, seconds, path))
     return found

@@ -16,7 +16,6 @@ Tables over the 2^n states are in the order of ``numpy.ndindex``, the last varia
 and s_i s_j are then columns of a Walsh-Hadamard matrix, and means under p a transform of p.
 """
 
-from statistics import median
 from unittest.mock import patch
 
 import _path  # noqa: F401
@@ -66,14 +65,11 @@ def draw(network, n_samples, seed):
             n_samples=n_samples, random_state=seed, return_distribution=True, return_edges=True
         )
     # The same network for every number of rows, as in the paper.
+    n_parents = 2 if network == "BN20-37" else 3
     X, p = make_bayesian_network(
-        20,
-        n_samples,
-        max_parents=2 if network == "BN20-37" else 3,
-        network_state=seed,
-        random_state=1000 + seed,
+        20, n_samples, max_parents=n_parents, network_state=seed, random_state=1000 + seed,
         return_distribution=True,
-    )
+    )  # fmt: skip
     return X, p, None
 
 
@@ -180,92 +176,89 @@ def count_edges(model, edges):
 
 
 def run(network, size, seed):
-    """One row (model, KL(p_d||p), KL(p*||p), terms, seconds) for each model; the edges found."""
+    """KL(p_d||p), KL(p*||p), terms and seconds of each model; the edges that newton finds."""
     X, p_true, edges = draw(network, SIZES[size], seed)
     p_true, p_data = p_true.ravel(), empirical(X)
-    rows, found = [], None
     with patch("sklearn_boltz.loglinear._fit.DualTable", RowsAlone):
         fits = {TO_THE_LETTER: fit_fsll(X, "greedy")}
     fits |= {f"FL {solver}": fit_fsll(X, solver) for solver in SOLVERS}
-    for name, (model, log_p, seconds) in fits.items():
-        rows.append((name, kl(p_data, log_p), kl(p_true, log_p), len(model.theta_), seconds))
-    if edges is not None:
-        found = count_edges(model, edges)
+    found = {name: (log_p, len(model.theta_), s) for name, (model, log_p, s) in fits.items()}
     for name, baseline in (("BM-DI", bm_di), ("BM-PCD", bm_pcd)):
         (log_p, n_terms), seconds = timed(baseline, X)
-        rows.append((name, kl(p_data, log_p), kl(p_true, log_p), n_terms, seconds))
-    return rows, found
+        found[name] = log_p, n_terms, seconds
+    figures = {name: (kl(p_data, log_p), kl(p_true, log_p), n_terms, seconds)
+               for name, (log_p, n_terms, seconds) in found.items()}  # fmt: skip
+    return figures, None if edges is None else count_edges(fits["FL newton"][0], edges)
 
 
-def summary(name, runs):
-    """Medians over the seeds, beside the paper's figures."""
-    for rows in zip(*runs, strict=True):
-        model = rows[0][0]
-        kl_data, kl_true, n_terms, seconds = (median(row[k] for row in rows) for k in range(1, 5))
-        theirs = PAPER[name, model.split()[0]]
+def rows_of(medians):
+    """The table: the paper's figures beside ours."""
+    for (data, model), (kl_data, kl_true, n_terms, seconds) in medians.items():
+        theirs = PAPER[data, model.split()[0]]
         yield (
-            [name, model, f"{theirs[0]:.3f}", f"{kl_data:.3f}", f"{theirs[1]:.3f}"]
+            [data, model, f"{theirs[0]:.3f}", f"{kl_data:.3f}", f"{theirs[1]:.3f}"]
             + [f"{kl_true:.4f}", theirs[2], f"{n_terms:.0f}", theirs[3] or "", f"{seconds:.2f}"]
         )
 
 
-def draw_figures(table, path):
+def draw_figures(medians, path):
     """KL(p*||p) and seconds as bars, Figures 3 and 4, the paper's pale."""
     figure, panels = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    data = list(dict.fromkeys(row[0] for row in table))
-    models = list(dict.fromkeys(row[1] for row in table))
-    for panel, paper, ours in ((panels[0], 4, 5), (panels[1], 8, 9)):
+    sets, models = (list(dict.fromkeys(names)) for names in zip(*medians, strict=True))
+    for panel, column in zip(panels, (1, 3), strict=True):
         for k, model in enumerate(models):
-            rows = [row for row in table if row[1] == model]
-            at = np.arange(len(data)) + 0.17 * (k - 2)
-            theirs = [float(row[paper] or "nan") for row in rows]
+            at = np.arange(len(sets)) + 0.17 * (k - 2)
+            theirs = [PAPER[data, model.split()[0]][column] or np.nan for data in sets]
             panel.bar(at - 0.04, theirs, 0.08, color=f"C{k}", alpha=0.35)
-            values = [float(row[ours]) for row in rows]
-            panel.bar(at + 0.04, values, 0.08, color=f"C{k}", label=model)
-        panel.set(yscale="log", xticks=range(len(data)))
-        panel.set_xticklabels(data, rotation=25)
+            ours = [medians[data, model][column] for data in sets]
+            panel.bar(at + 0.04, ours, 0.08, color=f"C{k}", label=model)
+        panel.set(yscale="log", xticks=range(len(sets)))
+        panel.set_xticklabels(sets, rotation=25)
     panels[0].set_title("KL(p*||p), nats; pale: the paper")
     panels[1].set_title("seconds; pale: the paper (Java, i7-6700K), where printed")
     panels[0].legend(fontsize="small")
     save_picture(figure, path)
 
 
-def comparison(results, found):
+def comparison(medians, edges, n_seeds):
     """What the paper says of its table, and what came out here."""
+    sets = list(dict.fromkeys(data for data, _ in medians))
 
-    def middle(data, model, column=2):
-        k = [row[0] for row in results[data][0]].index(model)
-        return median(run[k][column] for run in results[data])
+    def divergences(model):
+        """KL(p*||p) on each set."""
+        return np.array([medians[data, model][1] for data in sets])
 
-    networks = [data for data in results if data.startswith("BN")]
-    factors = [middle(data, "BM-DI") / middle(data, "FL greedy") for data in networks]
-    theirs = [PAPER[data, "BM-DI"][1] / PAPER[data, "FL"][1] for data in networks]
-    slowest = max(middle(data, f"FL {solver}", 4) for data in results for solver in SOLVERS)
-    sampled = sum(middle(data, "BM-PCD") > middle(data, "BM-DI") for data in results)
-    faster = [
-        sum(middle(data, f"FL {solver}", 4) < middle(data, "BM-DI", 4) for data in results)
-        for solver in SOLVERS
-    ]
-    small = [middle("Ising5x4 S", model) for model in ("FL greedy", "BM-DI")]
-    edges, others = found[0]
-    terms = [middle("BN20-54 L", f"FL {solver}", 3) for solver in SOLVERS]
-    ratio = max(middle(data, "FL newton") / middle(data, "FL greedy") for data in results)
-    alone = [middle(data, TO_THE_LETTER) / middle(data, "FL greedy") for data in results]
+    def times(model):
+        return np.array([medians[data, model][3] for data in sets])
+
+    di, greedy = divergences("BM-DI"), divergences("FL greedy")
+    bayesian = [data.startswith("BN") for data in sets]
+    factors = (di / greedy)[bayesian]
+    theirs = [PAPER[data, "BM-DI"][1] / PAPER[data, "FL"][1] for data in sets
+              if data.startswith("BN")]  # fmt: skip
+    slowest = max(times(f"FL {solver}").max() for solver in SOLVERS)
+    sampled = (divergences("BM-PCD") > di).sum()
+    faster = [(times(f"FL {solver}") < times("BM-DI")).sum() for solver in SOLVERS]
+    small = [medians["Ising5x4 S", model][1] for model in ("FL greedy", "BM-DI")]
+    true, others = edges
+    terms = [medians["BN20-54 L", f"FL {solver}"][2] for solver in SOLVERS]
+    ratio = (divergences("FL newton") / greedy).max()
+    alone = divergences(TO_THE_LETTER) / greedy
     return [
-        ("settings", "one network of each kind", f"median of {len(found)} other ones", None),
+        ("settings", "one network of each kind", f"median of {n_seeds} other ones", None),
         ("KL(p*||p) on Ising5x4 S: FL, BM-DI", "0.012, 0.087",
          f"{small[0]:.3f}, {small[1]:.3f}", small[0] < small[1]),
         ("KL(p*||p) of BM-DI by that of FL on Bayesian networks",
          f"{min(theirs):.1f} to {max(theirs):.1f}",
          f"{min(factors):.1f} to {max(factors):.1f}", min(factors) > 1),
         ("sets on which BM-PCD is less accurate than BM-DI", "6 of 6",
-         f"{sampled} of {len(results)}", sampled == len(results)),
+         f"{sampled} of {len(sets)}", sampled == len(sets)),
         ("sets that FL learns faster than BM-DI", "5 of 6",
-         f"{faster[0]} of {len(results)} greedy, {faster[1]} newton", faster[0] >= 5),
+         f"{faster[0]} of {len(sets)} greedy, {faster[1]} newton", faster[0] >= 5),
         ("slowest fit of FL, asked less than a minute", "23 s", f"{slowest:.2f} s", slowest < 60),
         ("terms of FL on BN20-54 L", "192", f"{terms[0]:.0f} greedy, {terms[1]:.0f} newton", None),
         ("terms of FL on Ising5x4 L, of which 31 are true", "37",
-         f"{edges} true and {others} other ones (newton)", None),
+         f"{true} true and {others} other ones (newton)", None),
         ("largest KL(p*||p) of newton by that of greedy", "", f"{ratio:.2f}", None),
         ("KL(p*||p) of FL greedy by the rows alone, over that with the observation added", "",
          f"{min(alone):.2f} to {max(alone):.2f}", None),
@@ -275,18 +268,18 @@ def comparison(results, found):
 @script
 def main():
     args = settings(__doc__, full=dict(seeds=3), quick=dict(seeds=1))
-    seeds = range(args.seeds)
     with reproduction("fsll_table1", "FSLL, Table 1 and Figures 3 and 4", args):
-        table, results, found = [], {}, []
+        medians, edges = {}, {}
         for network in NETWORKS:
             for size in SIZES:
-                runs = [run(network, size, seed) for seed in seeds]
-                results[f"{network} {size}"] = [rows for rows, _ in runs]
-                table.extend(summary(f"{network} {size}", results[f"{network} {size}"]))
-                if network == "Ising5x4" and size == "L":
-                    found = [edges for _, edges in runs]
+                found, n_edges = zip(*(run(network, size, seed) for seed in range(args.seeds)),
+                                     strict=True)  # fmt: skip
+                edges[network, size] = n_edges[0]
+                for model in found[0]:
+                    figures = np.median([own[model] for own in found], axis=0)
+                    medians[f"{network} {size}", model] = figures
         header = ["data", "model", "KL(p_d||p): paper", "here", "KL(p*||p): paper", "here",
                   "terms: paper", "here", "seconds: paper", "here"]  # fmt: skip
-        keep_rows(args, header, table)
-        compare(args, comparison(results, found))
-    draw_figures(table, f"{args.stem}.png")
+        keep_rows(args, header, list(rows_of(medians)))
+        compare(args, comparison(medians, edges["Ising5x4", "L"], args.seeds))
+    draw_figures(medians, f"{args.stem}.png")

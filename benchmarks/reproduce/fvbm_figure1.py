@@ -25,23 +25,17 @@ def draw(found, file):
     for d, ax in zip(SIZES, axes.flat, strict=True):
         for sequence in found:
             if sequence.d == d:
-                path = path_of(sequence)
-                at, key = np.arange(len(path)), "log_pseudo_likelihood"
-                display = HistoryDisplay(values=path, key=key, at=at)
+                at, key = np.arange(len(sequence.path)), "log_pseudo_likelihood"
+                display = HistoryDisplay(values=sequence.path, key=key, at=at)
                 display.plot(show_increase=True, ax=ax, lw=1)
         ax.set(xscale="log", title=f"d = {d}")
         display.increase_ax_.set_ylim(bottom=1e-6)
     save_picture(figure, file)
 
 
-def path_of(sequence):
-    """The mean log pseudo-likelihood of a row, initially and after each sweep."""
-    return np.append(sequence.initial, sequence.model.history_["log_pseudo_likelihood"])
-
-
 def row_of(sequence):
     """Figures of one sequence."""
-    path = path_of(sequence)
+    path = sequence.path
     rises = np.diff(path)
     early = (path[min(EARLY, len(path) - 1)] - path[0]) / (path[-1] - path[0])
     return [sequence.d, sequence.run + 1, sequence.model.n_iter_, f"{rises.min():.1e}",

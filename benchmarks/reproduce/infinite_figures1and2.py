@@ -37,13 +37,6 @@ SHORT = dict(n_temperatures=1000, n_chains=100)
 N_PARTS = 4  # looks at the validation rows
 
 
-def load(name, args):
-    """Rows and labels to train on, to validate with and to test on."""
-    parts = load_parts(name, args.data)
-    n_rows = {"train": args.rows, "valid": args.rows, "test": None}
-    return {part: (binary(X[: n_rows[part]]), y[: n_rows[part]]) for part, (X, y) in parts.items()}
-
-
 def annealing(args):
     """Options of AIS for the figures: the paper's, or few temperatures."""
     if args.quick:
@@ -61,16 +54,6 @@ def values_of(model, sets, args, *, classify=True):
         classifier = LogisticRegression(max_iter=300).fit(model.transform(X), y)
         wrong = 1 - classifier.score(model.transform(X_test), y_test)
     return log_likelihood(model, X_test, **annealing(args))[0], wrong
-
-
-def growing(X, sizes, args):
-    """Grow a model to one size after another; yields it each time, and the CPU seconds so far."""
-    model = InfiniteRBM(mode="safeguarded", alpha=args.alpha, early_stopping=False,
-                        warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
-    spent = 0.0
-    for size in sizes:
-        spent += processor_timed(model.set_params(max_components=size).fit, X)[1]
-        yield model, spent
 
 
 def train(model, X, X_valid, n_epochs, n_parts):
@@ -126,12 +109,18 @@ def choose(X, X_valid, fw, growth, args):
 
 def measure(name, args):
     """The curves of a data set: model, then units, then (log-likelihood, share of wrong labels)."""
-    sets = load(name, args)
+    n_rows = {"train": args.rows, "valid": args.rows, "test": None}
+    sets = {
+        part: (binary(X[: n_rows[part]]), y[: n_rows[part]])
+        for part, (X, y) in load_parts(name, args.data).items()
+    }
     X, X_valid = sets["train"][0], sets["valid"][0]
     curves, trainers = {model: {} for model in SHOWN}, None
-    sizes = sorted({*range(args.every, args.components + 1, args.every), *args.sizes})
-    begun = perf_counter()
-    for size, (fw, growth) in zip(sizes, growing(X, sizes, args), strict=True):
+    fw = InfiniteRBM(mode="safeguarded", alpha=args.alpha, early_stopping=False, warm_start=True,
+                     n_jobs=args.jobs, random_state=0)  # fmt: skip
+    begun, growth = perf_counter(), 0.0
+    for size in sorted({*range(args.every, args.components + 1, args.every), *args.sizes}):
+        growth += processor_timed(fw.set_params(max_components=size).fit, X)[1]
         curves[FW][size] = values_of(fw, sets, args, classify=size in args.sizes)
         if size in args.sizes:
             starts = {STARTED: fw, RANDOM: None}

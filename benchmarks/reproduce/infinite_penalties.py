@@ -31,21 +31,21 @@ MODES = {
 def load(name, args):
     """Training and test rows."""
     if name == "digits":
-        X = binary(load_small_digits()[0])
-        X = X[np.random.default_rng(0).permutation(len(X))]
+        X = np.random.default_rng(0).permutation(binary(load_small_digits()[0]))
         return X[:1200], X[1500:]
     return load_bits(name, args.data, args.rows, rng=np.random.default_rng(0))
 
 
-def without_end(model):
-    """The plan of a model that early stopping does not end."""
-    return InfiniteRBM._plan(model)._replace(n_iter_no_change=model.max_components)
+class WithoutEnd(InfiniteRBM):
+    """Early stopping does not end it."""
+
+    def _plan(self):
+        return super()._plan()._replace(n_iter_no_change=self.max_components)
 
 
 def grown(mode, alpha, X, X_test, args):
     """Units, test log-likelihood with its error, and the path of the validation rows."""
-    model = InfiniteRBM(args.components, alpha=alpha, mode=mode, random_state=0)
-    model._plan = partial(without_end, model)
+    model = WithoutEnd(args.components, alpha=alpha, mode=mode, random_state=0)
     path = model.fit(X).history_
     ladder = dict(n_temperatures=args.temperatures, n_chains=100)
     return model.n_components_, *log_likelihood(model, X_test, **ladder), path

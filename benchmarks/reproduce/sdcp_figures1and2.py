@@ -3,7 +3,7 @@
 Full batch, learning rates 0.3 and 0.5, 12 transitions for each mini-batch in all algorithms; exact
 likelihood.
 
-V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". ACML.
+V. Upadhya, P. S. Sastry (2017), see `sdcp_figures6and7.py`.
 """
 
 from itertools import product
@@ -138,17 +138,14 @@ def reproduce(number, args):
         paths = run(X, args)
         means = {key: path.mean(axis=0) for key, path in paths.items()}
         speeds = {key: near_its_best(path, args.epochs) for key, path in means.items()}
-        header = ["algorithm"]
+        header, rows = ["algorithm"], {algorithm: [algorithm] for algorithm in ALGORITHMS}
         for rate in RATES:
             header += [f"rate {rate}: log-likelihood", "worst", "best", "epoch of 90 %"]
-        rows = []
-        for algorithm in ALGORITHMS:
-            rows.append([algorithm])
-            for rate in RATES:
+            for algorithm, row in rows.items():
                 ends = paths[algorithm, rate][:, -1]
-                rows[-1] += [f"{x:.3f}" for x in (ends.mean(), ends.min(), ends.max())]
-                rows[-1].append(speeds[algorithm, rate])
-        keep_rows(args, header, rows)
+                row += [f"{x:.3f}" for x in (ends.mean(), ends.min(), ends.max())]
+                row.append(speeds[algorithm, rate])
+        keep_rows(args, header, rows.values())
         at = args.epochs // args.points * np.arange(1, args.points + 1)
         keep_curves(args, at, {f"{a}, {rate}": path for (a, rate), path in means.items()}, 4)
         compare(args, [

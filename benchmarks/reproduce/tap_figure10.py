@@ -34,16 +34,6 @@ METHODS = {"TAP": False, "adaTAP": True}
 AS_PRINTED = "adaTAP, as printed"
 
 
-def load(args):
-    """Binary rows, as float64: adaptive TAP needs the digits."""
-    if args.data_set == "digits":
-        X, _ = load_small_digits()
-        X = X[np.random.default_rng(0).permutation(len(X))]
-    else:
-        X, *_ = load_images("mnist", args.data, args.rows)
-    return binary(X[: args.rows]).astype(float)
-
-
 def step(model, V, method, n_iter, rate, workers):
     """Change the parameters by one mini-batch, Algorithm 2."""
     # All iterations are made, as in the figure, except for those that would not change a digit.
@@ -62,12 +52,16 @@ def step(model, V, method, n_iter, rate, workers):
     model.hidden.intercept += rate * (H - found.hidden_mean).mean(axis=0)
 
 
+def model_of(W, b, c):
+    return Model(W, Bernoulli(b), Bernoulli(c))
+
+
 def train(X, method, n_iter, args, workers):
     """-> mean log-pseudo-likelihood after each epoch; NaN where the training broke down."""
     rng, path = np.random.default_rng(0), np.full(args.epochs + 1, np.nan)
     estimator = TAPRBM(args.hidden, max_iter=0, init=0.01, random_state=0).fit(X)
-    model = Model(estimator.components_.astype(float), Bernoulli(estimator.intercept_visible_),
-                  Bernoulli(estimator.intercept_hidden_))  # fmt: skip
+    model = model_of(estimator.components_.astype(float), estimator.intercept_visible_,
+                     estimator.intercept_hidden_)  # fmt: skip
     for epoch in range(args.epochs + 1):
         estimator.components_ = model.weights
         estimator.intercept_visible_ = model.visible.intercept
@@ -84,8 +78,8 @@ def train(X, method, n_iter, args, workers):
 def seconds_of_an_iteration(sizes, workers, n_visible=784, n_hidden=500):
     """For each method and size of a batch."""
     rng = np.random.default_rng(0)
-    model = Model(0.05 * rng.normal(size=(n_hidden, n_visible)), Bernoulli(np.zeros(n_visible)),
-                  Bernoulli(np.zeros(n_hidden)))  # fmt: skip
+    W = 0.05 * rng.normal(size=(n_hidden, n_visible))
+    model = model_of(W, np.zeros(n_visible), np.zeros(n_hidden))
     V = binary(rng.random((max(sizes), n_visible))).astype(float)
     found = {}
     for method, adaptive in METHODS.items():
@@ -124,7 +118,12 @@ def main():
         quick=dict(data_set="digits", rows=300, batch=10, hidden=16, epochs=10, rate=0.3,
                    iterations=[3, 10], printed=[3, 10], sizes=[1, 3, 10, 30]),
     )  # fmt: skip
-    X = load(args)
+    # As float64: adaptive TAP needs the digits.
+    if args.data_set == "digits":
+        X = np.random.default_rng(0).permutation(load_small_digits()[0])
+    else:
+        X, *_ = load_images("mnist", args.data, args.rows)
+    X = binary(X[: args.rows]).astype(float)
     with Workers(1) as workers, reproduction("tap_figure10", "TAP, Figure 10", args):
         paths = {}
         for method in (*METHODS, AS_PRINTED):
@@ -141,10 +140,10 @@ def main():
         curves = {f"{method}, {n_iter}": path for (method, n_iter), path in paths.items()}
         keep_curves(args, range(args.epochs + 1), curves, 3)
         few = args.iterations[0]
-        ends = {method: {} for method in (*METHODS, AS_PRINTED)}
-        for (method, n_iter), path in paths.items():
-            ends[method][n_iter] = path[-1]
-        plain, mended, printed = ends.values()
+        plain, mended, printed = (
+            {n_iter: path[-1] for (name, n_iter), path in paths.items() if name == method}
+            for method in (*METHODS, AS_PRINTED)
+        )
         poor, enough = mended.pop(few), [*plain.values(), *mended.values()]
         size = max(args.sizes)
         slower = seconds["adaTAP", size] / seconds["TAP", size]

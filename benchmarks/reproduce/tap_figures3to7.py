@@ -50,13 +50,6 @@ STAGES = (0.1, 0.2, 0.4, 0.7, 1.0)
 SAME = (0.001, 0.005, 0.02, 0.1, 0.3)
 
 
-def load(args):
-    """The rows of each kind."""
-    mnist, *_ = load_images("mnist", args.data, args.rows)
-    faces, *_ = load_images("cbcl", args.data, args.rows)
-    return {"binary": binary(mnist), "real": mnist[: args.real_rows], "cbcl": faces}
-
-
 def machine_of(kind, X, n_hidden, args):
     """A machine with its course of training; kept, so that a run can go on with the next one."""
     rates = dict(binary=args.binary_rate, real=args.real_rate, cbcl=args.cbcl_rate)
@@ -145,16 +138,15 @@ def plane(points):
 
 
 def figure_6(machine, path):
-    if len(machine.solutions[-1].free_energy) < 5:
+    if n_found(machine) < 5:
         print("Figure 6: too few solutions for a map")
         return
     means = [np.hstack([s.visible_mean, s.hidden_mean]) for s in machine.solutions]
     fitted = plane(means[-1])
     figure, axes = plt.subplots(1, len(means), figsize=(3.2 * len(means), 3.4), sharex=True,
                                 sharey=True, layout="constrained")  # fmt: skip
-    for ax, points, solutions, epoch in zip(
-        axes, means, machine.solutions, machine.epochs, strict=True
-    ):
+    of_stages = zip(axes, means, machine.solutions, machine.epochs, strict=True)
+    for ax, points, solutions, epoch in of_stages:
         dots = ax.scatter(*fitted.transform(points).T, c=solutions.free_energy, s=12)
         ax.set(title=f"epoch {epoch}: {len(points)}", xticks=[], yticks=[])
         bar = figure.colorbar(dots, ax=ax, location="bottom", label="free energy, nats")
@@ -168,13 +160,14 @@ def figure_7(machines, path):
                                 squeeze=False, layout="constrained")  # fmt: skip
     for row, machine in zip(axes, machines, strict=True):
         fitted = plane(machine.rows)
-        for ax, k in zip(row, shown, strict=True):
-            solutions = machine.solutions[min(k, len(machine.solutions) - 1)]
+        for ax, stage in zip(row, shown, strict=True):
+            k = min(stage, len(machine.epochs) - 1)
+            solutions = machine.solutions[k]
             colours = solutions.assignment % 10
             ax.scatter(*fitted.embedding_.T, c=colours, cmap="tab10", s=8, alpha=0.6, lw=0)
             ax.scatter(*fitted.transform(solutions.visible_mean).T, color="black", s=14)
-            epoch = machine.epochs[min(k, len(machine.epochs) - 1)]
-            ax.set(title=f"{NAMES[machine.kind]}, epoch {epoch}", xticks=[], yticks=[])
+            title = f"{NAMES[machine.kind]}, epoch {machine.epochs[k]}"
+            ax.set(title=title, xticks=[], yticks=[])
     save_picture(figure, path)
 
 
@@ -182,16 +175,14 @@ def keep(machines, args):
     """Print and keep a row for each machine; keep the curves."""
     rows, curves = [], {}
     for machine in machines:
-        history, n_starts = machine.model.history_, len(machine.rows)
-        n_solutions = [len(s.free_energy) for s in machine.solutions]
-        share = f"{n_solutions[-1] / n_starts:.0%}" if n_solutions else ""
-        n_hidden = len(machine.model.components_)
-        path = per_unit(machine.model)
-        rows.append([NAMES[machine.kind], n_hidden, f"{path[0]:.3f}", f"{path[-1]:.3f}",
-                     f"{history['n_solutions'][0]:.0f}", f"{history['n_solutions'][-1]:.0f}", share,
+        history, name, n_starts = machine.model.history_, NAMES[machine.kind], len(machine.rows)
+        n_hidden, path = len(machine.model.components_), per_unit(machine.model)
+        share = f"{n_found(machine) / n_starts:.0%}" if machine.solutions else ""
+        rows.append([name, n_hidden, f"{path[0]:.3f}", f"{path[-1]:.3f}",
+                     *(f"{history['n_solutions'][k]:.0f}" for k in (0, -1)), share,
                      f"{history['share_converged'][-1]:.0%}",
                      f"{history['seconds'].sum():.0f}"])  # fmt: skip
-        curves[f"{NAMES[machine.kind]}, {n_hidden}"] = path
+        curves[f"{name}, {n_hidden}"] = path
     header = ["data", "hidden units", "per unit: first epoch", "last",
               "solutions from 100 rows: first", "last", f"of all starts, at most {args.starts}",
               "converged", "seconds"]  # fmt: skip
@@ -199,18 +190,21 @@ def keep(machines, args):
     keep_curves(args, range(1, args.epochs + 1), curves, 4)
 
 
+def n_found(machine):
+    """How many solutions there are in the end."""
+    return len(machine.solutions[-1].free_energy)
+
+
 def claims(machines, args):
     """What the paper says of its figures."""
-    rises, more, shapes, late = [], [], [], []
-    for machine in machines:
-        path, counts = (machine.model.history_[k] for k in ("tap_log_likelihood", "n_solutions"))
-        rises.append(path[-1] > path[0])
-        more.append(counts[-1] > counts[0])
-        middle = path[len(path) // 2]
-        shapes.append(middle - path[0] > path[-1] - middle)
-        late.append(path[-1] > middle)
-    digits = [len(m.solutions[-1].free_energy) / len(m.rows)
-              for m in machines if m.solutions and m.kind != "cbcl"]  # fmt: skip
+    paths = [machine.model.history_["tap_log_likelihood"] for machine in machines]
+    counts = [machine.model.history_["n_solutions"] for machine in machines]
+    points = [(path[0], path[len(path) // 2], path[-1]) for path in paths]
+    rises = [last > first for first, _, last in points]
+    shapes = [middle - first > last - middle for first, middle, last in points]
+    late = [last > middle for _, middle, last in points]
+    more = [n[-1] > n[0] for n in counts]
+    digits = [n_found(m) / len(m.rows) for m in machines if m.solutions and m.kind != "cbcl"]
     start = machines[0].model
     first = TAPRBM(len(start.components_), max_iter=0, init=0.001, random_state=0)
     at_start = len(first.fit(machines[0].rows).tap_solutions(machines[0].rows).free_energy)
@@ -257,12 +251,6 @@ def reproduce_solutions(machine, args):
             ("starts that converge", "", f"{len(points) / n_starts:.0%}", None),
             ("solutions by starts, same within 0.02", "below 10 %", f"{share:.0%}", share < 0.1),
         ])  # fmt: skip
-    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    for k, same in enumerate(SAME):
-        ax.plot(sizes, [row[1 + k] for row in table], "o-", label=f"same within {same}")
-    ax.set(xscale="log", yscale="log", xlabel="starts that converge", ylabel="different solutions")
-    ax.legend(fontsize="small")
-    save_picture(figure, f"{args.stem}.png")
 
 
 @script
@@ -276,7 +264,8 @@ def main():
                    binary=[25, 50, 100], real=[100],
                    binary_rate=0.1, real_rate=0.1, cbcl_rate=0.02),
     )  # fmt: skip
-    sets = load(args)
+    mnist, faces = (load_images(name, args.data, args.rows)[0] for name in ("mnist", "cbcl"))
+    sets = {"binary": binary(mnist), "real": mnist[: args.real_rows], "cbcl": faces}
     with reproduction("tap_figures3to7", "TAP, Figures 3 to 7", args):
         machines = []
         for kind, X in sets.items():

@@ -28,8 +28,7 @@ def estimates(models, X, Y, p, args):
     return {"pixel": pixelwise(X, Y, p), "1-NN": nearest(X[: args.neighbours], Y)} | denoised
 
 
-def trained(model):
-    """Seconds of the training of a model."""
+def seconds_of(model):
     return model.history_["seconds"].sum()
 
 
@@ -117,8 +116,8 @@ def main():
                            random_state=0)  # fmt: skip
             name = f"tap_{n}_{args.rows}_{args.rate}_{args.epochs}"  # figure 12 has the largest
             with unconverged_is_fine():
-                models[n] = kept(args, name, partial(model.fit, X), trained)
-            print(f"{n} hidden units: trained in {trained(models[n]):.0f} s", flush=True)
+                models[n] = kept(args, name, partial(model.fit, X), seconds_of)
+            print(f"{n} hidden units: trained in {seconds_of(models[n]):.0f} s", flush=True)
         rng, curves = np.random.default_rng(0), {}
         for p in args.p:
             for name, rows in estimates(models, X, flip(X_test, p, rng), p, args).items():

@@ -46,44 +46,37 @@ def complete(*steps):
     )
 
 
-def naive_bayes(X, seed):
-    return make_pipeline(complete(), GaussianNB() if are_numbers(X) else BernoulliNB())
-
-
-def logistic_regression(X, seed):
-    return make_pipeline(complete(StandardScaler()), LogisticRegression(max_iter=1000))
-
-
-def forest(X, seed):
-    return make_pipeline(complete(), RandomForestClassifier(500, random_state=seed))
-
-
 def boosting(X, seed):
+    if are_numbers(X):
+        return HistGradientBoostingClassifier(random_state=seed)
     codes = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
     )
-    model = HistGradientBoostingClassifier(
-        categorical_features=None if are_numbers(X) else list(range(X.shape[1])), random_state=seed
+    words = list(range(X.shape[1]))
+    return make_pipeline(
+        codes, HistGradientBoostingClassifier(categorical_features=words, random_state=seed)
     )
-    return model if are_numbers(X) else make_pipeline(codes, model)
 
 
 def restricted(X, seed):
     if not are_numbers(X):
         return RBMClassifier(unseen="missing", random_state=seed)
     if X.shape[1] == 64:  # grey levels from 0 to 16
-        return make_pipeline(FunctionTransformer(grey_levels), RBMClassifier(random_state=seed))
+        grey = FunctionTransformer(lambda X: X / 16)
+        return make_pipeline(grey, RBMClassifier(random_state=seed))
     return RBMClassifier(columns="gaussian", random_state=seed)
 
 
-def grey_levels(X):
-    return X / 16
-
-
 METHODS = {
-    "naive Bayes": naive_bayes,
-    "logistic regression": logistic_regression,
-    "forest": forest,
+    "naive Bayes": lambda X, seed: make_pipeline(
+        complete(), GaussianNB() if are_numbers(X) else BernoulliNB()
+    ),
+    "logistic regression": lambda X, seed: make_pipeline(
+        complete(StandardScaler()), LogisticRegression(max_iter=1000)
+    ),
+    "forest": lambda X, seed: make_pipeline(
+        complete(), RandomForestClassifier(500, random_state=seed)
+    ),
     "boosting": boosting,
     "BoltzmannClassifier": lambda X, seed: BoltzmannClassifier(random_state=seed),
     EACH: lambda X, seed: BoltzmannClassifier(joint=False, random_state=seed),

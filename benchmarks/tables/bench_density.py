@@ -34,6 +34,7 @@ SETS = ("iris", "wine", "diabetes", "breast_cancer", "wage")
 # A column with fewer different values than this is one of categories, and a value with a greater
 # share of the rows an atom, as in `sklearn_boltz.tables`.
 FEW, ATOM = 9, 0.1
+FORMATS = ",.2f,.2f,.2f,.2f,.2f,.2f,.1f"
 # What `GaussianMixture` adds to variances.
 REGULARISATIONS = (1e-6, 1e-3, 1e-2)
 
@@ -137,14 +138,14 @@ def main():
                 continue
             scores, n_classes = {}, []
             for seed in range(options.seeds):
-                train, test = train_test_split(X, test_size=0.25, random_state=seed)
-                train, test = train.reset_index(drop=True), test.reset_index(drop=True)
+                parts = train_test_split(X, test_size=0.25, random_state=seed)
+                train, test = (part.reset_index(drop=True) for part in parts)
                 ours, n = of_networks(train, test, seed)
                 n_classes.append(n)
                 for model, log_p in (ours | of_rivals(train, test)).items():
                     scores.setdefault(model, []).append(log_p.mean())
             header = ["table", "columns", *scores, "their number"]
-            means = [f"{np.mean(own):.2f}" for own in scores.values()]
-            lines.append([name, X.shape[1], *means, f"{np.mean(n_classes):.1f}"])
-            print_table(header, lines[-1:])
-        print_table(header, lines)
+            means = map(np.mean, scores.values())
+            lines.append([name, X.shape[1], *means, np.mean(n_classes)])
+            print_table(header, lines[-1:], FORMATS)
+        print_table(header, lines, FORMATS)

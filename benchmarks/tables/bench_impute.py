@@ -30,7 +30,6 @@ from scipy.stats import t
 from sklearn import ensemble as trees
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_boltz import BoltzmannImputer
 
@@ -41,24 +40,39 @@ SHARE, N_NEIGHBORS, N_TREES, N_ROUNDS = 0.2, 10, 100, 3
 MOST_LEVELS, N_FEW_TREES, LEAST = 12, 60, 1e-3
 
 
-# Words and levels.
-
-
-def coded(table):
-    """The values of each column in order, and the places of the cells in them; -1 is missing."""
-    columns = [pd.Categorical(table[name]) for name in table]
-    codes = np.column_stack([column.codes for column in columns]).astype(int)
-    return [list(column.categories) for column in columns], codes
-
-
-def hide(codes, seed):
-    """-> codes of which some more are -1, and the rows and columns of these."""
-    observed = np.argwhere(codes >= 0)
+def hide(table, seed):
+    """Which cells are hidden."""
+    observed = np.argwhere(table.notna().to_numpy())
     order = np.random.default_rng(seed).permutation(len(observed))
-    rows, columns = observed[order[: int(SHARE * len(observed))]].T
-    gaps = codes.copy()
-    gaps[rows, columns] = -1
-    return gaps, (rows, columns)
+    hidden = np.zeros(table.shape, dtype=bool)
+    hidden[tuple(observed[order[: int(SHARE * len(observed))]].T)] = True
+    return hidden
+
+
+def forests_in_rounds(gaps, levels, filled, n_trees, seed):
+    """Numbers, or the shares of trees for each level, of all columns.
+
+    `filled` has them at first, of whole levels or not, and in the end whole ones.
+    """
+    shares, missing = [block.copy() for block in filled], gaps.isna().to_numpy()
+    for _ in range(N_ROUNDS):
+        for j in np.argsort(missing.sum(axis=0), kind="stable"):
+            rows, values = missing[:, j], levels[j]
+            if not rows.any():
+                continue
+            X, y = np.hstack(filled[:j] + filled[j + 1 :]), filled[j][:, 0]
+            kind = trees.RandomForestRegressor if values is None else trees.RandomForestClassifier
+            y = y if values is None else filled[j].argmax(axis=1)
+            forest = kind(n_trees, random_state=seed).fit(X[~rows], y[~rows])
+            if values is None:
+                shares[j][rows, 0] = filled[j][rows, 0] = forest.predict(X[rows])
+            else:
+                shares[j][np.ix_(rows, forest.classes_)] = forest.predict_proba(X[rows])
+                filled[j][rows] = np.eye(len(values))[shares[j][rows].argmax(axis=1)]
+    return shares
+
+
+# Words and levels, as places in the order of their column's values; -1 is missing.
 
 
 def most_frequent(cells):
@@ -95,16 +109,12 @@ def iterative(gaps, seed):
 
 
 def forests(gaps, seed):
-    filled, missing = modes(gaps, seed), gaps < 0
-    for _ in range(N_ROUNDS):
-        for j in np.argsort(missing.sum(axis=0), kind="stable"):
-            rows = missing[:, j]
-            if not rows.any() or len(set(gaps[~rows, j])) < 2:
-                continue
-            X = OneHotEncoder(sparse_output=False).fit_transform(np.delete(filled, j, axis=1))
-            forest = trees.RandomForestClassifier(N_TREES, random_state=seed, n_jobs=1)
-            filled[rows, j] = forest.fit(X[~rows], gaps[~rows, j]).predict(X[rows])
-    return filled
+    filled, levels = modes(gaps, seed), [np.unique(codes[codes >= 0]) for codes in gaps.T]
+    blocks = [np.equal.outer(*pair).astype(float) for pair in zip(filled.T, levels, strict=True)]
+    frame = pd.DataFrame(gaps).mask(gaps < 0)
+    blocks = forests_in_rounds(frame, levels, blocks, N_TREES, seed)
+    places = [block.argmax(axis=1) for block in blocks]
+    return np.column_stack([own[at] for own, at in zip(levels, places, strict=True)])
 
 
 METHODS = {
@@ -117,17 +127,15 @@ METHODS = {
 
 def words_found(table, method, seed):
     """The share of the hidden cells that a method finds, and its seconds."""
-    values, codes = coded(table)
-    gaps, hidden = hide(codes, seed)
+    hidden = hide(table, seed)
     if method in METHODS:
-        filled, seconds = processor_timed(METHODS[method], gaps, seed)
+        right = np.column_stack([pd.Categorical(table[name]).codes for name in table]).astype(int)
+        filled, seconds = processor_timed(METHODS[method], np.where(hidden, -1, right), seed)
     else:
         imputer = BoltzmannImputer(random_state=seed)
-        frame, seconds = processor_timed(imputer.fit_transform, table.where(gaps >= 0))
-        filled = np.column_stack(
-            [[values[j].index(cell) for cell in frame[name]] for j, name in enumerate(table)]
-        )
-    return np.mean(filled[hidden] == codes[hidden]), seconds
+        filled, seconds = processor_timed(imputer.fit_transform, table.mask(hidden))
+        filled, right = filled.to_numpy(), table.to_numpy()
+    return np.mean(filled[hidden] == right[hidden]), seconds
 
 
 def compare_words(sets, n_seeds, folder):
@@ -138,8 +146,7 @@ def compare_words(sets, n_seeds, folder):
         for method in [*METHODS, "BoltzmannImputer"]:
             found = [words_found(table, method, seed) for seed in range(n_seeds)]
             means[method] = np.mean(found, axis=0)
-            accuracy, seconds = means[method]
-            lines.append([name, method, f"{accuracy:.4f}", f"{seconds:.2f}", n_seeds])
+            lines.append([name, method, *means[method], n_seeds])
         accuracy, seconds = means.pop("BoltzmannImputer")
         first = max(means, key=lambda method: means[method][0])
         best = means[first][0]
@@ -148,7 +155,7 @@ def compare_words(sets, n_seeds, folder):
         )
         print(f"         {name}, seconds: {seconds / means['forests'][1]:.2f} of the forests'")
     print()
-    print_table(["table", "method", "accuracy", "seconds", "seeds"], lines)
+    print_table(["table", "method", "accuracy", "seconds", "seeds"], lines, ",.4f,.2f")
 
 
 # Words and numbers: of each column either numbers, or shares of its values in order.
@@ -181,24 +188,9 @@ def with_imputer(make):
 
 
 def mixed_forests(gaps, levels, seed):
-    blocks, missing = blocks_of(gaps, levels), gaps.isna().to_numpy()
+    blocks = blocks_of(gaps, levels)
     filled = [np.where(np.isnan(block), np.nanmean(block, axis=0), block) for block in blocks]
-    shares = [block.copy() for block in filled]
-    for _ in range(N_ROUNDS):
-        for j in np.argsort(missing.sum(axis=0), kind="stable"):
-            rows, values = missing[:, j], levels[j]
-            X, y = np.hstack(filled[:j] + filled[j + 1 :]), filled[j][:, 0]
-            kind = trees.RandomForestRegressor if values is None else trees.RandomForestClassifier
-            y = y if values is None else filled[j].argmax(axis=1)
-            if not rows.any():
-                continue
-            forest = kind(N_FEW_TREES, random_state=seed).fit(X[~rows], y[~rows])
-            if values is None:
-                shares[j][rows, 0] = filled[j][rows, 0] = forest.predict(X[rows])
-            else:
-                shares[j][np.ix_(rows, forest.classes_)] = forest.predict_proba(X[rows])
-                filled[j][rows] = np.eye(len(values))[shares[j][rows].argmax(axis=1)]
-    return shares
+    return forests_in_rounds(gaps, levels, filled, N_FEW_TREES, seed)
 
 
 def mixed_boltzmann(gaps, levels, seed):
@@ -225,10 +217,7 @@ MIXED_METHODS = {
 
 def mixed_figures(table, method, seed):
     """Share of categories found, their -ln p, the error of numbers, seconds."""
-    observed = np.argwhere(table.notna().to_numpy())
-    order = np.random.default_rng(seed).permutation(len(observed))
-    hidden = np.zeros(table.shape, dtype=bool)
-    hidden[tuple(observed[order[: int(SHARE * len(observed))]].T)] = True
+    hidden = hide(table, seed)
     numbers = {name: float for name in table.select_dtypes("number")}
     gaps = table.astype(numbers).mask(hidden)
     few = [name not in numbers or table[name].nunique() <= MOST_LEVELS for name in table]
@@ -256,10 +245,10 @@ def compare_mixed(sets, n_seeds, folder):
         table = load_numbers(name) if name in NUMBERS else load_mixed(name, folder)
         for method in MIXED_METHODS:
             found = [mixed_figures(table, method, seed) for seed in range(n_seeds)]
-            right, loss, error, seconds = np.mean(found, axis=0)
-            figures = f"{right:.4f}", f"{loss:.3f}", f"{error:.3f}", f"{seconds:.1f}"
-            lines.append([f"{name}, {len(table)} × {table.shape[1]}", method, *figures])
-    print_table(["table", "method", "categories", "-ln p", "numbers", "seconds"], lines)
+            size = f"{name}, {len(table)} × {table.shape[1]}"
+            lines.append([size, method, *np.mean(found, axis=0)])
+    header = ["table", "method", "categories", "-ln p", "numbers", "seconds"]
+    print_table(header, lines, ",.4f,.3f,.3f,.1f")
 
 
 # Pooled means.
@@ -279,11 +268,9 @@ def simulated(n_rows, share, rng):
     return table
 
 
-def of_one_fit(table, rng):
-    return BoltzmannImputer(random_state=0).fit(table).multiple_imputations(table, N_TABLES)
-
-
-def of_bootstrap_rows(table, rng):
+def imputations(way, table, rng):
+    if way == "of one fit":
+        return BoltzmannImputer(random_state=0).fit(table).multiple_imputations(table, N_TABLES)
     n, tables = len(table), []
     for seed in range(N_TABLES):
         weights = rng.multinomial(n, np.full(n, 1 / n))
@@ -306,15 +293,14 @@ def intervals(tables):
 def compare_pooled(n_runs):
     lines, true = [], np.array([MEAN, 0.5])
     for n_rows, share in ((100, 0.45), (200, 0.3)):
-        for draw in (of_one_fit, of_bootstrap_rows):
+        for way in ("of one fit", "of bootstrap rows"):
             inside = []
             for seed in range(n_runs):
                 rng = np.random.default_rng(seed)
-                low, high = intervals(draw(simulated(n_rows, share, rng), rng))
+                low, high = intervals(imputations(way, simulated(n_rows, share, rng), rng))
                 inside.append((low < true) & (true < high))
-            of_y, of_b = (f"{covered:.3f}" for covered in np.mean(inside, axis=0))
-            lines.append([n_rows, share, draw.__name__.replace("_", " "), of_y, of_b, n_runs])
-    print_table(["rows", "missing", "imputations", "number", "word", "runs"], lines)
+            lines.append([n_rows, share, way, *np.mean(inside, axis=0), n_runs])
+    print_table(["rows", "missing", "imputations", "number", "word", "runs"], lines, ",,.3f,.3f")
 
 
 @script

@@ -105,15 +105,15 @@ def with_numbers(detector):
 
 
 METHODS = {
-    "IsolationForest": lambda name, seed: with_numbers(
+    "IsolationForest": lambda seed: with_numbers(
         IsolationForest(n_estimators=300, random_state=seed)
     ),
-    "LocalOutlierFactor": lambda name, seed: with_numbers(LocalOutlierFactor(novelty=True)),
-    "EllipticEnvelope": lambda name, seed: with_numbers(EllipticEnvelope(random_state=seed)),
-    "OneClassSVM": lambda name, seed: with_numbers(OneClassSVM()),
-    "BoltzmannOutlierDetector": lambda name, seed: BoltzmannOutlierDetector(random_state=seed),
+    "LocalOutlierFactor": lambda seed: with_numbers(LocalOutlierFactor(novelty=True)),
+    "EllipticEnvelope": lambda seed: with_numbers(EllipticEnvelope(random_state=seed)),
+    "OneClassSVM": lambda seed: with_numbers(OneClassSVM()),
+    "BoltzmannOutlierDetector": lambda seed: BoltzmannOutlierDetector(random_state=seed),
     # Beside the default, the density that the guide recommends for images.
-    "the same, of an RBM": lambda name, seed: BoltzmannOutlierDetector(
+    "the same, of an RBM": lambda seed: BoltzmannOutlierDetector(
         SDCPRBM(64, early_stopping=True), random_state=seed
     ),
 }
@@ -124,7 +124,7 @@ def measure(name, method, seed, folder):
     """The mean area over the tasks, and the seconds of each."""
     areas, seconds = [], []
     for train, test, strange in tasks(name, folder, seed):
-        model, of_fit = processor_timed(METHODS[method](name, seed).fit, train)
+        model, of_fit = processor_timed(METHODS[method](seed).fit, train)
         scores, of_scores = processor_timed(model.score_samples, test)
         seconds.append(of_fit + of_scores)
         areas.append(roc_auc_score(~strange, scores))
@@ -147,7 +147,7 @@ def compare(sets, n_seeds, folder):
     ranked = [method for method in METHODS if method != RBM]
     ranks = [rankdata([-means[name, method] for method in ranked]) for name in sets]
     rows = zip(ranked, np.mean(ranks, axis=0), strict=True)
-    print_table(["method", "mean rank"], [[method, f"{rank:.2f}"] for method, rank in rows])
+    print_table(["method", "mean rank"], rows, ".2f")
 
 
 # Shares of new rows that are flagged.
@@ -162,16 +162,6 @@ WITH_THRESHOLD = {
 }
 
 
-def divide(X, columns, n_rows, seed):
-    """-> rows of the fit and other rows, as numbers or as bits."""
-    order = np.random.default_rng(seed).permutation(len(X))
-    train, new = X[order[:n_rows]], X[order[n_rows:]]
-    if columns == "numbers":
-        return train, new
-    medians = np.median(train, axis=0)
-    return (train > medians).astype(int), (new > medians).astype(int)
-
-
 def flagged(X, n_seeds):
     """Print the shares of the benign rows."""
     lines = []
@@ -179,11 +169,14 @@ def flagged(X, n_seeds):
         for name, make in WITH_THRESHOLD.items():
             shares = []
             for seed in range(n_seeds):
-                train, new = divide(X, columns, n_rows, seed)
+                train, new = np.split(np.random.default_rng(seed).permutation(X), [n_rows])
+                if columns == "bits":
+                    medians = np.median(train, axis=0)
+                    train, new = ((rows > medians).astype(int) for rows in (train, new))
                 shares.append(float((make(seed).fit(train).predict(new) == -1).mean()))
             each = " ".join(f"{share:.3f}" for share in shares)
-            lines.append([columns, n_rows, name, each, f"{np.mean(shares):.3f}"])
-    print_table(["columns", "rows", "method", "shares by seed", "mean"], lines)
+            lines.append([columns, n_rows, name, each, np.mean(shares)])
+    print_table(["columns", "rows", "method", "shares by seed", "mean"], lines, ",,,.3f")
 
 
 @script

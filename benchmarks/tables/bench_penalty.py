@@ -41,11 +41,7 @@ def main():
         for name in [*COMPLETE, ITEMS]:
             table = load_table(name, args.data) if name == ITEMS else load_mixed(name, args.data)
             table = table if name == ITEMS else table.dropna()
-            *scores, seconds, once = np.mean(
-                [compare(table, seed) for seed in range(args.seeds)], axis=0
-            )
-            shown = [f"{value:.3f}" for value in scores]
-            size = f"{name}, {len(table) // 2} × {table.shape[1]}"
-            lines.append([size, *shown, f"{seconds:.1f}", f"{once:.1f}"])
+            figures = np.mean([compare(table, seed) for seed in range(args.seeds)], axis=0)
+            lines.append([f"{name}, {len(table) // 2} × {table.shape[1]}", *figures])
         header = ["table", "each pair", "one for all", "best of nine for all"]
-        print_table([*header, "seconds", "of one for all"], lines)
+        print_table([*header, "seconds", "of one for all"], lines, ".3f,.3f,.3f,.1f,.1f")
