@@ -145,7 +145,8 @@ doc: $(VENV)/.installed-doc $(VENV)/.built
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc $(DOC)
 
 bench: $(VENV)/.installed-test $(VENV)/.built
-	for script in benchmarks/*/bench_*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
+	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
+		$(BIN)/python $$script --data $(DATA) || exit 1; done
 
 # The speed of the kernels, by airspeed velocity, of what is checked out; see the developer guide.
 bench-kernels: $(VENV)/.installed-bench $(VENV)/.built

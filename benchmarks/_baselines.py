@@ -1,4 +1,8 @@
-"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers."""
+"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers.
+
+Not in `_common`: the processes whose memory is measured import that one, and not all of these
+libraries.
+"""
 
 from time import process_time
 

@@ -21,7 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 import sklearn_boltz
 
 RESULTS = Path(__file__).resolve().parent / "results"
-# Pictures go to files, also on a machine without a screen.
+# Pictures go to files, also on a machine without a screen. matplotlib itself is imported where it
+# is used: some processes have their memory measured.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
