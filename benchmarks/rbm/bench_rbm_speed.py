@@ -54,6 +54,7 @@ def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     products = Products(batch_size)
     functions = {
+        # What it takes to follow the likelihood is measured by bench_rbm_tracking.py.
         "SDCPRBM": SDCPRBM(
             N_HIDDEN, batch_size=batch_size, max_iter=1, n_inner=1, n_gibbs=1, centered=False,
             chains="persistent", track_likelihood=False, random_state=0,
