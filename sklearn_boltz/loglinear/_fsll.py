@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
-from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
     Options,
@@ -32,6 +31,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import first_of, is_whole
+from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -366,16 +366,15 @@ class FSLLDensity(BaseBoltzmann):
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
-            learned = learn(
+            rows, weights, terms, converged, history = learn(
                 counts, groups, settings, lambda now: end_move(lambda: attributes(*now()))
             )
-            history = learned.history
             cost_path = np.array(history.cost_path)
             vars(self).update(
-                attributes(learned.basis, learned.theta),
-                _rows=learned.rows,
-                _weights=learned.weights,
-                converged_=learned.converged,
+                attributes(*terms),
+                _rows=rows,
+                _weights=weights,
+                converged_=converged,
                 n_iter_=history.n_moves,
                 cost_=history.cost_path[-1],
                 cost_path_=cost_path,
@@ -642,11 +641,7 @@ class FSLLDensity(BaseBoltzmann):
             "weight": self.theta_[strongest],
             "expectation": self._model().expectation(self.basis_)[strongest],
         }
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            return Bunch(**columns)
-        return DataFrame(columns)
+        return frame_or_bunch(columns)
 
     def expectation(self, basis):
         """Return the expectations of basis functions under the model.

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from sklearn_boltz.loglinear._dual_update import active_changes
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Terms looked at for joint appending, and appended at once at most.
 N_PROMISING = 2000
@@ -103,10 +104,6 @@ class History:
     def n_moves(self):
         """Number of moves so far."""
         return len(self.cost_path) - 1
-
-    def correct(self, change):
-        """Add to the last cost what has become known of it."""
-        self.cost_path[-1] += change
 
     def follow(self, state):
         """Begin with the next group; return what its search is to call after each move."""
@@ -271,9 +268,7 @@ def covariance(space, t, left, right):
     That of the active terms with themselves is the Fisher information.
     """
     moments = np.empty((len(left), len(right)))
-    step = max(1, PAIRS // max(len(right), 1))
-    for start in range(0, len(left), step):
-        rows = slice(start, start + step)
+    for rows in slices_of_rows(len(left), len(right), PAIRS):
         moments[rows] = space.product_moments(t, left[rows], right)
     return moments - np.outer(t[left].astype(np.float64), t[right].astype(np.float64))
 

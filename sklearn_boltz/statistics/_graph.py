@@ -11,6 +11,7 @@ from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
 from sklearn_boltz.statistics._refits import resampled
+from sklearn_boltz.tables._frames import optional
 
 OTHER_FIT = (
     "inference must be what statistics.inference or statistics.bootstrap returns for this "
@@ -200,13 +201,8 @@ def mixed_parameters(network, layout, inference):
 
 def require_networkx(function="to_networkx"):
     """Return networkx, or say what to do where it is missing."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise ImportError(
-            f"{function} needs networkx, which is not installed: run `pip install networkx`."
-        ) from error
-    return networkx
+    message = f"{function} needs networkx, which is not installed: run `pip install networkx`."
+    return optional("networkx", message)
 
 
 def binary_graph(names, coupling, intercept, inference=None):

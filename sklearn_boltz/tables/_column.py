@@ -20,6 +20,7 @@ from sklearn_boltz.tables._cells import (
     is_whole,
     looks_missing,
     missing_code,
+    some_of,
 )
 from sklearn_boltz.tables._frames import is_missing
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
@@ -267,8 +268,7 @@ class Column(NamedTuple):
 
     def shown(self):
         """The categories in a message."""
-        some = ", ".join(map(repr, self.categories[:N_SHOWN].tolist()))
-        return some + (", ..." if len(self.categories) > N_SHOWN else "")
+        return some_of(self.categories.tolist())
 
 
 def _places(categories, cells):

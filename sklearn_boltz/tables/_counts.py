@@ -15,16 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.tables._batches import (
-    with_shape,
-)
-from sklearn_boltz.tables._cells import (
-    as_array,
-    as_dates,
-    columns_of,
-    is_empty,
-    unit_of_dates,
-)
+from sklearn_boltz.tables._batches import with_shape
+from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
 from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import of_each

@@ -13,7 +13,7 @@ from sklearn_boltz.networks.sampling._tempering import (
     find_betas,
     make_ladder,
 )
-from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.numerics._threads import Workers, slices_of_rows
 from sklearn_boltz.partition._ladder_record import mean_and_error
 
 # Below this temperature, for log-weights of the order of 1, rounding errors are greater than a nat.
@@ -118,8 +118,8 @@ def descend(model, codes):
     codes : ndarray of int of shape (n, d)
     """
     minima = np.array(codes, dtype=np.int64)
-    for start in range(0, len(minima), ROWS):
-        _descend(model, minima[start : start + ROWS])
+    for rows in slices_of_rows(len(minima), 1, ROWS):
+        _descend(model, minima[rows])
     return minima
 
 

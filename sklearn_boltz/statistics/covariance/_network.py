@@ -16,7 +16,7 @@ from sklearn_boltz.networks.training._objective import (
     parameter_places,
 )
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.statistics.covariance._categorical import contrasts_curvature, fitted_places
+from sklearn_boltz.statistics.covariance._categorical import fitted_places
 from sklearn_boltz.statistics.covariance._completed import (
     Coordinates,
     completed_curvature,
@@ -25,6 +25,7 @@ from sklearn_boltz.statistics.covariance._completed import (
 from sklearn_boltz.statistics.covariance._curvature import (
     Regressions,
     Spread,
+    columns_of_parameters,
     fitted_curvature,
     restricted_curvature,
 )
@@ -70,8 +71,15 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
-    check_room(network.n_features_in_, network._coding, network._trends is not None)
-    find = spin_curvature if network._coding.is_binary else codes_curvature
+    d, coding = network.n_features_in_, network._coding
+    n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
+    # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
+    check_memory(
+        (6 if network._trends is None else 2) * 8 * n_parameters**2,
+        f"The covariance of {n_parameters:,} parameters",
+        "Leave out columns, or use `interaction_scores`, which needs none.",
+    )
+    find = spin_curvature if coding.is_binary else codes_curvature
     return find(network, codes, weights, jackknife)
 
 
@@ -104,25 +112,19 @@ def spin_curvature(network, codes, weights, jackknife):
     return found, Spread(None, places, d * (d + 1) // 2)
 
 
-def check_likelihood_covariance(network, codes):
-    """Refuse what has no table of all states."""
+def likelihood_curvature(network, codes, problem):
+    """Of the b_j, then of the m_jk, and of the likelihood."""
     if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or not network._coding.is_binary:
         raise ValueError(
             f"{type(network).__name__}: standard errors of the likelihood are those of "
             f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
             "FVBMPseudoLikelihood, or statistics.bootstrap."
         )
-
-
-def likelihood_curvature(network, codes, problem):
-    """Of the b_j, then of the m_jk, and of the likelihood."""
-    check_likelihood_covariance(network, codes)
     kept, free = network._varying, network._free_pairs()
     problem = Likelihood(problem)
     theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     point = problem.at(theta)
-    columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
-    products = problem.score_products(point)
+    columns, products = columns_of_parameters(kept, problem.upper), problem.score_products(point)
     return restricted_curvature(problem.information(point), products, columns, free)
 
 
@@ -171,8 +173,9 @@ def codes_curvature(network, codes, weights, jackknife):
     (rows, counts), of_draws = task.rows(), None
     if can_leave_out(network, codes):
         point = contrasts.at(z)
-        found = contrasts_curvature(
-            contrasts, point, kept, free, jackknife=jackknife,
+        found = fitted_curvature(
+            contrasts.information(point), Regressions.of_contrasts(contrasts, point), kept, free,
+            jackknife=jackknife,
             find_separated=None if contrasts.penalty
             else partial(separated_by_contrasts, contrasts, point),
         )  # fmt: skip
@@ -188,18 +191,3 @@ def codes_curvature(network, codes, weights, jackknife):
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]
     return found, Spread(loadings, places, block_starts(n_values)[1])
-
-
-def check_room(n_features, coding, of_trends):
-    """Refuse matrices of all parameters that do not fit into memory.
-
-    There are six of them at a time, and with trends, which have fewer, two.
-    """
-    n_parameters = n_features * (n_features + 1) // 2
-    if not coding.is_binary:
-        n_parameters = block_starts(coding.n_values)[1]
-    check_memory(
-        (2 if of_trends else 6) * 8 * n_parameters**2,
-        f"The covariance of {n_parameters:,} parameters",
-        "Leave out columns, or use `interaction_scores`, which needs none.",
-    )
