@@ -17,3 +17,8 @@ def axes_or_new(ax, figsize=None):
     if ax is not None:
         return ax
     return require_pyplot().subplots(figsize=figsize, layout="constrained")[1]
+
+
+def height_in_points(ax):
+    """The height of axes."""
+    return ax.get_window_extent().height * 72 / ax.figure.dpi

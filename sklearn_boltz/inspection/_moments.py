@@ -187,7 +187,8 @@ class MomentsDisplay:
         low = np.minimum(2 * found.std_err, found.data - found.least / 2)
         bars = np.maximum([low, 2 * found.std_err], 0)[:, seen]
         ax.errorbar(k[seen], found.data[seen], yerr=bars, fmt=".", color=DATA, lw=0.8, label="data")
-        ax.plot(k, _or_nan(found.model), color=MODEL, label="model")
+        positive = np.where(found.model > 0, found.model, np.nan)
+        ax.plot(k, positive, color=MODEL, label="model")
         ax.plot(k, found.independent, "--", color=INDEPENDENT, label="independent columns")
         most = np.flatnonzero(seen | (found.model > 0)).max()
         ax.set(
@@ -313,8 +314,3 @@ def _as_ones(X, sample, names):
 def _is_missing(cell):
     """Whether a cell is None, NaN or pandas.NA; comparing the last with itself gives no bool."""
     return cell is None or not isinstance(cell == cell, bool | np.bool_) or cell != cell
-
-
-def _or_nan(p):
-    """Probabilities, with NaN instead of 0, which has no logarithm."""
-    return np.where(p > 0, p, np.nan)
