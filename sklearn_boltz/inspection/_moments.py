@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._axes import named_axes
 
 # Colours of Okabe and Ito, which are safe for colour-blind readers.
 DATA, MODEL, INDEPENDENT = "#000000", "#0072b2", "#d55e00"
@@ -146,13 +146,8 @@ class MomentsDisplay:
         display : MomentsDisplay
             The display itself.
         """
-        if ax is None:
-            _, ax = require_pyplot().subplots(2, 2, figsize=(8, 7), layout="constrained")
-        if np.size(ax) != 4:
-            raise ValueError(
-                "ax must be four Axes, for means, covariances, third moments and P(K)."
-            )
-        self.axes_ = dict(zip(PANELS, np.ravel(ax), strict=True))
+        what = "means, covariances, third moments and P(K)"
+        self.axes_ = named_axes(ax, PANELS, what, 2, 2, figsize=(8, 7))
         self.figure_ = self.axes_["mean"].figure
         for panel in PANELS[:3]:
             self._plot_moments(panel)

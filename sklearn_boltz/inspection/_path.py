@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.inspection._axes import height_in_points, require_pyplot
+from sklearn_boltz.inspection._axes import height_in_points, named_axes
 from sklearn_boltz.inspection._pairs import block_norms, names_of
 
 CRITERIA = {"ebic": "EBIC", "cv_score": "held-out\nlog pseudo-likelihood"}
@@ -167,14 +167,12 @@ class PathDisplay:
                 "There is no path to draw: all columns, or the chosen variable, were constant in "
                 "the fit."
             )
-        if ax is None:
-            _, ax = require_pyplot().subplots(
-                2, 1, sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1], layout="constrained"
-            )
-        if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes, for the couplings and for the criterion.")
-        upper, lower = np.ravel(ax)
-        self.axes_ = {"coupling": upper, "criterion": lower, "n_edges": lower.twinx()}
+        self.axes_ = named_axes(
+            ax, ("coupling", "criterion"), "the couplings and for the criterion", 2, 1,
+            sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1],
+        )  # fmt: skip
+        upper, lower = self.axes_.values()
+        self.axes_["n_edges"] = lower.twinx()
         self.figure_ = upper.figure
         alphas = self.alphas[known]
         chosen = np.argmin(np.abs(np.log(alphas / self.alpha)))

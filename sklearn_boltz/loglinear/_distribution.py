@@ -38,14 +38,8 @@ class LogLinearModel:
         """Yield (variables, Factor) for each set of variables that terms connect."""
         for variables in self.groups:
             touching = self.basis[:, variables].any(axis=1)
-            yield (
-                variables,
-                Factor(
-                    self.space.n_values[variables],
-                    self.basis[np.ix_(touching, variables)],
-                    self.theta[touching],
-                ),
-            )
+            basis, theta = self.basis[np.ix_(touching, variables)], self.theta[touching]
+            yield variables, Factor(self.space.n_values[variables], basis, theta)
 
     def log_partition(self):
         """ln Z."""

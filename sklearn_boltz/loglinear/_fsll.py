@@ -340,7 +340,13 @@ class FSLLDensity(BaseBoltzmann):
         """Search for the terms, and set all fitted attributes at once."""
         counts = self._observed(counts)
         groups = independent_groups(counts.rows)
-        self._check_sizes(counts.n_values, groups)
+        for group in groups:  # before anything is allocated
+            check_size(
+                counts.n_values[group].tolist(),
+                lambda group=group: [self._column(j) for j in group],
+                max_states=self.max_states,
+                itemsize=np.dtype(self.dtype).itemsize,
+            )
         n_features = len(counts.n_values)
         settings = Settings(
             alpha=self.alpha,
@@ -422,16 +428,6 @@ class FSLLDensity(BaseBoltzmann):
         if not legal.all():
             self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
         return X
-
-    def _check_sizes(self, n_values, groups):
-        """Reject tables that are too large, before anything is allocated."""
-        for group in groups:
-            check_size(
-                n_values[group].tolist(),
-                lambda group=group: [self._column(j) for j in group],
-                max_states=self.max_states,
-                itemsize=np.dtype(self.dtype).itemsize,
-            )
 
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)

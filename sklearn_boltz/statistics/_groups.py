@@ -19,7 +19,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
-from sklearn_boltz.statistics._results import pair_frame
+from sklearn_boltz.statistics._results import pair_frame, pair_matrix
 from sklearn_boltz.tables._frames import is_missing
 
 # Differences that rounding makes are not larger than others.
@@ -244,8 +244,8 @@ def compare_groups(
         groups=labels,
         coupling=couplings_of_groups(refits, first),
         difference=differences[0],
-        p_value=as_table(p_value, pairs),
-        adjusted_p_value=as_table(adjusted, pairs),
+        p_value=pair_matrix(p_value, np.nan),
+        adjusted_p_value=pair_matrix(adjusted, np.nan),
         max_difference=float(largest[0]),
         max_difference_p_value=float(upper_p_value(largest)),
         strength=strengths[0],
@@ -348,11 +348,3 @@ def upper_p_value(values, first=None):
     """The share of values, along the first axis, that are at least as large as the first."""
     first = values[0] if first is None else first
     return (values >= first - ROUNDING * np.abs(first)).mean(axis=0)
-
-
-def as_table(values, pairs):
-    """Values of pairs as a symmetric matrix, NaN on the diagonal."""
-    d = round((1 + np.sqrt(1 + 8 * len(values))) / 2)
-    table = np.full((d, d), np.nan)
-    table[pairs] = table.T[pairs] = values
-    return table

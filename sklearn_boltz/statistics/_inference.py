@@ -7,7 +7,12 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from sklearn_boltz.networks.categorical._objective import block_entries
-from sklearn_boltz.statistics._results import NetworkParameters, pair_frame, parameter_frame
+from sklearn_boltz.statistics._results import (
+    NetworkParameters,
+    pair_frame,
+    pair_matrix,
+    parameter_frame,
+)
 from sklearn_boltz.statistics.covariance._curvature import changed
 from sklearn_boltz.statistics.covariance._tests import (
     RANK_TOL,
@@ -56,9 +61,8 @@ def adjust_p_values(p_value, method):
 
 def _adjusted_pairs(p_value, method):
     """A symmetric matrix of p values, adjusted for the number of pairs."""
-    adjusted, upper = p_value.copy(), np.triu_indices(len(p_value), 1)
-    adjusted[upper] = adjusted.T[upper] = adjust_p_values(p_value[upper], method)
-    return adjusted
+    pairs = np.triu_indices(len(p_value), 1)
+    return pair_matrix(adjust_p_values(p_value[pairs], method), np.nan)
 
 
 def parameter_names(entries, n_values=None):

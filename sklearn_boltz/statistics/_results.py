@@ -62,6 +62,14 @@ def parameter_frame(names, columns):
     return pandas.DataFrame(columns, index=pandas.Index(names, name="parameter"))
 
 
+def pair_matrix(values, diagonal):
+    """Values of all pairs of variables as a symmetric matrix."""
+    d = round((1 + np.sqrt(1 + 8 * len(values))) / 2)
+    matrix, pairs = np.full((d, d), diagonal), np.triu_indices(d, 1)
+    matrix[pairs] = matrix.T[pairs] = values
+    return matrix
+
+
 def pair_frame(feature_names, matrices):
     """A row for each pair of variables, with their names as the index.
 
