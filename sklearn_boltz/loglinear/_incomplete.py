@@ -204,9 +204,7 @@ class IncompleteSearch:
     def _append(self, codes, penalty):
         """Append terms and fit all weights by EM; undo it unless the cost falls by `tol`."""
         state, before = self._state, vars(self._state).copy()
-        state.codes = np.append(state.codes, codes)
-        state.theta = np.append(state.theta, np.zeros(len(codes)))
-        state.penalty = np.append(state.penalty, penalty)
+        state.append(codes, penalty)
 
         def objective(log_likelihood):
             state.cost = self._cost.of(state, log_likelihood)

@@ -56,17 +56,20 @@ class State:
     def apply(self, move, table):
         """Take over a move."""
         if move.place < 0:
-            self.codes = np.append(self.codes, move.code)
-            self.theta = np.append(self.theta, move.step)
-            self.penalty = np.append(self.penalty, table.penalty(move.code))
-        else:
-            self.theta[move.place] += move.step
-            if self.theta[move.place] == 0:
-                self.codes = np.delete(self.codes, move.place)
-                self.theta = np.delete(self.theta, move.place)
-                self.penalty = np.delete(self.penalty, move.place)
+            self.append([move.code], [table.penalty(move.code)])
+        self.theta[move.place] += move.step  # a new term is the last one
+        if self.theta[move.place] == 0:
+            self.codes = np.delete(self.codes, move.place)
+            self.theta = np.delete(self.theta, move.place)
+            self.penalty = np.delete(self.penalty, move.place)
         self.cost += move.change
         self.n_moves += 1
+
+    def append(self, codes, penalty):
+        """Take over terms with weights of 0; the cost stays that without them."""
+        self.codes = np.append(self.codes, codes)
+        self.theta = np.append(self.theta, np.zeros(len(codes)))
+        self.penalty = np.append(self.penalty, penalty)
 
 
 class History:
@@ -384,9 +387,7 @@ def choose(
 def _append(table, state, codes, penalty, tol):
     """Append terms and refit; undo it unless the cost falls by more than `tol`."""
     before = vars(state).copy()
-    state.codes = np.append(state.codes, codes)
-    state.theta = np.append(state.theta, np.zeros(len(codes)))
-    state.penalty = np.append(state.penalty, penalty)
+    state.append(codes, penalty)
     state.cost += penalty.sum()
     refit(table, state, ENOUGH)
     if state.cost < before["cost"] - tol:

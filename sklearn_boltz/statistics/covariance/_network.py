@@ -85,31 +85,44 @@ def find_curvature(network, codes, weights, *, jackknife=False):
 
 def spin_curvature(network, codes, weights, jackknife):
     """Of the b_j, then of the m_jk."""
-    kept, d, alpha, of_draws = network._varying, codes.shape[1], network._ridge(), None
+    kept, d, alpha = network._varying, codes.shape[1], network._ridge()
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
-    problem = spin_problem(network, codes, weights, alpha)
+    problem, free = spin_problem(network, codes, weights, alpha), network._free_pairs()
+    theta, kind = problem.pack(coupling, intercept), (Regressions.of_spins, separated_by_spins)
     if network._objective == "likelihood":
-        found = likelihood_curvature(network, codes, problem)
+        found = of_empty_pairs(likelihood_curvature(network, codes, problem), problem)
     elif can_leave_out(network, codes):
-        point = problem.at(problem.pack(coupling, intercept))
-        regressions = Regressions.of_spins(problem, point)
-        found = fitted_curvature(
-            problem.information(point), regressions, kept, network._free_pairs(),
-            jackknife=jackknife,
-            find_separated=None if alpha else partial(separated_by_spins, problem, point),
-        )  # fmt: skip
+        found = of_observed_cells(problem, theta, kind, kept, free, jackknife)
     else:
         model = SpinModel(coupling, intercept)
         coordinates = Coordinates.of_spins(model, alpha * weights.sum())
-        rows = codes[:, kept], weights
-        found = completed_curvature(*rows, model, coordinates, kept, network._free_pairs())
-        if not alpha and len(found.places):
-            drawn = problem.of_rows(*drawn_rows(*rows, model))
-            point = drawn.at(drawn.pack(coupling, intercept))
-            of_draws = separated_by_spins(drawn, point, found.places)
-    found = of_empty_pairs(found, problem, of_draws)
+        found = completed_curvature(codes[:, kept], weights, model, coordinates, kept, free)
+        found = of_completions(found, problem, theta, kind, codes[:, kept], weights, model)
     places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
+
+
+def of_observed_cells(problem, theta, kind, columns, free, jackknife):
+    """Of an estimate without completions; `kind` is how spins or contrasts are described."""
+    point, (regressions, separated) = problem.at(theta), kind
+    found = fitted_curvature(
+        problem.information(point),
+        regressions(problem, point),
+        columns,
+        free,
+        jackknife=jackknife,
+        find_separated=None if problem.penalty else partial(separated, problem, point),
+    )
+    return of_empty_pairs(found, problem)
+
+
+def of_completions(found, problem, theta, kind, rows, weights, model):
+    """H and J of an estimate from completed rows that know what some completions separate."""
+    if problem.penalty or not len(found.places):
+        return of_empty_pairs(found, problem)
+    n_draws = min(max(MOST_CELLS // rows.size, 1), N_DRAWS)
+    drawn = problem.of_rows(*completions(rows, weights, model, n_draws))
+    return of_empty_pairs(found, problem, kind[1](drawn, drawn.at(theta), found.places))
 
 
 def likelihood_curvature(network, codes, problem):
@@ -126,12 +139,6 @@ def likelihood_curvature(network, codes, problem):
     point = problem.at(theta)
     columns, products = columns_of_parameters(kept, problem.upper), problem.score_products(point)
     return restricted_curvature(problem.information(point), products, columns, free)
-
-
-def drawn_rows(codes, weights, model):
-    """Some completions of all rows, and how often each counts."""
-    n_draws = min(max(MOST_CELLS // codes.size, 1), N_DRAWS)
-    return completions(codes, weights, model, n_draws)
 
 
 def of_empty_pairs(found, problem, others=None):
@@ -170,23 +177,14 @@ def codes_curvature(network, codes, weights, jackknife):
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
-    (rows, counts), of_draws = task.rows(), None
+    kind = Regressions.of_contrasts, separated_by_contrasts
     if can_leave_out(network, codes):
-        point = contrasts.at(z)
-        found = fitted_curvature(
-            contrasts.information(point), Regressions.of_contrasts(contrasts, point), kept, free,
-            jackknife=jackknife,
-            find_separated=None if contrasts.penalty
-            else partial(separated_by_contrasts, contrasts, point),
-        )  # fmt: skip
+        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife)
     else:
-        model = task.problem.model(theta)
+        rows, model = task.rows(), task.problem.model(theta)
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
-        found = completed_curvature(rows, counts, model, coordinates, numbers, free)
-        if not contrasts.penalty and len(found.places):
-            drawn = contrasts.of_rows(*drawn_rows(rows, counts, model))
-            of_draws = separated_by_contrasts(drawn, drawn.at(z), found.places)
-    found = of_empty_pairs(found, contrasts, of_draws)
+        found = completed_curvature(*rows, model, coordinates, numbers, free)
+        found = of_completions(found, contrasts, z, kind, *rows, model)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

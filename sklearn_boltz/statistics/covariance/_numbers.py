@@ -11,13 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.location._fit import fit_one
 from sklearn_boltz.networks.location._gaussians import Observed
 from sklearn_boltz.networks.location._joint import joint_network
 from sklearn_boltz.networks.model._gauge import contrast_basis, state_offsets
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.statistics.covariance._categorical import as_matrices, as_parameters
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, coupling_places
 from sklearn_boltz.statistics.covariance._curvature import CHUNK, SingularInformation
 
 # Steps of Newton's method at most, and the step that ends them, in standard errors.
@@ -112,14 +111,13 @@ def places_of_categories(coding, layout):
         single = np.repeat(np.arange(d), 2)
         sign = np.tile([-1.0, 1.0], d)
     else:
-        numbers = np.arange(block_starts(coding.n_values)[1])
-        pairs, single = as_matrices(numbers, coding.n_values, fill=-1)
-        sign = np.ones(len(single))
+        pairs = coupling_places(coding.n_values)
+        single, sign = np.arange(len(pairs)), np.ones(len(pairs))
     pairs = np.pad(pairs, (0, n_scores), constant_values=-1)[order[:, None], order]
     single = np.pad(single, (0, n_scores), constant_values=-1)[order]
     sign = np.pad(sign, (0, n_scores))[order]
     signs = as_parameters(np.outer(sign, sign), sign, layout.sizes)
-    return as_parameters(pairs, single, layout.sizes).astype(np.int64), signs
+    return as_parameters(pairs, single, layout.sizes), signs
 
 
 class Problem(NamedTuple):
