@@ -393,8 +393,7 @@ def categories_of(cells, title, kind, order, codes):
     try:
         different = dict.fromkeys(cells)
     except TypeError:  # a cell that is no value
-        for row, cell in enumerate(cells):
-            check_cell(cell, title, row)
+        check_cells(cells, title)
         raise
     if is_date or any(map(is_date_or_time, different)):
         raise UnfitColumn("dates", f"{title} {NO_TIMES}")
@@ -525,13 +524,14 @@ def _as_column(values):
     return array
 
 
-def check_cell(cell, title, row):
+def check_cells(cells, title):
     """Refuse a cell that is no value."""
-    if isinstance(cell, (dict, list, set, np.ndarray)):
-        raise TypeError(
-            f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
-            "a number."
-        )
+    for row, cell in enumerate(cells):
+        if isinstance(cell, (dict, list, set, np.ndarray)):
+            raise TypeError(
+                f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
+                "or a number."
+            )
 
 
 def plain(cell):
