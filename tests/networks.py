@@ -1,5 +1,7 @@
 """Tables and fits that tests of networks share."""
 
+from itertools import combinations
+
 import numpy as np
 
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
@@ -52,3 +54,15 @@ def items(n_rows, d, seed=0, correlation=0.4):
     for j in range(1, d):
         z[:, j] = correlation * z[:, j - 1] + np.sqrt(1 - correlation**2) * z[:, j]
     return np.digitize(z, [-1.2, -0.4, 0.4, 1.2])
+
+
+def parameter_index(n_values):
+    """i, a, j and b of the parameters h_i(a), with -1 for j and b, and then J_ij(a, b), i < j."""
+    columns = range(len(n_values))
+    index = [(i, a, -1, -1) for i in columns for a in range(n_values[i])]
+    index += [
+        (i, a, j, b)
+        for i, j in combinations(columns, 2)
+        for a, b in np.ndindex(n_values[i], n_values[j])
+    ]
+    return np.array(index).T

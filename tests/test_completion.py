@@ -144,23 +144,30 @@ def test_draws_follow_the_completions():
                 assert binomtest(count, 2000, min(share, 1)).pvalue > 1e-9
 
 
-def joint_refit(n_values):
+class JointEM:
     """EM on the whole table of probabilities: refit to relative frequencies, plus a little."""
 
-    def as_model(p):
+    def __init__(self, p):
+        self.tables, self.path = [p], []
+
+    def maximise(self, data, **options):
+        return maximise(data, self.model(), self.refit, **options)
+
+    def model(self):
+        p = self.tables[-1]
         return Model(
-            lambda rows: np.log(p[tuple(rows.T.astype(int))]),
-            drawing(np.log(p)),
-            objective=lambda value: value,
-            fitted=p,
+            lambda rows: np.log(p[tuple(rows.T.astype(int))]), drawing(np.log(p)), self.objective
         )
 
-    def refit(rows, weights, model):
-        p = np.full(n_values, 1e-300)
-        np.add.at(p, tuple(rows.T), weights)
-        return as_model(p / p.sum())
+    def objective(self, value):
+        self.path.append(value)
+        return value
 
-    return as_model, refit
+    def refit(self, rows, weights, model):
+        p = np.full(self.tables[0].shape, 1e-300)
+        np.add.at(p, tuple(rows.T), weights)
+        self.tables.append(p / p.sum())
+        return self.model()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -168,19 +175,19 @@ def test_em_never_falls_and_ends_at_a_maximum(seed):
     n_values = [2, 3, 2]
     rows, weights = table_with_gaps(seed, n_values, 60)
     data = IncompleteRows(rows, weights, n_values)
-    as_model, refit = joint_refit(n_values)
     start = independent_columns(data)
     states = np.array(list(itertools.product(*map(range, n_values))))
-    first = as_model(np.exp(start.log_weight(states)).reshape(n_values))
-    end = maximise(data, first, refit, tol=1e-9, max_rounds=5000)
-    assert end.converged and len(end.path) > 3
-    assert (np.diff(end.path) >= -1e-10).all()
+    first = np.exp(start.log_weight(states)).reshape(n_values)
+    em = JointEM(first)
+    assert em.maximise(data, tol=1e-9, max_rounds=5000) and len(em.path) > 3
+    assert (np.diff(em.path) >= -1e-10).all()
     # At a maximum, the frequencies of the completions are the model.
-    p = np.zeros(n_values)
-    np.add.at(p, tuple(end.completed.rows.T), end.completed.weights / end.completed.weights.sum())
-    assert_allclose(p, end.model.fitted, atol=1e-4)
-    stopped = maximise(data, first, refit, tol=0, max_rounds=5000, stop=lambda: True)
-    assert len(stopped.path) == 2 and not stopped.converged
+    completed, p = data.complete(em.model()), np.zeros(n_values)
+    np.add.at(p, tuple(completed.rows.T), completed.weights / completed.weights.sum())
+    assert_allclose(p, em.tables[-1], atol=1e-4)
+    stopped = JointEM(first)
+    assert not stopped.maximise(data, tol=0, max_rounds=5000, stop=lambda: True)
+    assert len(stopped.path) == 2
 
 
 def test_em_by_draws_comes_near():
@@ -189,20 +196,15 @@ def test_em_by_draws_comes_near():
     _, model = log_table(2, n_values)
     rows = model.draw(np.full((2000, 3), -1), rng)
     rows[rng.random(rows.shape) < 0.3] = -1
-    as_model, refit = joint_refit(n_values)
-    first = as_model(np.full(n_values, 1 / 8))
-    exact = maximise(IncompleteRows(rows, np.ones(2000), n_values), first, refit, tol=1e-6)
+    exact, *ends = (JointEM(np.full(n_values, 1 / 8)) for _ in range(4))
+    exact.maximise(IncompleteRows(rows, np.ones(2000), n_values), tol=1e-6)
     few = IncompleteRows(rows, np.ones(2000), n_values, max_entries=0, n_draws=1)
-    ends = [
-        maximise(few, first, refit, tol=1e-6, generator=np.random.default_rng(seed))
-        for seed in (1, 1, 2)
-    ]
-    assert_array_equal(ends[0].model.fitted, ends[1].model.fitted)
-    assert (ends[0].model.fitted != ends[2].model.fitted).any()
-    for end in ends:
-        assert end.converged
+    for seed, em in zip((1, 1, 2), ends, strict=True):
+        assert em.maximise(few, tol=1e-6, generator=np.random.default_rng(seed))
         # A round draws some 1,300 rows: it is off by 0.01, and the mean of ten by less.
-        assert np.abs(end.model.fitted - exact.model.fitted).max() < 0.04
+        assert np.abs(em.tables[-1] - exact.tables[-1]).max() < 0.04
+    assert_array_equal(ends[0].tables[-1], ends[1].tables[-1])
+    assert (ends[0].tables[-1] != ends[2].tables[-1]).any()
 
 
 def test_each_refit_has_the_weight_of_all_rows():

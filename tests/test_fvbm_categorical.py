@@ -11,6 +11,7 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import parameter_index
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import differences, enumerate_states, random_potts
 from scipy.optimize import minimize
@@ -30,7 +31,6 @@ from private import (
     find_patterns,
     frobenius_scores,
     maximise_network,
-    parameter_index,
     state_offsets,
     to_zero_sum,
 )
@@ -284,10 +284,10 @@ def test_standard_errors_are_those_of_simulations():
     model = zero_sum_potts(n_values, 3)
     codes, log_p, _ = enumerate_states(model)
     truth = as_parameters(model.coupling, model.intercept, n_values)
-    index = parameter_index(n_values)
+    i, _, j, b = parameter_index(n_values)
     weights = np.zeros((2, len(truth)))
-    weights[0, (index.i == 0) & (index.j == 2) & (index.b == 1)] = [1, -1, 0]
-    weights[1, (index.i == 1) & (index.j < 0)] = [1, -1]
+    weights[0, (i == 0) & (j == 2) & (b == 1)] = [1, -1, 0]
+    weights[1, (i == 1) & (j < 0)] = [1, -1]
     z, covered = [], 0
     for _ in range(n_runs):
         counts = rng.multinomial(3000, np.exp(log_p))

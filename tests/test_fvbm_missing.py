@@ -22,6 +22,7 @@ from private import (
     _em,
     as_parameters,
     completed_curvature,
+    row_scores,
     to_zero_sum,
 )
 from private import _network_incomplete as _incomplete
@@ -248,7 +249,7 @@ def test_parts_of_the_sandwich_are_unbiased_for_any_number_of_completions(monkey
         p = np.exp(model.log_weight(some))
         p /= p.sum()
         information, u, e = coordinates.describe(some, weight * p)
-        s, t = coordinates.scores(u, e), coordinates.statistics(u)
+        s, t = row_scores(u, e, coordinates.pairs), coordinates.statistics(u)
         mean = s @ p
         expected[0] = expected[0] + information - weight * ((s * p) @ t.T - np.outer(mean, t @ p))
         expected[1] = expected[1] + weight * np.outer(mean, mean)

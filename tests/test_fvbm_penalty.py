@@ -321,7 +321,7 @@ def test_ordered_columns():
     codes, n_values = categories(200).astype(np.int8), np.array([2, 3, 4, 3])
     task = CodesTask(codes, np.ones(200), n_values, 0.0, n_values > 2)
     problem, rng = task.problem, np.random.default_rng(0)
-    theta = rng.normal(size=12 + problem.entries()[0].size)
+    theta = rng.normal(size=problem.n_parameters)
     coupling, intercept = problem.unpack(theta)
     theta = problem.pack(*to_zero_sum(coupling, intercept, n_values))
     problem.set_alpha(0.0)

@@ -129,7 +129,8 @@ def make_alignment(
     check_memory((n_sites * len(letters)) ** 2, 8, f"The couplings of {n_sites} sites")
     rng = check_random_state(random_state)
     model_rng = rng if model_state is None else check_random_state(model_state)
-    contacts = _random_pairs(n_sites, n_contacts, model_rng)
+    chosen = np.sort(model_rng.choice(n_pairs, n_contacts, replace=False)) if n_contacts else []
+    contacts = np.column_stack(np.triu_indices(n_sites, 1))[chosen]
     fields = field * _centred(model_rng.standard_normal((n_sites, len(letters))), 1)
     couplings = _random_couplings(n_sites, len(letters), contacts, coupling, model_rng)
     codes = _gibbs(fields, couplings, contacts, n_samples, n_steps, rng)
@@ -141,13 +142,6 @@ def make_alignment(
         coupling=couplings,
         field=fields,
     )
-
-
-def _random_pairs(n_sites, n_pairs, rng):
-    """Pairs of sites without repetition, in lexicographic order."""
-    rows, columns = np.triu_indices(n_sites, 1)
-    chosen = np.sort(rng.choice(len(rows), n_pairs, replace=False)) if n_pairs else []
-    return np.column_stack([rows[chosen], columns[chosen]])
 
 
 def _centred(values, *axes):

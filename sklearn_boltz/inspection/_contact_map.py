@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_scalar
 
-from sklearn_boltz.inspection._axes import axes_or_new
+from sklearn_boltz.inspection._axes import axes_or_new, height_in_points
 
 # The markers differ in hue and in shape.
 STYLES = {
@@ -189,7 +189,9 @@ class ContactMapDisplay:
         for label, chosen in kinds.items():
             if chosen.any():
                 i, j = self.pairs_[chosen].T
-                ax.plot(j, i, label=f"{label} ({chosen.sum()})", ms=self._marker(), **STYLES[label])
+                # About the size of a cell.
+                size = np.clip(0.9 * height_in_points(ax) / len(self.scores), 3, 9)
+                ax.plot(j, i, label=f"{label} ({chosen.sum()})", ms=size, **STYLES[label])
         ax.axline((0, 0), slope=1, color="0.3", lw=0.6)
         ax.set(xlabel="site", ylabel="site", title=self._title())
         self._number_sites()
@@ -209,11 +211,6 @@ class ContactMapDisplay:
                 vmax=2 * self.max_distance,
             )  # fmt: skip
             self.figure_.colorbar(image, ax=self.ax_, label="distance, Å", shrink=0.8, extend="max")
-
-    def _marker(self):
-        """Size of a marker in points: about that of a cell."""
-        points = self.ax_.get_window_extent().height * 72 / self.figure_.dpi
-        return np.clip(0.9 * points / len(self.scores), 3, 9)
 
     def _title(self):
         n_known = np.count_nonzero(~np.isnan(self.is_contact_))

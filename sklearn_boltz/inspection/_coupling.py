@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_scalar
 
 from sklearn_boltz import statistics
-from sklearn_boltz.inspection._axes import axes_or_new, require_pyplot
+from sklearn_boltz.inspection._axes import axes_or_new, height_in_points, require_pyplot
 from sklearn_boltz.inspection._network import (
     EdgeStyle,
     draw_network,
@@ -361,7 +361,7 @@ class CouplingDisplay:
 
     def _ticks(self, axis, places, labels, n_rows, **style):
         """Label an axis if the font fits; -> whether it has labels."""
-        size = self.ax_.get_window_extent().height * 72 / self.figure_.dpi / n_rows
+        size = height_in_points(self.ax_) / n_rows
         size *= 0.85 * np.min(np.diff(places), initial=n_rows)
         shown = size >= SMALLEST_FONT
         axis.set_ticks(places if shown else [], labels if shown else [], **style)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._axes import named_axes
 
 # Neighbours whose exchange rate is below this are not connected.
 BROKEN = 0.05
@@ -103,11 +103,8 @@ class LadderDisplay:
                 "LadderDisplay needs an estimate of a ladder. Pass what log_partition('ladder') "
                 "returns."
             )
-        if ax is None:
-            _, ax = require_pyplot().subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-        if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes, for the exchange rates and for ln Z.")
-        self.axes_ = dict(zip(("acceptance", "log_partition"), np.ravel(ax), strict=True))
+        names, what = ("acceptance", "log_partition"), "the exchange rates and for ln Z"
+        self.axes_ = named_axes(ax, names, what, 1, 2, figsize=(9, 3.5))
         self.figure_ = self.axes_["acceptance"].figure
         # Ladders of networks have temperatures; models saved during training only have an order.
         at, betas = np.arange(len(self.estimate.log_partitions)), self.estimate.get("betas")

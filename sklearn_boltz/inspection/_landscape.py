@@ -124,7 +124,8 @@ class LandscapeDisplay:
         self.axes_ = dict(zip(("training", "free_energy", "map"), axes, strict=True))
         self._plot_training(axes[0])
         counts = np.bincount(self.solutions.assignment, minlength=len(self.solution_map))
-        self._plot_free_energy(axes[1], counts, bins)
+        axes[1].hist(self.solutions.free_energy, bins=bins, weights=counts, color="C0")
+        axes[1].set(xlabel="free energy, nats", ylabel="rows", title="of the solutions")
         self._plot_map(axes[2], counts, cmap or "tab10")
         return self
 
@@ -140,10 +141,6 @@ class LandscapeDisplay:
         twin.plot(epochs, n_solutions, color="C1")
         twin.set_ylabel("different solutions", color="C1")
         twin.set_ylim(0, None)
-
-    def _plot_free_energy(self, ax, counts, bins):
-        ax.hist(self.solutions.free_energy, bins=bins, weights=counts, color="C0")
-        ax.set(xlabel="free energy, nats", ylabel="rows", title="of the solutions")
 
     def _plot_map(self, ax, counts, cmap):
         colours = self.solutions.assignment if self.y is None else self.y

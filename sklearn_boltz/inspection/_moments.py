@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._axes import named_axes
 
 # Colours of Okabe and Ito, which are safe for colour-blind readers.
 DATA, MODEL, INDEPENDENT = "#000000", "#0072b2", "#d55e00"
@@ -146,13 +146,8 @@ class MomentsDisplay:
         display : MomentsDisplay
             The display itself.
         """
-        if ax is None:
-            _, ax = require_pyplot().subplots(2, 2, figsize=(8, 7), layout="constrained")
-        if np.size(ax) != 4:
-            raise ValueError(
-                "ax must be four Axes, for means, covariances, third moments and P(K)."
-            )
-        self.axes_ = dict(zip(PANELS, np.ravel(ax), strict=True))
+        what = "means, covariances, third moments and P(K)"
+        self.axes_ = named_axes(ax, PANELS, what, 2, 2, figsize=(8, 7))
         self.figure_ = self.axes_["mean"].figure
         for panel in PANELS[:3]:
             self._plot_moments(panel)
@@ -187,7 +182,8 @@ class MomentsDisplay:
         low = np.minimum(2 * found.std_err, found.data - found.least / 2)
         bars = np.maximum([low, 2 * found.std_err], 0)[:, seen]
         ax.errorbar(k[seen], found.data[seen], yerr=bars, fmt=".", color=DATA, lw=0.8, label="data")
-        ax.plot(k, _or_nan(found.model), color=MODEL, label="model")
+        positive = np.where(found.model > 0, found.model, np.nan)
+        ax.plot(k, positive, color=MODEL, label="model")
         ax.plot(k, found.independent, "--", color=INDEPENDENT, label="independent columns")
         most = np.flatnonzero(seen | (found.model > 0)).max()
         ax.set(
@@ -313,8 +309,3 @@ def _as_ones(X, sample, names):
 def _is_missing(cell):
     """Whether a cell is None, NaN or pandas.NA; comparing the last with itself gives no bool."""
     return cell is None or not isinstance(cell == cell, bool | np.bool_) or cell != cell
-
-
-def _or_nan(p):
-    """Probabilities, with NaN instead of 0, which has no logarithm."""
-    return np.where(p > 0, p, np.nan)

@@ -319,7 +319,8 @@ class Nodes:
         self.ax, self.points = ax, 72 / ax.figure.dpi
         self.texts = [
             ax.text(
-                0, 0, wrapped(name), color=readable_on(colour), zorder=2, in_layout=False,
+                0, 0, textwrap.fill(name, LINE_LENGTH, break_long_words=False) or " ",
+                color=readable_on(colour), zorder=2, in_layout=False,
                 ha="center", va="center", ma="center", linespacing=0.95,
                 bbox={"boxstyle": f"round,pad={MARGIN},rounding_size=0.6", "facecolor": colour,
                       "edgecolor": "0.3", "linewidth": 0.6},
@@ -378,11 +379,6 @@ def fitting_share(xy, size):
     pairs = np.triu_indices(len(xy), 1)
     apart, reach = np.abs(xy[:, None] - xy)[pairs], ((size[:, None] + size) / 2)[pairs]
     return np.min(np.max(apart / reach, axis=1), initial=1.0)
-
-
-def wrapped(name):
-    """A name on several lines, broken between words."""
-    return textwrap.fill(name, LINE_LENGTH, break_long_words=False) or " "
 
 
 def readable_on(colour):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._axes import height_in_points, named_axes
 from sklearn_boltz.inspection._pairs import block_norms, names_of
 
 CRITERIA = {"ebic": "EBIC", "cv_score": "held-out\nlog pseudo-likelihood"}
@@ -167,14 +167,12 @@ class PathDisplay:
                 "There is no path to draw: all columns, or the chosen variable, were constant in "
                 "the fit."
             )
-        if ax is None:
-            _, ax = require_pyplot().subplots(
-                2, 1, sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1], layout="constrained"
-            )
-        if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes, for the couplings and for the criterion.")
-        upper, lower = np.ravel(ax)
-        self.axes_ = {"coupling": upper, "criterion": lower, "n_edges": lower.twinx()}
+        self.axes_ = named_axes(
+            ax, ("coupling", "criterion"), "the couplings and for the criterion", 2, 1,
+            sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1],
+        )  # fmt: skip
+        upper, lower = self.axes_.values()
+        self.axes_["n_edges"] = lower.twinx()
         self.figure_ = upper.figure
         alphas = self.alphas[known]
         chosen = np.argmin(np.abs(np.log(alphas / self.alpha)))
@@ -194,7 +192,8 @@ class PathDisplay:
         self.lines_ = [lines[pair] for pair in range(len(order))]
         ax.set_ylabel("coupling" if self.signed else "norm of the block")
         named = order[len(order) - min(n_names, self.selected_.sum()) :]
-        heights = apart(coupling[-1, named], self._height_of_a_name(ax))
+        # A line of text has 11 points.
+        heights = apart(coupling[-1, named], 11 / height_in_points(ax) * np.ptp(ax.get_ylim()))
         leader = {"arrowstyle": "-", "color": "0.6", "lw": 0.6, "shrinkA": 0, "shrinkB": 0}
         for pair, height in zip(named, heights, strict=True):
             ax.annotate(
@@ -211,11 +210,6 @@ class PathDisplay:
             hue, ls = (NEGATIVE, "--") if at_fit < 0 else (POSITIVE, "-")
             style = {"color": hue if self.signed else "0.2", "ls": ls, "lw": 1.3, "zorder": 2}
         return ax.plot(alphas, values, **style)[0]
-
-    def _height_of_a_name(self, ax):
-        """Height of a line of text, in units of the vertical axis."""
-        points = ax.get_window_extent().height * 72 / self.figure_.dpi
-        return 11 / points * np.ptp(ax.get_ylim())
 
     def _plot_criterion(self, alphas, criterion, chosen):
         ax = self.axes_["criterion"]

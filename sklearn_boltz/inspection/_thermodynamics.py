@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz import statistics
-from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._axes import named_axes
 
 COLOUR, MARK = "#0072b2", "#d55e00"
 
@@ -108,11 +108,8 @@ class ThermodynamicsDisplay:
         display : ThermodynamicsDisplay
             The display itself.
         """
-        if ax is None:
-            _, ax = require_pyplot().subplots(1, 2, figsize=(8, 3.4), layout="constrained")
-        if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes, for the specific heat and for the entropy.")
-        self.axes_ = dict(zip(("specific_heat", "entropy"), np.ravel(ax), strict=True))
+        names, what = ("specific_heat", "entropy"), "the specific heat and for the entropy"
+        self.axes_ = named_axes(ax, names, what, 1, 2, figsize=(8, 3.4))
         self.figure_ = self.axes_["entropy"].figure
         self.lines_ = {name: self._plot(name, ax) for name, ax in self.axes_.items()}
         self.peak_ = float(self.figures.temperature[self.figures.specific_heat.argmax()])

@@ -93,14 +93,11 @@ class StateSpace:
             terms = np.flatnonzero(basis[:, i])
             if len(terms):
                 x, few = states[:, i], self.n_values[i] <= len(states)
-                values = np.arange(self.n_values[i]) if few else x
-                local = self._local_signs(i, values[:, None], basis[terms, i])
+                values, y = (np.arange(self.n_values[i]) if few else x)[:, None], basis[terms, i]
+                odd = values != y if i in self.indicators else parity(values & y)
+                local = 1 - 2 * odd.astype(np.int8)
                 signs[:, terms] *= local[x] if few else local
         return signs
-
-    def _local_signs(self, i, x, y):
-        odd = x != y if i in self.indicators else parity(x & y)
-        return 1 - 2 * odd.astype(np.int8)
 
     def synthesize(self, table, n_threads=1):
         """In place, coefficients θ_y -> Σ_y θ_y Φ_y(x) for all x, along the last axis."""

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._factor import Factor
 from sklearn_boltz.loglinear._given import CHUNK, GivenRows, log_probabilities
-from sklearn_boltz.missing._completion import all_completions, patterns
+from sklearn_boltz.missing._completion import all_completions, log_sums, patterns
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Rows with this few completions are completed, this many at a time.
 FEW, ROWS = 64, 2**12
@@ -37,14 +38,8 @@ class LogLinearModel:
         """Yield (variables, Factor) for each set of variables that terms connect."""
         for variables in self.groups:
             touching = self.basis[:, variables].any(axis=1)
-            yield (
-                variables,
-                Factor(
-                    self.space.n_values[variables],
-                    self.basis[np.ix_(touching, variables)],
-                    self.theta[touching],
-                ),
-            )
+            basis, theta = self.basis[np.ix_(touching, variables)], self.theta[touching]
+            yield variables, Factor(self.space.n_values[variables], basis, theta)
 
     def log_partition(self):
         """ln Z."""
@@ -53,11 +48,10 @@ class LogLinearModel:
     def log_weight(self, states):
         """Σ_y θ_y Φ_y(x), (n, n_features) -> (n,)."""
         result = np.empty(len(states))
-        step = max(1, CHUNK // (len(self.basis) + 1))
-        for start in range(0, len(states), step):
-            signs = self.space.signs(states[start : start + step], self.basis)
+        for rows in slices_of_rows(len(states), len(self.basis) + 1, CHUNK):
+            signs = self.space.signs(states[rows], self.basis)
             # Sums each row on its own: BLAS may not give equal rows equal bits.
-            result[start : start + step] = np.einsum("nk,k->n", signs, self.theta)
+            result[rows] = np.einsum("nk,k->n", signs, self.theta)
         return result
 
     def entropy(self):
@@ -159,21 +153,15 @@ class LogLinearModel:
         result = np.empty(len(states))
         n_completions = np.where(missing, self.space.n_values, 1.0).prod(axis=1)
         few, many = np.flatnonzero(n_completions <= FEW), np.flatnonzero(n_completions > FEW)
-        for start in range(0, len(few), ROWS):
-            rows = few[start : start + ROWS]
-            result[rows] = self._log_sums(states[rows], missing[rows])
+        # By enumeration of all completions: quick for many patterns.
+        for some in slices_of_rows(len(few), 1, ROWS):
+            rows = few[some]
+            completions, owners, counts = all_completions(
+                states[rows], missing[rows], self.space.n_values
+            )
+            result[rows[owners]] = log_sums(self.log_weight(completions), counts)
         if len(many):
             result[many] = self._log_marginal(states[many], missing[many])
-        return result
-
-    def _log_sums(self, states, missing):
-        """The same by enumeration of all completions: quick for many patterns."""
-        completions, owners, counts = all_completions(states, missing, self.space.n_values)
-        weights, starts = self.log_weight(completions), np.cumsum(counts) - counts
-        peaks = np.maximum.reduceat(weights, starts)
-        weights -= np.repeat(peaks, counts)
-        result = np.empty(len(states))
-        result[owners] = peaks + np.log(np.add.reduceat(np.exp(weights), starts))
         return result
 
     def _log_marginal(self, states, missing):

@@ -30,15 +30,17 @@ class Factor:
     def __init__(self, n_values, basis, theta):
         self.space = space = StateSpace(n_values)
         self.basis, self.theta = basis, theta
-        self._outer, self._inner = outer, inner = space.split_layout(BLOCK)
-        self._block_space = StateSpace(space.n_values[inner])
-        # The terms, each as a term of the fast variables with a sign from the slow ones.
-        self._inner_codes = space.encode(basis) % self._block_space.size
+        self._outer, self._inner = space.split_layout(BLOCK)
+        self._block_space = StateSpace(space.n_values[self._inner])
         self.block_size = self._block_space.size
         self._n_blocks = space.size // self.block_size
+        self._inner_codes, self._slow_part = self._split(basis)
 
-        self._slow_part = np.zeros_like(basis)
-        self._slow_part[:, outer] = basis[:, outer]
+    def _split(self, basis):
+        """Terms as codes of terms of the fast variables, and what gives each of them a sign."""
+        slow_part = np.zeros_like(basis)
+        slow_part[:, self._outer] = basis[:, self._outer]
+        return self.space.encode(basis) % self.block_size, slow_part
 
     @cached_property
     def log_partition(self):
@@ -65,13 +67,14 @@ class Factor:
                 found[i] = _merged(found[i], _cumulants(weights, beta))
         return np.transpose(found)
 
-    def _outer_states(self, blocks):
-        return self.space.decode(np.asarray(blocks) * self._block_space.size)
+    def _outer_state(self, block):
+        """The first state of a block, (1, n_features)."""
+        return self.space.decode([block * self.block_size])
 
     def log_weights(self, block):
         """Σ_y θ_y Φ_y(x) for the states of one block."""
-        signs = self.space.signs(self._outer_states([block]), self._slow_part)[0]
-        table = np.zeros(self._block_space.size)
+        signs = self.space.signs(self._outer_state(block), self._slow_part)[0]
+        table = np.zeros(self.block_size)
         np.add.at(table, self._inner_codes, self.theta * signs)
         self._block_space.synthesize(table)
         return table
@@ -85,13 +88,11 @@ class Factor:
 
     def expectation(self, basis):
         """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
-        codes = self.space.encode(basis) % self._block_space.size
-        slow_part = np.zeros_like(basis)
-        slow_part[:, self._outer] = basis[:, self._outer]
+        codes, slow_part = self._split(basis)
         moments = np.zeros(len(basis))
         for block, table in self._probabilities():
             self._block_space.analyze(table)
-            moments += self.space.signs(self._outer_states([block]), slow_part)[0] * table[codes]
+            moments += self.space.signs(self._outer_state(block), slow_part)[0] * table[codes]
         return moments
 
     def marginal(self, variables):
@@ -105,7 +106,7 @@ class Factor:
         slow = StateSpace(self.space.n_values[kept_outer]) if kept_outer else None
         table = np.zeros((slow.size if slow else 1, fast))
         for block, probabilities in self._probabilities():
-            states = self._outer_states([block])[:, kept_outer]
+            states = self._outer_state(block)[:, kept_outer]
             row = np.ravel_multi_index(states[0], self.space.shape(kept_outer)) if slow else 0
             table[row] += probabilities.reshape(shape).sum(axis=axes).ravel()
         in_layout = kept_outer + kept_inner
@@ -119,7 +120,7 @@ class Factor:
             weights = self.log_weights(block)
             k = int(weights.argmax())
             if weights[k] > best:
-                best, place = float(weights[k]), block * self._block_space.size + k
+                best, place = float(weights[k]), block * self.block_size + k
         return self.space.decode([place])[0]
 
     def sample(self, n_samples, generator):
@@ -131,7 +132,7 @@ class Factor:
             cumulated = np.cumsum(np.exp(self.log_weights(block) - self.log_partition))
             uniform = generator.random(counts[block]) * cumulated[-1]
             within = np.searchsorted(cumulated, uniform, side="right")
-            codes.append(block * self._block_space.size + within)
+            codes.append(block * self.block_size + within)
         # Block by block is not an exchangeable order.
         return self.space.decode(generator.permutation(np.concatenate(codes)))
 

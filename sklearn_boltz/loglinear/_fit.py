@@ -39,35 +39,6 @@ class Settings(NamedTuple):
     verbose: int
 
 
-class Learned(NamedTuple):
-    """What a fit found.
-
-    Attributes
-    ----------
-    rows, weights : ndarray
-        The distinct rows, and how often each counts.
-    basis : ndarray of int64 of shape (n_basis, n_features)
-    theta : ndarray of float64 of shape (n_basis,)
-    converged : bool
-    history : History
-    """
-
-    rows: np.ndarray
-    weights: np.ndarray
-    basis: np.ndarray
-    theta: np.ndarray
-    converged: bool
-    history: History
-
-
-class Part(NamedTuple):
-    """Variables with a table of their own."""
-
-    group: np.ndarray
-    space: StateSpace
-    state: State
-
-
 def independent_groups(rows):
     """The variables that share a table, as a list of index arrays.
 
@@ -97,7 +68,12 @@ def learn(counts, groups, settings, end_iteration):
 
     Returns
     -------
-    learned : Learned
+    rows, weights : ndarray
+        The distinct rows, and how often each counts.
+    terms : (ndarray of shape (n_basis, n_features), ndarray of shape (n_basis,))
+        Basis and weights.
+    converged : bool
+    history : History
     """
     n_values, rows, weights = counts[1:]
     if has_gaps(rows):
@@ -117,12 +93,13 @@ def learn(counts, groups, settings, end_iteration):
         cost, lambda: end_iteration(lambda: terms(parts, len(n_values))), settings.verbose
     )
     for group, source in zip(groups, sources, strict=True):
-        parts.append(Part(group, source.space, source.state()))
-        converged &= search_part(parts[-1], source, history, settings, len(n_values))
-    return Learned(rows, weights, *terms(parts, len(n_values)), converged, history)
+        state = State(math.log(source.space.size), source.cost)
+        parts.append((group, source.space, state))
+        converged &= search_part(state, source, history, settings, len(n_values))
+    return rows, weights, terms(parts, len(n_values)), converged, history
 
 
-def search_part(part, source, history, settings, n_features):
+def search_part(state, source, history, settings, n_features):
     """Search for the terms of one group of variables; return whether the search ended by itself."""
     table = DualTable(
         source.space,
@@ -142,8 +119,8 @@ def search_part(part, source, history, settings, n_features):
     }
     with table, limit_blas(1):
         if source.incomplete is not None:
-            return IncompleteSearch(table, part.state, source.incomplete, history, **options).run()
-        return search(table, part.state, end_iteration=history.follow(part.state), **options)
+            return IncompleteSearch(table, state, source.incomplete, history, **options).run()
+        return search(table, state, end_iteration=history.follow(state), **options)
 
 
 class Source(NamedTuple):
@@ -155,9 +132,6 @@ class Source(NamedTuple):
     first: np.ndarray | None  # where each occurs
     cost: float  # without terms
     incomplete: IncompleteRows | None  # in their place, if cells are missing
-
-    def state(self):
-        return State(math.log(self.space.size), self.cost)
 
 
 def source_of(rows, weights, space):
@@ -181,12 +155,13 @@ def has_gaps(rows):
 
 def terms(parts, n_features):
     """Basis and weights of all parts together."""
-    basis = np.zeros((sum(len(part.state.codes) for part in parts), n_features), dtype=np.int64)
+    n_terms = sum(len(state.codes) for *_, state in parts)
+    basis = np.zeros((n_terms, n_features), dtype=np.int64)
     start = 0
     for group, space, state in parts:
         basis[start : start + len(state.codes), group] = space.decode(state.codes)
         start += len(state.codes)
-    return basis, np.concatenate([part.state.theta for part in parts])
+    return basis, np.concatenate([state.theta for *_, state in parts])
 
 
 def collapse(codes, weights):

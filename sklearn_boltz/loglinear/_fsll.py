@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
-from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
     Options,
@@ -32,6 +31,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import first_of, is_whole
+from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
 
@@ -340,7 +340,13 @@ class FSLLDensity(BaseBoltzmann):
         """Search for the terms, and set all fitted attributes at once."""
         counts = self._observed(counts)
         groups = independent_groups(counts.rows)
-        self._check_sizes(counts.n_values, groups)
+        for group in groups:  # before anything is allocated
+            check_size(
+                counts.n_values[group].tolist(),
+                lambda group=group: [self._column(j) for j in group],
+                max_states=self.max_states,
+                itemsize=np.dtype(self.dtype).itemsize,
+            )
         n_features = len(counts.n_values)
         settings = Settings(
             alpha=self.alpha,
@@ -366,16 +372,15 @@ class FSLLDensity(BaseBoltzmann):
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
-            learned = learn(
+            rows, weights, terms, converged, history = learn(
                 counts, groups, settings, lambda now: end_move(lambda: attributes(*now()))
             )
-            history = learned.history
             cost_path = np.array(history.cost_path)
             vars(self).update(
-                attributes(learned.basis, learned.theta),
-                _rows=learned.rows,
-                _weights=learned.weights,
-                converged_=learned.converged,
+                attributes(*terms),
+                _rows=rows,
+                _weights=weights,
+                converged_=converged,
                 n_iter_=history.n_moves,
                 cost_=history.cost_path[-1],
                 cost_path_=cost_path,
@@ -423,16 +428,6 @@ class FSLLDensity(BaseBoltzmann):
         if not legal.all():
             self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
         return X
-
-    def _check_sizes(self, n_values, groups):
-        """Reject tables that are too large, before anything is allocated."""
-        for group in groups:
-            check_size(
-                n_values[group].tolist(),
-                lambda group=group: [self._column(j) for j in group],
-                max_states=self.max_states,
-                itemsize=np.dtype(self.dtype).itemsize,
-            )
 
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)
@@ -642,11 +637,7 @@ class FSLLDensity(BaseBoltzmann):
             "weight": self.theta_[strongest],
             "expectation": self._model().expectation(self.basis_)[strongest],
         }
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            return Bunch(**columns)
-        return DataFrame(columns)
+        return frame_or_bunch(columns)
 
     def expectation(self, basis):
         """Return the expectations of basis functions under the model.

@@ -4,6 +4,7 @@ import numpy as np
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._factor import Factor
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Entries of a temporary array of rows by terms, or of rows by states; a row with more states than
 # that is summed block by block.
@@ -36,9 +37,7 @@ class GivenRows:
 
     def weights(self, states):
         """Yield some rows, and the weights (n_rows, n_terms) that the terms have given these."""
-        step = max(1, CHUNK // max(self.space.size, len(self._theta)))
-        for start in range(0, len(states), step):
-            rows = slice(start, min(start + step, len(states)))
+        for rows in slices_of_rows(len(states), max(self.space.size, len(self._theta)), CHUNK):
             signs = self._model.space.signs(states[rows], self._known_part)
             yield rows, self._theta * signs
 

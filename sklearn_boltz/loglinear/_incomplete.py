@@ -103,7 +103,7 @@ class IncompleteSearch:
 
     def _maximise(self, model, refit, share=SHARE_OF_TOL):
         tol = max(share * self._options["tol"], rounding(self._table, self._state.cost))
-        end = maximise(
+        converged = maximise(
             self._data,
             model,
             refit,
@@ -112,7 +112,7 @@ class IncompleteSearch:
             generator=make_generator(0),  # the search is deterministic
             stop=lambda: self._history.stopped or not self._finished,
         )
-        return end.converged and self._finished
+        return converged and self._finished
 
     def _model(self, objective):
         # The table is free between two searches.
@@ -145,7 +145,7 @@ class IncompleteSearch:
     def _settle(self, log_likelihood):
         """Write down the cost as it is now known."""
         exact = self._cost.of(self._state, log_likelihood)
-        self._history.correct(exact - self._state.cost)
+        self._history.cost_path[-1] += exact - self._state.cost
         self._state.cost = exact
         return -exact
 
@@ -204,9 +204,7 @@ class IncompleteSearch:
     def _append(self, codes, penalty):
         """Append terms and fit all weights by EM; undo it unless the cost falls by `tol`."""
         state, before = self._state, vars(self._state).copy()
-        state.codes = np.append(state.codes, codes)
-        state.theta = np.append(state.theta, np.zeros(len(codes)))
-        state.penalty = np.append(state.penalty, penalty)
+        state.append(codes, penalty)
 
         def objective(log_likelihood):
             state.cost = self._cost.of(state, log_likelihood)

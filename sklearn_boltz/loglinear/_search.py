@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from sklearn_boltz.loglinear._dual_update import active_changes
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Terms looked at for joint appending, and appended at once at most.
 N_PROMISING = 2000
@@ -55,17 +56,20 @@ class State:
     def apply(self, move, table):
         """Take over a move."""
         if move.place < 0:
-            self.codes = np.append(self.codes, move.code)
-            self.theta = np.append(self.theta, move.step)
-            self.penalty = np.append(self.penalty, table.penalty(move.code))
-        else:
-            self.theta[move.place] += move.step
-            if self.theta[move.place] == 0:
-                self.codes = np.delete(self.codes, move.place)
-                self.theta = np.delete(self.theta, move.place)
-                self.penalty = np.delete(self.penalty, move.place)
+            self.append([move.code], [table.penalty(move.code)])
+        self.theta[move.place] += move.step  # a new term is the last one
+        if self.theta[move.place] == 0:
+            self.codes = np.delete(self.codes, move.place)
+            self.theta = np.delete(self.theta, move.place)
+            self.penalty = np.delete(self.penalty, move.place)
         self.cost += move.change
         self.n_moves += 1
+
+    def append(self, codes, penalty):
+        """Take over terms with weights of 0; the cost stays that without them."""
+        self.codes = np.append(self.codes, codes)
+        self.theta = np.append(self.theta, np.zeros(len(codes)))
+        self.penalty = np.append(self.penalty, penalty)
 
 
 class History:
@@ -103,10 +107,6 @@ class History:
     def n_moves(self):
         """Number of moves so far."""
         return len(self.cost_path) - 1
-
-    def correct(self, change):
-        """Add to the last cost what has become known of it."""
-        self.cost_path[-1] += change
 
     def follow(self, state):
         """Begin with the next group; return what its search is to call after each move."""
@@ -271,9 +271,7 @@ def covariance(space, t, left, right):
     That of the active terms with themselves is the Fisher information.
     """
     moments = np.empty((len(left), len(right)))
-    step = max(1, PAIRS // max(len(right), 1))
-    for start in range(0, len(left), step):
-        rows = slice(start, start + step)
+    for rows in slices_of_rows(len(left), len(right), PAIRS):
         moments[rows] = space.product_moments(t, left[rows], right)
     return moments - np.outer(t[left].astype(np.float64), t[right].astype(np.float64))
 
@@ -389,9 +387,7 @@ def choose(
 def _append(table, state, codes, penalty, tol):
     """Append terms and refit; undo it unless the cost falls by more than `tol`."""
     before = vars(state).copy()
-    state.codes = np.append(state.codes, codes)
-    state.theta = np.append(state.theta, np.zeros(len(codes)))
-    state.penalty = np.append(state.penalty, penalty)
+    state.append(codes, penalty)
     state.cost += penalty.sum()
     refit(table, state, ENOUGH)
     if state.cost < before["cost"] - tol:

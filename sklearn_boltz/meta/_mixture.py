@@ -366,12 +366,14 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         check_is_fitted(self)
         check_drawn(self, n_samples)
         generator = make_generator(random_state)
-        weights, given = self.weights_, {"given": given} if given else {}
+        weights, options = self.weights_, {"given": given} if given else {}
         if given:
-            weights = self._shares(self._row_of(**given))[0]
+            row, (columns, codes) = np.full((1, self.n_features_in_), np.nan), self._given(given)
+            row[0, columns] = codes
+            weights = self._shares(self._table.decode(row))[0]
         counts = generator.multinomial(n_samples, weights / weights.sum())
         drawn = [
-            part.sample(int(count), **_options(part.sample, generator), **given)
+            part.sample(int(count), **_options(part.sample, generator), **options)
             for part, count in zip(self.estimators_, counts, strict=True)
             if count
         ]
@@ -602,13 +604,6 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         """w_k p_k(x) / p(x), the probabilities of the parts given a row; of the same shape."""
         log_parts = self._log_parts(X)
         return np.exp(log_parts - logsumexp(log_parts, axis=1, keepdims=True))
-
-    def _row_of(self, given):
-        """A table of a single row, in which the cells of all but the given columns are missing."""
-        row = np.full((1, self.n_features_in_), np.nan)
-        columns, codes = self._given(given)
-        row[0, columns] = codes
-        return self._table.decode(row)
 
 
 def likeliest_weights(log_p, row_weights, tol=TOL):

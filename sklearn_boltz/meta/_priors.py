@@ -2,8 +2,7 @@
 
 import numpy as np
 
-# Classes in a message.
-N_SHOWN = 5
+from sklearn_boltz.tables._cells import some_of
 
 
 def checked_priors(priors, classes, shares, name):
@@ -33,10 +32,9 @@ def checked_priors(priors, classes, shares, name):
         values = np.full(len(names), np.nan)
     right_shape = values.shape == (len(names),)
     if not right_shape or not (values >= 0).all() or not np.isclose(values.sum(), 1):
-        more = ", ..." if len(names) > N_SHOWN else ""
         raise ValueError(
             f"{name}: priors must be {len(names)} probabilities with sum 1, for the classes "
-            f"{', '.join(map(repr, names[:N_SHOWN]))}{more}; got {priors!r}."
+            f"{some_of(names)}; got {priors!r}."
         )
     return values
 

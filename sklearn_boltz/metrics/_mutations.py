@@ -5,6 +5,8 @@ import re
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz.tables._frames import optional
+
 
 def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None):
     """Predict the effects of mutations by how much they change the probability of a sequence.
@@ -72,21 +74,14 @@ def mutational_effect(model, wildtype, mutants, *, alphabet=None, positions=None
     mutants = np.asarray([mutants] if is_one else mutants, dtype=object)
     rows = np.array([wild, *(_mutant(one, wild, letters, places) for one in mutants)])
     if hasattr(model, "feature_names_in_"):
-        rows = _frame(rows, model.feature_names_in_)
+        pandas = optional(
+            "pandas",
+            "mutational_effect for a model of a data frame needs pandas, which is not installed: "
+            "run `pip install pandas`, or fit the model to an array.",
+        )
+        rows = pandas.DataFrame(rows, columns=model.feature_names_in_)
     energy = model.free_energy(rows)
     return energy[0] - energy[1:]
-
-
-def _frame(rows, names):
-    """Rows with names of columns."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "mutational_effect for a model of a data frame needs pandas, which is not installed: "
-            "run `pip install pandas`, or fit the model to an array."
-        ) from error
-    return pandas.DataFrame(rows, columns=names)
 
 
 def _positions(model, positions):

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
+from sklearn_boltz.tables._batches import find_distinct
+from sklearn_boltz.tables._frames import is_missing
 
 # Number of rows that stay in the first-level cache while all others are compared with them.
 TILE_ROWS = 128
@@ -67,7 +69,8 @@ def sequence_weights(X, identity=0.8):
     n_samples, n_columns = X.shape
     # The smallest number of equal sites whose share is at least `identity`, with its rounding.
     enough = np.searchsorted(np.arange(n_columns + 1) / n_columns, identity)
-    rows, inverse, multiplicity = _distinct_rows(_byte_codes(X))
+    rows, first, inverse = find_distinct(_byte_codes(X))
+    rows, multiplicity = rows[first], np.bincount(inverse)
     counts = multiplicity.copy()
     for begin in range(0, len(rows), TILE_ROWS):
         end = min(begin + TILE_ROWS, len(rows))
@@ -96,21 +99,5 @@ def _column_codes(column):
         return np.unique(column, return_inverse=True)[1]
     numbers = {}
     return np.array(
-        [numbers.setdefault(None if _is_missing(v) else v, len(numbers)) for v in column]
+        [numbers.setdefault(None if is_missing(v) else v, len(numbers)) for v in column]
     )
-
-
-def _is_missing(value):
-    if isinstance(value, str):
-        return False
-    # pandas may not be installed, so its NA and NaT are recognised by their text.
-    return value is None or str(value) in ("nan", "<NA>", "NaT")
-
-
-def _distinct_rows(codes):
-    """The distinct rows, the position of each, and its count."""
-    bytes_of_rows = codes.view(f"V{codes.shape[1] * codes.itemsize}").ravel()
-    _, first, inverse, multiplicity = np.unique(
-        bytes_of_rows, return_index=True, return_inverse=True, return_counts=True
-    )
-    return codes[first], inverse, multiplicity.astype(np.int64)

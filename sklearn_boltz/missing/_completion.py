@@ -224,27 +224,6 @@ class IncompleteRows:
             yield rows
 
 
-class Maximum(NamedTuple):
-    """Where EM ended.
-
-    Attributes
-    ----------
-    model : Model
-    completed : Completed
-        The rows as completed by it; with draws, those that it was last fitted to.
-    path : list of float
-        The objective of the first model, and after each round; empty with draws.
-    converged : bool
-        Whether it was not `max_rounds` or `stop` that ended it. With draws there is no
-        convergence to be seen, and the end of all rounds counts as such.
-    """
-
-    model: Model
-    completed: Completed
-    path: list
-    converged: bool
-
-
 def maximise(data, model, refit, *, tol, max_rounds=200, generator=None, stop=lambda: False):
     """Fit a model to incomplete rows by EM.
 
@@ -271,26 +250,23 @@ def maximise(data, model, refit, *, tol, max_rounds=200, generator=None, stop=la
 
     Returns
     -------
-    maximum : Maximum
+    converged : bool
+        Whether it was not `max_rounds` or `stop` that ended it. With draws there is no
+        convergence to be seen, and the end of all rounds counts as such.
     """
     if not data.is_exact:
         return _maximise_by_draws(data, model, refit, max_rounds, generator, stop)
     completed = data.complete(model)
-    path, converged = [_objective(model, completed)], False
+    last = model.objective(completed.log_likelihood)
     for _ in range(max_rounds):
         model = refit(completed.rows, completed.weights, model)
         completed = data.complete(model)
-        path.append(_objective(model, completed))
+        before, last = last, model.objective(completed.log_likelihood)
         if stop():
             break
-        converged = abs(path[-1] - path[-2]) < tol
-        if converged:
-            break
-    return Maximum(model, completed, path, converged)
-
-
-def _objective(model, completed):
-    return np.nan if model.objective is None else model.objective(completed.log_likelihood)
+        if abs(last - before) < tol:
+            return True
+    return False
 
 
 def _maximise_by_draws(data, model, refit, max_rounds, generator, stop):
@@ -307,12 +283,9 @@ def _maximise_by_draws(data, model, refit, max_rounds, generator, stop):
         if k < n_rounds - 1:
             model = refit(completed.rows, completed.weights, model)
             if stop():
-                return Maximum(model, completed, [], False)
-    if rows is None:
-        return Maximum(model, data.complete(model, generator), [], False)
-    completed = Completed(rows, weights * (data.weights.sum() / weights.sum()), np.nan)
-    model = refit(completed.rows, completed.weights, model)
-    return Maximum(model, completed, [], not stop())
+                return False
+    refit(rows, weights * (data.weights.sum() / weights.sum()), model)
+    return not stop()
 
 
 def independent_columns(data):
@@ -377,12 +350,8 @@ def distinct_incomplete(rows, weights):
     """
     if rows.dtype.kind != "i" or not len(rows):
         return distinct_states(rows, weights) if len(rows) else (rows, weights)
-    shifted, weights = distinct_states((rows + 1).astype(_unsigned(rows.dtype)), weights)
+    shifted, weights = distinct_states((rows + 1).astype(f"u{rows.dtype.itemsize}"), weights)
     return shifted.astype(rows.dtype) - rows.dtype.type(1), weights
-
-
-def _unsigned(dtype):
-    return np.dtype(f"u{dtype.itemsize}")
 
 
 def patterns(missing):
@@ -432,6 +401,13 @@ def all_completions(rows, missing, n_values):
         owners.append(places)
         counts.append(np.full(len(places), len(fills)))
     return np.concatenate(blocks), np.concatenate(owners), np.concatenate(counts)
+
+
+def log_sums(log_p, n_each):
+    """ln Σ exp over the completions of each row, which stand one after another."""
+    first = np.cumsum(n_each) - n_each
+    peaks = np.maximum.reduceat(log_p, first)
+    return peaks + np.log(np.add.reduceat(np.exp(log_p - np.repeat(peaks, n_each)), first))
 
 
 def all_states(n_values):

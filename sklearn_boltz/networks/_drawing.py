@@ -246,16 +246,6 @@ class Drawing:
         rows, scored = missing.any(axis=1), np.flatnonzero(self._table.is_scored)
         for j in np.flatnonzero(self._table.is_binned & missing.any(axis=0)):
             numbers[j] = self._mean_numbers(X, missing[:, j], j)
-        for j, found in zip(scored, self._mean_scored(model, args).T, strict=True):
-            numbers[j][rows] = found
-        plain = np.flatnonzero(~self._table.is_word & missing.any(axis=0))
-        p = model.category_probabilities(*args) if len(plain) else None
-        for j in plain:
-            filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
-
-    def _mean_scored(self, model, args):
-        """Means of all numbers with normal scores, given what is observed in rows."""
-        scored = np.flatnonzero(self._table.is_scored)
 
         def means(codes, z, variances):
             return np.column_stack([
@@ -263,7 +253,13 @@ class Drawing:
                 for k, j in enumerate(scored)
             ])  # fmt: skip
 
-        return model.expectation(*args, means, len(scored))
+        found = model.expectation(*args, means, len(scored))
+        for j, own in zip(scored, found.T, strict=True):
+            numbers[j][rows] = own
+        plain = np.flatnonzero(~self._table.is_word & missing.any(axis=0))
+        p = model.category_probabilities(*args) if len(plain) else None
+        for j in plain:
+            filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
         """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import BaseBoltzmann, fingerprint, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.networks._rows import value_names
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _model
@@ -34,6 +33,7 @@ from sklearn_boltz.partition._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz.tables._cells import first_of
+from sklearn_boltz.tables._frames import frame_or_bunch
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2
@@ -126,7 +126,9 @@ class Likelihoods(BaseBoltzmann):
         if self._coding.is_binary:
             return np.array(names, dtype=object)
         codes = enumerate(map(np.arange, self._coding.n_values))
-        return value_names(names, [self._labels(j, values) for j, values in codes])
+        labels = [self._labels(j, values) for j, values in codes]
+        pairs = zip(names, labels, strict=True)
+        return np.array([f"{name}={a}" for name, values in pairs for a in values], dtype=object)
 
     def transform(self, X):
         """Return the conditional expectation of each variable given the others.
@@ -593,11 +595,7 @@ class Likelihoods(BaseBoltzmann):
             "weight": weights[order],
             "expectation": self._cached("expectations", lambda: self._expectations(terms)),
         }
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            return Bunch(**columns)
-        return DataFrame(columns)
+        return frame_or_bunch(columns)
 
     def _expectations(self, terms):
         """Means under the model of products of variables of -1 and 1."""

@@ -28,6 +28,7 @@ from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._classes import fit_best
 from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
+from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.networks.model._spin_model import term_arrays
 from sklearn_boltz.networks.training._em import MAX_ROUNDS, N_DRAWS, fit_incomplete
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task, maximise
@@ -431,8 +432,7 @@ class Network(Drawing, Likelihoods):
         """The greatest absolute coupling of each pair of columns, (d, d)."""
         first = np.cumsum(self._coding.n_values) - self._coding.n_values
         first = np.arange(self.n_features_in_) if self._coding.is_binary else first
-        by_rows = np.maximum.reduceat(np.abs(self.coupling_), first, axis=0)
-        return np.maximum.reduceat(by_rows, first, axis=1)
+        return reduce_blocks(np.maximum, np.abs(self.coupling_), first)
 
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""

@@ -303,11 +303,3 @@ def no_errors_of_ordered(have, ordered, remedy="Declare"):
         f"{have(np.flatnonzero(ordered))}: they would not account for its bias. "
         f"{remedy} categories and numbers of few values as 'nominal', other numbers as 'number'."
     )
-
-
-def value_names(names, labels):
-    """``name=value``, in the one-hot layout."""
-    return np.array(
-        [f"{name}={a}" for name, values in zip(names, labels, strict=True) for a in values],
-        dtype=object,
-    )

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import (
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.sparse._path import neighbours
 from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
@@ -418,7 +419,7 @@ class SparseFVBM(Network):
         options = {"how": alpha, "gamma": self.ebic_gamma, "cv": self.cv}
         found = sparse.choose(rows.codes, rows.weights, **options)
         if alpha == "ebic":
-            pairs = sparse.first_pairs()
+            pairs = neighbours(sparse.network, sparse.start)  # where the fit begins
             if not pairs.any():
                 self._warn_of_empty(sparse, rows)
             if self._completes(rows):  # with the same alpha, EM would find others by chance

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from threading import RLock
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
@@ -30,14 +31,10 @@ def _blas():
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-class _Limits:
-    """The limits of BLAS that are in force, over all threads, and the numbers before the first.
-
-    Each is a weak reference to its context: with a context that was interrupted before it could
-    lift its limit, the limit goes.
-    """
-
-    lock, held, before = RLock(), set(), None
+# The limits of BLAS that are in force, over all threads, and the numbers before the first. Each is
+# a weak reference to its context: with a context that was interrupted before it could lift its
+# limit, the limit goes.
+_limits = SimpleNamespace(lock=RLock(), held=set(), before=None)
 
 
 class limit_blas:
@@ -68,14 +65,14 @@ def _limit(context, n_threads):
     """Set a limit while a context lives; -> the reference that `_lift` takes."""
     held = ref(context, _release)
     try:
-        with _Limits.lock:
+        with _limits.lock:
             # Python ignores an interrupt of `_release` where it drops a context.
-            if _Limits.before is not None and all(other() is None for other in _Limits.held):
+            if _limits.before is not None and all(other() is None for other in _limits.held):
                 _release(None)
-            _Limits.held.add(held)
-            if _Limits.before is None:
+            _limits.held.add(held)
+            if _limits.before is None:
                 before = [(library, library.num_threads) for library in _blas()]
-                _Limits.before = before  # before any is changed
+                _limits.before = before  # before any is changed
                 for library, _ in before:
                     library.set_num_threads(n_threads)
     except BaseException:
@@ -95,15 +92,15 @@ def _lift(held):
 
 def _release(held):
     """Forget a limit, and bring back the numbers if it was the last; may be called again."""
-    with _Limits.lock:
-        _Limits.held -= {held, *(other for other in _Limits.held if other() is None)}
-        before = _Limits.before
-        if before is not None and not _Limits.held:
+    with _limits.lock:
+        _limits.held -= {held, *(other for other in _limits.held if other() is None)}
+        before = _limits.before
+        if before is not None and not _limits.held:
             _disown_blas()
             for library, n_threads in before:
                 library.set_num_threads(n_threads)
             _disown_blas()
-            _Limits.before = None
+            _limits.before = None
 
 
 def _disown_blas():
@@ -116,17 +113,17 @@ def _disown_blas():
 def _lift_in_child():
     """Lift the limits in a process that was forked: its copies of the contexts never leave."""
     try:
-        _Limits.held.clear()
+        _limits.held.clear()
         _release(None)
     finally:
-        _Limits.lock.release()
+        _limits.lock.release()
 
 
 if hasattr(os, "register_at_fork"):
     # No fork comes amid a change of a limit, where a lock that no one opens would be copied.
     os.register_at_fork(
-        before=_Limits.lock.acquire,
-        after_in_parent=_Limits.lock.release,
+        before=_limits.lock.acquire,
+        after_in_parent=_limits.lock.release,
         after_in_child=_lift_in_child,
     )
 
@@ -199,6 +196,12 @@ def row_blocks(n_rows, size=BLOCK_ROWS):
     """Slices of nearly equal length that cover the rows, whatever the threads."""
     n_blocks = max(1, round(n_rows / size), min(2, n_rows // LEAST_ROWS))
     return [slice(*ends) for ends in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
+
+
+def slices_of_rows(n_rows, n_entries, most):
+    """Slices of rows of which each has this many entries, not more than `most` together."""
+    step = max(1, int(most // max(1, n_entries)))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def blocks_of_narrow_rows(n_rows, n_columns):

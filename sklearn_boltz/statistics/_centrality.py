@@ -14,7 +14,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
-from sklearn_boltz.statistics._refits import Refits, all_couplings, repeated_rows
+from sklearn_boltz.statistics._refits import Refits, repeated_rows
 from sklearn_boltz.statistics._results import import_pandas
 from sklearn_boltz.tables._frames import is_missing
 
@@ -53,13 +53,6 @@ def _graph(sizes):
     """A graph of networkx whose weights are distances, 1 / size."""
     distances = np.divide(1, sizes, where=sizes > 0, out=np.zeros(sizes.shape))
     return require_networkx("centrality").from_numpy_array(distances)
-
-
-def sizes_of(network):
-    """The sizes of all couplings, (d, d)."""
-    if network._table.is_scored.any():
-        return network.interaction_scores(apc=False)
-    return block_norms(network, network.coupling_)
 
 
 def centrality(network, *, communities=None):
@@ -149,7 +142,7 @@ def centrality(network, *, communities=None):
         np.fill_diagonal(sizes, 0)
     elif isinstance(network, Network):
         check_is_fitted(network)
-        names, sizes = network._input_names(), sizes_of(network)
+        names, sizes = network._input_names(), block_norms(network)
     else:
         raise TypeError(
             "centrality takes a fitted FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy, or an "
@@ -382,7 +375,7 @@ def centrality_stability(
             "shares must be above 0, and leave at least 2 of the "
             f"{len(codes)} rows; got {shares.tolist()}."
         )
-    whole = MEASURES[statistic](block_norms(model, all_couplings(model)), communities)
+    whole = MEASURES[statistic](block_norms(model), communities)
     if is_constant(whole):
         raise ValueError(
             f"centrality_stability: in the network of all rows all variables have the {statistic} "
@@ -404,7 +397,7 @@ def correlation_of_rows(refits, rows, statistic, communities, whole):
     """The correlation of the centralities of some rows with those of all rows."""
     weights = np.bincount(rows, minlength=len(refits.rows)).astype(np.float64)
     model = refits.fit(weights)
-    part = MEASURES[statistic](block_norms(model, all_couplings(model)), communities)
+    part = MEASURES[statistic](block_norms(model), communities)
     return 0.0 if is_constant(part) else np.corrcoef(part, whole)[0, 1]
 
 

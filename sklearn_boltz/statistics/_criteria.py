@@ -183,15 +183,10 @@ def criterion(network, X, sample_weight):
     model = network._unpenalised(codes, weights)
     n_parameters = model._cached(
         "effective_parameters",
-        lambda: n_effective(model, codes, weights),
+        lambda: find_curvature(model, codes, weights)[0].effective_parameters(),
         *(codes, weights),
     )
     return -2 * log_likelihood(model, codes, weights), n_parameters, weights.sum()
-
-
-def n_effective(network, codes, weights):
-    """tr(H⁻¹ J)."""
-    return find_curvature(network, codes, weights)[0].effective_parameters()
 
 
 def log_likelihood(network, codes, weights):

@@ -16,7 +16,7 @@ from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._physics import r_hat
-from sklearn_boltz.statistics._results import pair_frame
+from sklearn_boltz.statistics._results import pair_frame, pair_matrix
 
 # Above, chains have not forgotten where they began.
 MAX_R_HAT = 1.1
@@ -73,14 +73,14 @@ class EdgeInclusion:
     @property
     def probability(self):
         """The probability of each edge, (n_features, n_features), 0 on the diagonal."""
-        return self._matrix((self.samples != 0).mean(axis=(0, 1)))
+        return pair_matrix((self.samples != 0).mean(axis=(0, 1)), 0.0)
 
     @property
     def std_err(self):
         """The standard error of `probability` that comes from the finite number of sweeps."""
         parts = np.array_split(self.samples != 0, N_BATCHES, axis=1)
         means = np.concatenate([part.mean(axis=1) for part in parts])
-        return self._matrix(means.std(axis=0, ddof=1) / np.sqrt(len(means)))
+        return pair_matrix(means.std(axis=0, ddof=1) / np.sqrt(len(means)), 0.0)
 
     @property
     def bayes_factor(self):
@@ -95,22 +95,17 @@ class EdgeInclusion:
     @property
     def interaction(self):
         """The mean interaction of each pair, 0 in graphs without the edge."""
-        return self._matrix(self.samples.mean(axis=(0, 1)))
+        return pair_matrix(self.samples.mean(axis=(0, 1)), 0.0)
 
     @property
     def std(self):
         """The standard deviation of the interaction of each pair, in all graphs."""
-        return self._matrix(self.samples.std(axis=(0, 1)))
+        return pair_matrix(self.samples.std(axis=(0, 1)), 0.0)
 
     @property
     def r_hat(self):
         """R̂ of the interaction of each pair, NaN where it is always 0."""
-        return self._matrix([r_hat(x) for x in np.moveaxis(self.samples, 2, 0)])
-
-    def _matrix(self, values):
-        matrix = np.zeros((len(self.feature_names),) * 2)
-        matrix[np.triu_indices(len(matrix), 1)] = values
-        return matrix + matrix.T
+        return pair_matrix([r_hat(x) for x in np.moveaxis(self.samples, 2, 0)], 0.0)
 
     def to_frame(self):
         """Return a table of all pairs, the most probable first; needs pandas.

@@ -11,6 +11,7 @@ from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
 from sklearn_boltz.statistics._refits import resampled
+from sklearn_boltz.tables._frames import optional
 
 OTHER_FIT = (
     "inference must be what statistics.inference or statistics.bootstrap returns for this "
@@ -200,16 +201,11 @@ def mixed_parameters(network, layout, inference):
 
 def require_networkx(function="to_networkx"):
     """Return networkx, or say what to do where it is missing."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise ImportError(
-            f"{function} needs networkx, which is not installed: run `pip install networkx`."
-        ) from error
-    return networkx
+    message = f"{function} needs networkx, which is not installed: run `pip install networkx`."
+    return optional("networkx", message)
 
 
-def binary_graph(names, coupling, intercept, inference=None):
+def binary_graph(names, coupling, intercept, inference):
     """Nodes with intercepts; edges with couplings that are not 0, their sign and strength.
 
     Parameters
@@ -217,7 +213,7 @@ def binary_graph(names, coupling, intercept, inference=None):
     names : list of str of length n_columns
     coupling : ndarray of shape (n_columns, n_columns)
     intercept : ndarray of shape (n_columns,)
-    inference : PairwiseInference or NetworkBootstrap, default=None
+    inference : PairwiseInference, NetworkBootstrap or None
         Its standard errors and p values, or frequencies, become attributes of the edges.
 
     Returns
@@ -229,17 +225,16 @@ def binary_graph(names, coupling, intercept, inference=None):
         graph.add_node(name, intercept=b)
     values = {"weight": coupling, "strength": np.abs(coupling)}
     values["sign"] = np.sign(coupling).astype(int)
-    if inference is not None:
-        if hasattr(inference, "edge_frequency"):
-            values["frequency"] = inference.edge_frequency
-        else:
-            values["std_err"] = inference.coupling_matrix(inference.std_err)
-            values["p_value"] = inference.coupling_matrix(inference.p_value)
+    if hasattr(inference, "edge_frequency"):
+        values["frequency"] = inference.edge_frequency
+    elif inference is not None:
+        values["std_err"] = inference.coupling_matrix(inference.std_err)
+        values["p_value"] = inference.coupling_matrix(inference.p_value)
     add_edges(graph, names, values)
     return graph
 
 
-def categorical_graph(names, entries, intercept, scores, inference=None):
+def categorical_graph(names, entries, intercept, scores, inference):
     """Nodes with the intercepts of their entries; edges with norms that are not 0.
 
     Parameters
@@ -249,7 +244,7 @@ def categorical_graph(names, entries, intercept, scores, inference=None):
         What the entries of each column are called: ``name=value``, or ``name`` of a number.
     intercept : ndarray of shape (n_entries,)
     scores : ndarray of shape (n_columns, n_columns)
-    inference : PairwiseInference or NetworkBootstrap, default=None
+    inference : PairwiseInference, NetworkBootstrap or None
         Its p values of pairs, or frequencies, become attributes of the edges.
 
     Returns

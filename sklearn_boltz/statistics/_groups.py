@@ -14,11 +14,12 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn_boltz._estimator import BaseBoltzmann
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
+from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
-from sklearn_boltz.statistics._results import pair_frame
+from sklearn_boltz.statistics._results import pair_frame, pair_matrix
 from sklearn_boltz.tables._frames import is_missing
 
 # Differences that rounding makes are not larger than others.
@@ -243,8 +244,8 @@ def compare_groups(
         groups=labels,
         coupling=couplings_of_groups(refits, first),
         difference=differences[0],
-        p_value=as_table(p_value, pairs),
-        adjusted_p_value=as_table(adjusted, pairs),
+        p_value=pair_matrix(p_value, np.nan),
+        adjusted_p_value=pair_matrix(adjusted, np.nan),
         max_difference=float(largest[0]),
         max_difference_p_value=float(upper_p_value(largest)),
         strength=strengths[0],
@@ -318,37 +319,32 @@ def permutations(first, n_permutations, generator):
 def couplings_of_groups(refits, first):
     """The couplings of rows and of the others, or the norms of the blocks, (2, d, d)."""
     models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
-    return np.array([block_norms(model, all_couplings(model), signed=True) for model in models])
+    return np.array([block_norms(model, signed=True) for model in models])
 
 
 def norms_of_groups(refits, first):
     """By how much couplings differ between rows and the others, and the sum of each network."""
     models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
     one, other = map(all_couplings, models)
-    strengths = [np.triu(block_norms(model, all_couplings(model)), 1).sum() for model in models]
+    strengths = [np.triu(block_norms(model), 1).sum() for model in models]
     return block_norms(models[0], one - other, signed=True), strengths
 
 
-def block_norms(model, coupling, *, signed=False):
-    """The size of each coupling, (d, d): the absolute value, or the Frobenius norm of a block."""
+def block_norms(model, coupling=None, *, signed=False):
+    """The size of each coupling, (d, d): the absolute value, or the Frobenius norm of a block.
+
+    None stands for those of the model.
+    """
+    coupling = all_couplings(model) if coupling is None else coupling
     if model._gaussians is not None:
         return joint_scores(coupling, model._layout())
     if model._coding.is_binary:
         return coupling if signed else np.abs(coupling)
     starts = np.cumsum(model._coding.n_values) - model._coding.n_values
-    by_rows = np.add.reduceat(coupling**2, starts, axis=0)
-    return np.sqrt(np.add.reduceat(by_rows, starts, axis=1))
+    return np.sqrt(reduce_blocks(np.add, coupling**2, starts))
 
 
 def upper_p_value(values, first=None):
     """The share of values, along the first axis, that are at least as large as the first."""
     first = values[0] if first is None else first
     return (values >= first - ROUNDING * np.abs(first)).mean(axis=0)
-
-
-def as_table(values, pairs):
-    """Values of pairs as a symmetric matrix, NaN on the diagonal."""
-    d = round((1 + np.sqrt(1 + 8 * len(values))) / 2)
-    table = np.full((d, d), np.nan)
-    table[pairs] = table.T[pairs] = values
-    return table

@@ -1,12 +1,18 @@
 """Standard errors, tests and intervals of the estimates of a network."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
-from sklearn_boltz.statistics._results import NetworkParameters, pair_frame, parameter_frame
-from sklearn_boltz.statistics.covariance._categorical import parameter_index
+from sklearn_boltz.networks.categorical._objective import block_entries
+from sklearn_boltz.statistics._results import (
+    NetworkParameters,
+    pair_frame,
+    pair_matrix,
+    parameter_frame,
+)
 from sklearn_boltz.statistics.covariance._curvature import changed
 from sklearn_boltz.statistics.covariance._tests import (
     RANK_TOL,
@@ -55,9 +61,8 @@ def adjust_p_values(p_value, method):
 
 def _adjusted_pairs(p_value, method):
     """A symmetric matrix of p values, adjusted for the number of pairs."""
-    adjusted, upper = p_value.copy(), np.triu_indices(len(p_value), 1)
-    adjusted[upper] = adjusted.T[upper] = adjust_p_values(p_value[upper], method)
-    return adjusted
+    pairs = np.triu_indices(len(p_value), 1)
+    return pair_matrix(adjust_p_values(p_value[pairs], method), np.nan)
 
 
 def parameter_names(entries, n_values=None):
@@ -65,20 +70,12 @@ def parameter_names(entries, n_values=None):
 
     `entries` are names of columns, or with `n_values` lists of what their values are called.
     """
-    if n_values is None:
-        pairs = zip(*np.triu_indices(len(entries), 1), strict=True)
-        return np.array(
-            [f"b[{name}]" for name in entries]
-            + [f"m[{entries[j]},{entries[k]}]" for j, k in pairs],
-            dtype=object,
-        )
-
-    def label(i, a, j, b):
-        own = entries[i][a]
-        return f"b[{own}]" if j < 0 else f"m[{own},{entries[j][b]}]"
-
-    index = zip(*parameter_index(n_values), strict=True)
-    return np.array([label(*place) for place in index], dtype=object)
+    pairs = np.triu_indices(len(entries), 1)
+    if n_values is not None:
+        entries, pairs = list(chain(*entries)), block_entries(n_values)
+    names = [f"b[{name}]" for name in entries]
+    names += [f"m[{entries[j]},{entries[k]}]" for j, k in zip(*pairs, strict=True)]
+    return np.array(names, dtype=object)
 
 
 def turned_round(name):

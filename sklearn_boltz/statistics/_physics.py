@@ -26,6 +26,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.tables._frames import optional
 
 # The window of an autocorrelation time, and the least length of a chain, in units of that time.
 WINDOW, LEAST_LENGTH = 5, 50
@@ -286,19 +287,15 @@ def to_ising(model, *, coding="spins"):
     if not isinstance(model, (Network, BaseRBM)) or isinstance(model, TAPDBM):
         raise TypeError(f"to_ising takes a fitted network or RBM; got {type(model).__name__}.")
     check_is_fitted(model)
-    J, h = _of_spins(model)
-    # With spins s = 2x - 1.
-    return (J, h) if coding == "spins" else (4 * J, 2 * (h - J.sum(axis=1)))
-
-
-def _of_spins(model):
-    """Couplings and fields of spins of a fitted network or RBM."""
     if isinstance(model, Network):
         _check_spins(model)
-        return model.coupling_.copy(), model.intercept_.copy()
-    rbm = model._model().moved(as_numpy)
-    model._check_bits("to_ising", rbm.visible, rbm.hidden)
-    return rbm.ising()
+        J, h = model.coupling_.copy(), model.intercept_.copy()
+    else:
+        rbm = model._model().moved(as_numpy)
+        model._check_bits("to_ising", rbm.visible, rbm.hidden)
+        J, h = rbm.ising()
+    # With spins s = 2x - 1.
+    return (J, h) if coding == "spins" else (4 * J, 2 * (h - J.sum(axis=1)))
 
 
 def _check_spins(network):
@@ -344,12 +341,8 @@ def to_bqm(model):
     >>> statistics.to_bqm(network).energy({0: 1, 1: -1})  # doctest: +SKIP
     0.5
     """
-    try:
-        import dimod
-    except ImportError as error:
-        raise ImportError(
-            "to_bqm needs dimod, which is not installed: run `pip install dimod`."
-        ) from error
+    message = "to_bqm needs dimod, which is not installed: run `pip install dimod`."
+    dimod = optional("dimod", message)
     J, h = to_ising(model)
     j, k = np.triu(J).nonzero()
     # Where all bits of an RBM are 0, its energy is 0.

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from sklearn_boltz.statistics.covariance._categorical import as_matrices, parameter_index
+from sklearn_boltz.networks.categorical._objective import block_entries
+from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.statistics.covariance._curvature import columns_of_parameters
+from sklearn_boltz.tables._frames import optional
 
 
 class NetworkParameters:
@@ -14,11 +17,15 @@ class NetworkParameters:
 
         For an intercept, the number of its variable twice.
         """
+        return columns_of_parameters(*self._entries)
+
+    @property
+    def _entries(self):
+        """The variable of each line of the matrix of couplings, and where their parameters are."""
         if self.n_values is not None:
-            i, _, j, _ = parameter_index(self.n_values)
-            return np.array([i, np.where(j < 0, i, j)])
+            return column_of_state(self.n_values), block_entries(self.n_values)
         d = round((np.sqrt(8 * len(self.estimate) + 1) - 1) / 2)
-        return np.array([np.append(np.arange(d), pair) for pair in np.triu_indices(d, 1)])
+        return np.arange(d), np.triu_indices(d, 1)
 
     def coupling_matrix(self, values):
         """Arrange values of the parameters like the matrix of couplings.
@@ -33,13 +40,9 @@ class NetworkParameters:
         matrix : ndarray of the shape of `coupling_`
             Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
         """
-        values = np.asarray(values, dtype=np.float64)
-        if self.n_values is not None:
-            return as_matrices(values, self.n_values)[0]
-        d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
-        matrix = np.full((d, d), np.nan)
-        j, k = np.triu_indices(d, 1)
-        matrix[j, k] = matrix[k, j] = values[d:]
+        columns, pairs = self._entries
+        matrix = np.full((len(columns),) * 2, np.nan)
+        matrix[pairs] = matrix.T[pairs] = values[len(columns) :]
         return matrix
 
 
@@ -57,6 +60,14 @@ def parameter_frame(names, columns):
     """
     pandas = import_pandas("such as `estimate` and `std_err`")
     return pandas.DataFrame(columns, index=pandas.Index(names, name="parameter"))
+
+
+def pair_matrix(values, diagonal):
+    """Values of all pairs of variables as a symmetric matrix."""
+    d = round((1 + np.sqrt(1 + 8 * len(values))) / 2)
+    matrix, pairs = np.full((d, d), diagonal), np.triu_indices(d, 1)
+    matrix[pairs] = matrix.T[pairs] = values
+    return matrix
 
 
 def pair_frame(feature_names, matrices):
@@ -82,11 +93,8 @@ def pair_frame(feature_names, matrices):
 
 def import_pandas(attributes):
     """The package; where it is not installed, an error that says what is there without it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
-            f"the attributes, {attributes}."
-        ) from error
-    return pandas
+    return optional(
+        "pandas",
+        "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
+        f"the attributes, {attributes}.",
+    )

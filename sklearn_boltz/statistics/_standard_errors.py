@@ -12,12 +12,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks import SparseFVBM
+from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
-from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
+from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._network import (
     can_leave_out,
     check_pairwise,
@@ -319,7 +320,7 @@ def separated_directions(network, codes, weights):
     n_values = network._coding.n_values
     n_parameters = len(n_values) * (len(n_values) + 1) // 2
     if not network._coding.is_binary:
-        n_parameters = len(parameter_index(n_values).i)
+        n_parameters = block_starts(n_values)[1]
     # Where there is no maximum, a fit has not converged.
     may_be = not (network.converged_ or network._ridge() or network._no_errors())
     terms, _, potential = network._beyond_pairs()

@@ -145,8 +145,10 @@ class Batches:
         """
         n_batches = self.n_batches
         if n_batches is None:
+            kind = f"an object of type {type(self.source).__name__}"
+            kind = "a function" if callable(self.source) else kind
             raise TypeError(
-                f"batch({k}) is not available: batches of {_kind(self.source)} can only be read "
+                f"batch({k}) is not available: batches of {kind} can only be read "
                 "one after another. Iterate over this object, or make it from a list of batches, "
                 "an array or a Dask collection."
             )
@@ -256,11 +258,6 @@ def rows_of(batch):
     return batch if isinstance(batch, np.ndarray) else np.asarray(batch)
 
 
-def _kind(source):
-    """What a source is, for messages."""
-    return "a function" if callable(source) else f"an object of type {type(source).__name__}"
-
-
 def _blocks_of(source, batch_rows):
     if isinstance(source, (str, os.PathLike)):
         source = _open_dataset(source)
@@ -276,7 +273,10 @@ def _blocks_of(source, batch_rows):
                 f"An array of rows must have two axes (rows and columns), got the shape "
                 f"{source.shape}."
             )
-        return _slices(source, batch_rows)
+        # As a plain array, because a view of a memory map would be treated as a memory map again.
+        array = np.asarray(source) if isinstance(source, np.ndarray) else source.tocsr()
+        step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
+        return _Listed(-(-array.shape[0] // step), partial(_slice, array, step), array)
     in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
         return _Listed(len(source), source.__getitem__)
@@ -362,14 +362,6 @@ def _numbered(function, block, k):
 
 def _slice(array, step, k):
     return array[k * step : (k + 1) * step]
-
-
-def _slices(array, batch_rows):
-    """An array in pieces."""
-    # As a plain array, because a view of a memory map would be treated as a memory map again.
-    array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
-    step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
-    return _Listed(-(-array.shape[0] // step), partial(_slice, array, step), array)
 
 
 def _read(dataset, n_rows):

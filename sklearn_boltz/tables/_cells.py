@@ -81,6 +81,11 @@ def listed(titles):
     return f"columns {some}{n_more}"
 
 
+def some_of(values):
+    """The first few of some values in a message."""
+    return ", ".join(map(repr, values[:N_NAMES])) + (", ..." if len(values) > N_NAMES else "")
+
+
 def having(titles):
     """The columns and their verb, as in ``columns 'a', 'b' have``."""
     titles = list(titles)
@@ -167,7 +172,9 @@ def unusable_cell(X, complete):
     ]
     if dates:
         return f"{dates[0]} {NO_TIMES}{also(dates[1:])}"
-    infinite = _columns_where(columns, _is_infinite, np.isinf)
+    infinite = _columns_where(
+        columns, lambda cell: isinstance(cell, Real) and abs(cell) == np.inf, np.isinf
+    )
     if infinite:
         name, rows = next(iter(infinite.items()))
         n_cells, value = sum(map(len, infinite.values())), f"{dict(columns)[name][rows[0]]:g}"
@@ -287,10 +294,6 @@ def missing_cells(X):
     missing : ndarray of bool of the same shape
     """
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
-
-
-def _is_infinite(value):
-    return isinstance(value, Real) and abs(value) == float("inf")
 
 
 def foreign_coding(X, j, missing_remedy, category_remedy=None):

@@ -20,6 +20,7 @@ from sklearn_boltz.tables._cells import (
     is_whole,
     looks_missing,
     missing_code,
+    some_of,
 )
 from sklearn_boltz.tables._frames import is_missing
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
@@ -267,8 +268,7 @@ class Column(NamedTuple):
 
     def shown(self):
         """The categories in a message."""
-        some = ", ".join(map(repr, self.categories[:N_SHOWN].tolist()))
-        return some + (", ..." if len(self.categories) > N_SHOWN else "")
+        return some_of(self.categories.tolist())
 
 
 def _places(categories, cells):
@@ -393,8 +393,7 @@ def categories_of(cells, title, kind, order, codes):
     try:
         different = dict.fromkeys(cells)
     except TypeError:  # a cell that is no value
-        for row, cell in enumerate(cells):
-            check_cell(cell, title, row)
+        check_cells(cells, title)
         raise
     if is_date or any(map(is_date_or_time, different)):
         raise UnfitColumn("dates", f"{title} {NO_TIMES}")
@@ -525,13 +524,14 @@ def _as_column(values):
     return array
 
 
-def check_cell(cell, title, row):
+def check_cells(cells, title):
     """Refuse a cell that is no value."""
-    if isinstance(cell, (dict, list, set, np.ndarray)):
-        raise TypeError(
-            f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
-            "a number."
-        )
+    for row, cell in enumerate(cells):
+        if isinstance(cell, (dict, list, set, np.ndarray)):
+            raise TypeError(
+                f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
+                "or a number."
+            )
 
 
 def plain(cell):

@@ -15,17 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz.tables._batches import (
-    with_shape,
-)
-from sklearn_boltz.tables._cells import (
-    as_array,
-    as_dates,
-    columns_of,
-    is_empty,
-    unit_of_dates,
-)
-from sklearn_boltz.tables._column import UnfitColumn, check_cell, plain
+from sklearn_boltz.tables._batches import with_shape
+from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
+from sklearn_boltz.tables._column import UnfitColumn, check_cells, plain
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import of_each
 
@@ -150,8 +142,7 @@ class ColumnCounts(NamedTuple):
         try:
             found = Counter(cells)
         except TypeError:  # a cell that is no value
-            for row, cell in enumerate(cells):
-                check_cell(cell, title, row)
+            check_cells(cells, title)
             raise
         texts = {value: n for value, n in found.items() if not is_empty(value)}
         real = [v for v in texts if isinstance(v, Real) and not isinstance(v, bool)]

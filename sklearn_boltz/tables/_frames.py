@@ -12,7 +12,7 @@ from typing import NamedTuple
 import narwhals as nw
 import numpy as np
 from narwhals import dependencies
-from sklearn.utils import _safe_indexing
+from sklearn.utils import Bunch, _safe_indexing
 
 
 def is_frame(X):
@@ -66,6 +66,22 @@ def are_numbers(frame):
         return all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes)
     dtypes = nw.from_native(frame).schema.values()
     return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in dtypes)
+
+
+def optional(package, message):
+    """A package that may not be installed, or an error that says what to do then."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(message) from error
+
+
+def frame_or_bunch(columns):
+    """Columns, by their names, as a frame of pandas; as a Bunch where that is not installed."""
+    try:
+        return import_module("pandas").DataFrame(columns)
+    except ImportError:
+        return Bunch(**columns)
 
 
 # Frames from frames.

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.tables._cells import some_of
 from sklearn_boltz.tables._frames import is_missing
 
 # The code of a row without a label, and what stands for it among labels that are numbers.
@@ -135,8 +136,8 @@ def learn_classes(y, present, name="y"):
     if len(classes) < len(labels) and not _is_no_class(classes, counts):
         warnings.warn(
             f"{name}: y has -1 in {counts[0]:,} rows, beside the {len(classes)} classes "
-            f"{_listed(classes)}: these rows are taken for rows without a label. If they are, "
-            "write None or NaN for -1; if -1 is a class, give texts as labels: "
+            f"{some_of(classes.tolist())}: these rows are taken for rows without a label. If they "
+            "are, write None or NaN for -1; if -1 is a class, give texts as labels: "
             "np.asarray(y).astype(str).",
             stacklevel=find_stack_level(),
         )
@@ -208,13 +209,8 @@ def encode_labels(y, present, classes, name="y", remedy="Give labels that are in
     return codes
 
 
-def _listed(classes):
-    """The first five classes in a message."""
-    return ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
-
-
 def _refuse_label(label, classes, name, remedy):
     label = label.item() if isinstance(label, np.generic) else label
-    n_classes, shown = len(classes), _listed(classes)
+    n_classes, shown = len(classes), some_of(classes.tolist())
     among = f"classes {shown}" if n_classes <= 5 else f"{n_classes} classes ({shown})"
     raise ValueError(f"{name}: y has the label {label!r}, which is none of the {among}. {remedy}")

@@ -112,11 +112,6 @@ class NormalScores(NamedTuple):
         return scores
 
     @property
-    def simplest(self):
-        """The scores with a single Gaussian."""
-        return self if self.plain is None else self.plain
-
-    @property
     def n_parameters(self):
         """Numbers that were fitted."""
         return 3 * len(self.means) - 1

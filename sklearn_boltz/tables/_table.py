@@ -286,8 +286,10 @@ class Table:
         return tuple(np.stack(part, axis=1) for part in zip(*found, strict=True))
 
     def with_plain_scores(self):
-        """The table with the simplest normal scores of each column."""
-        return self.each(lambda one: one._replace(scores=one.scores and one.scores.simplest))
+        """The table with the simplest normal scores of each column, by a single Gaussian."""
+        return self.each(
+            lambda one: one._replace(scores=one.scores and (one.scores.plain or one.scores))
+        )
 
     def scores_of(self, numbers):
         """Normal scores of a row with some numbers, (1, n_scored, 3), from a dict of these."""

@@ -13,7 +13,12 @@ import numpy as np
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import column_of_state, state_slices, to_zero_sum
+from sklearn_boltz.networks.model._gauge import (
+    column_of_state,
+    reduce_blocks,
+    state_slices,
+    to_zero_sum,
+)
 from sklearn_boltz.networks.model._model import log_softmax
 from sklearn_boltz.networks.training._objective import Objective, Point, parameter_places
 
@@ -167,7 +172,7 @@ class Contrasts(Objective):
         inner, intercept = self.inner(direction)
         found = np.abs(inner + np.diag(intercept))
         starts = np.searchsorted(self.column, np.arange(len(self.n_values)))
-        return np.maximum.reduceat(np.maximum.reduceat(found, starts, axis=0), starts, axis=1)
+        return reduce_blocks(np.maximum, found, starts)
 
     def gains(self, direction):
         """How much more a direction adds to the field of the state that occurs than to the others.

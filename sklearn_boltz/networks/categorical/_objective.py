@@ -17,6 +17,7 @@ from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
     column_of_state,
+    state_offsets,
     state_slices,
     to_zero_sum,
 )
@@ -28,6 +29,7 @@ from sklearn_boltz.networks.training._objective import (
     PseudoLikelihood,
     pair_curvature,
 )
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # The penalty per row and squared entry in ratio to α: of binary columns it is then ½ α m².
 BITS = 8
@@ -131,7 +133,7 @@ class CategoricalPseudoLikelihood(Objective):
         spread = rates * (1 - rates)
         curvature = np.empty(self.n_parameters)
         curvature[: self.n_states] = counts * (1 - rates)
-        a, b = self.entries()
+        a, b = block_entries(self.n_values)
         known = known[column_of_state(self.n_values)]
         both = known[a] * known[b] / max(self.total, 1e-300)
         curvature[self.n_states :] = both * (spread[a] * rates[b] + rates[a] * spread[b])
@@ -229,9 +231,7 @@ class CategoricalPseudoLikelihood(Objective):
         codes, weights, blocks = self.cells.codes, self.cells.weights, csr_array(basis)
         known = np.maximum((codes >= 0).T @ weights, 1e-300)
         means = (self.counts() / known[column_of_state(self.n_values)]) @ basis
-        step = max(1, CHUNK // len(basis))
-        for start in range(0, len(codes), step):
-            part = slice(start, start + step)
+        for part in slices_of_rows(len(codes), len(basis), CHUNK):
             some = codes[part]
             observed, chances = (some >= 0)[:, column], np.exp(model.log_conditionals(some))
             values, expected = model.one_hot(some) @ basis, chances @ blocks
@@ -241,21 +241,13 @@ class CategoricalPseudoLikelihood(Objective):
 
     def pack(self, coupling, intercept):
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
-        return np.concatenate([intercept, coupling[self.entries()]])
+        return np.concatenate([intercept, coupling[block_entries(self.n_values)]])
 
     def unpack(self, theta):
         """A symmetric matrix of shape (Q, Q) and a vector of shape (Q,) from θ."""
-        coupling, (a, b) = np.zeros((self.n_states, self.n_states)), self.entries()
+        coupling, (a, b) = np.zeros((self.n_states,) * 2), block_entries(self.n_values)
         coupling[a, b] = coupling[b, a] = theta[self.n_states :]
         return coupling, theta[: self.n_states].copy()
-
-    def entries(self):
-        """The states a and b of each coupling of θ, in the order of θ."""
-        i, j = np.triu_indices(len(self.n_values), 1)
-        sizes = self.n_values[i] * self.n_values[j]
-        k = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        a, b = np.divmod(k, np.repeat(self.n_values[j], sizes))
-        return np.repeat(self.offsets[i], sizes) + a, np.repeat(self.offsets[j], sizes) + b
 
     def blocks(self):
         """Two columns i < j and where their block is in θ, for all such columns."""
@@ -273,3 +265,13 @@ def block_starts(n_values):
     starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
     starts[i, j] = starts[j, i] = ends - sizes
     return starts, int(ends[-1]) if len(ends) else int(n_values.sum())
+
+
+def block_entries(n_values):
+    """The states a and b of each coupling of θ, in the order of θ."""
+    n_values = np.asarray(n_values)
+    i, j = np.triu_indices(len(n_values), 1)
+    sizes, offsets = n_values[i] * n_values[j], state_offsets(n_values)
+    k = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    a, b = np.divmod(k, np.repeat(n_values[j], sizes))
+    return np.repeat(offsets[i], sizes) + a, np.repeat(offsets[j], sizes) + b

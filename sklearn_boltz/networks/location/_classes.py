@@ -40,20 +40,20 @@ def fit_best(candidates, log_slopes):
         The number of the candidate.
     gaussians : Gaussians
     """
-    _check_memory(candidates[0].z)
-    scores, choices = zip(*map(choose, candidates), strict=True)
-    place = int(np.argmax(np.add(scores, log_slopes)))
-    return place, fit_gaussians(candidates[place], *choices[place])
-
-
-def _check_memory(z):
-    """Refuse rows whose patterns have too many matrices."""
-    n_patterns, d = z.patterns.shape
+    n_patterns, d = candidates[0].z.patterns.shape
     check_memory(
         8 * MATRICES * n_patterns * d**2,
         f"{n_patterns:,} patterns of missing cells in {d} columns of numbers",
         "Use fewer rows, fill missing cells of some columns, or take numbers in bins.",
     )
+    scores, choices = zip(*map(choose, candidates), strict=True)
+    place = int(np.argmax(np.add(scores, log_slopes)))
+    rows, (strength, n_classes, start) = candidates[place], choices[place]
+    one = fit_one(rows, strength, start=start)
+    if n_classes == 1:
+        return place, one
+    first = first_classes(*filled_residuals(rows, one), n_classes)
+    return place, fit_classes(rows, one, first, strength)
 
 
 def filled_residuals(rows, one):
@@ -160,15 +160,6 @@ def first_classes(residuals, weights, n_classes):
     means = KMeans(n_classes, n_init=3, random_state=0)
     labels = means.fit_predict(residuals / residuals.std(axis=0).clip(1e-8), sample_weight=weights)
     return np.eye(n_classes)[labels]
-
-
-def fit_gaussians(rows, strength, n_classes, start):
-    """The Gaussians of rows, as many as were chosen."""
-    one = fit_one(rows, strength, start=start)
-    if n_classes == 1:
-        return one
-    first = first_classes(*filled_residuals(rows, one), n_classes)
-    return fit_classes(rows, one, first, strength)
 
 
 def fit_classes(rows, one, first, strength):

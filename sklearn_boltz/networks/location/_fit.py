@@ -12,9 +12,10 @@ import numpy as np
 from scipy.sparse import csr_array, dia_array
 from scipy.special import logsumexp
 
-from sklearn_boltz.missing._completion import all_completions
+from sklearn_boltz.missing._completion import all_completions, log_sums
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.sampling._sampling import gibbs_complete
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Rounds of EM at most, those in which λ is estimated, also from another fit, and the gain per row
 # that ends them.
@@ -76,7 +77,7 @@ class Rows:
         """
         log_p = np.column_stack([given.log_densities(at) for given in observed])
         log_p += self.log_prior[:, None]
-        of_row = log_sums(logsumexp(log_p, axis=1), self.first, self._n_each)
+        of_row = log_sums(logsumexp(log_p, axis=1), self._n_each)
         shares = np.exp(log_p - of_row[self.place, None]) * self.weights[:, None]
         return shares, float(self.weights[self.first] @ of_row)
 
@@ -118,9 +119,7 @@ class Rows:
         weighted = dia_array((weights[None], 0), shape=(len(weights),) * 2) @ rest
         total = (rest.T @ weighted).toarray()
         of_rows, rest = np.add.reduceat(weights, self.first), self._by_row(csr_array(weighted))
-        step = max(1, CHUNK // max(self.x.shape[1], 1))
-        for start in range(0, len(of_rows), step):
-            part = slice(start, start + step)
+        for part in slices_of_rows(len(of_rows), self.x.shape[1], CHUNK):
             both, own = shared[part].toarray(), rest[part].toarray()
             mixed = both.T @ own
             total += (both * of_rows[part, None]).T @ both + mixed + mixed.T
@@ -153,8 +152,7 @@ def completed(network, codes, scores, weights):
     states, owner, n_each = all_completions(codes[few], codes[few] < 0, network.n_values)
     owner, log_prior = np.repeat(few[owner], n_each), network.log_weight(states)
     if len(few):
-        of_row = log_sums(log_prior, np.cumsum(n_each) - n_each, n_each)
-        log_prior -= np.repeat(of_row, n_each)
+        log_prior -= np.repeat(log_sums(log_prior, n_each), n_each)
     if len(many):
         drawn = gibbs_complete(network, codes[many], N_STEPS, np.random.default_rng(SEED)).codes
         states = np.concatenate([states, drawn.astype(states.dtype)])
@@ -199,12 +197,6 @@ class Prior(NamedTuple):
             slopes, covariance = gaussians.slopes, gaussians.covariances[0]
             total -= 0.5 * self.ridge * (slopes * np.linalg.solve(covariance, slopes)).sum()
         return total
-
-
-def log_sums(log_p, first, n_each):
-    """ln Σ exp of numbers that stand in groups, one after another."""
-    peaks = np.maximum.reduceat(log_p, first)
-    return peaks + np.log(np.add.reduceat(np.exp(log_p - np.repeat(peaks, n_each)), first))
 
 
 def _variances(rows):

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.model._gauge import block_means, column_of_state, state_offsets
+from sklearn_boltz.networks.model._gauge import (
+    block_means,
+    column_of_state,
+    reduce_blocks,
+    state_offsets,
+)
 
 # In norms, a score counts like a bit of -1 and 1, whose two values have opposite couplings.
 SCORE = np.sqrt(2)
@@ -112,5 +117,4 @@ def joint_scores(coupling, layout):
     """The Frobenius norms of the blocks of each pair of columns, (d, d)."""
     length = np.where(layout.of_scores, SCORE, 1.0)
     squares = np.square(coupling * length[:, None] * length)
-    starts = state_offsets(layout.sizes)[:-1]
-    return np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1))
+    return np.sqrt(reduce_blocks(np.add, squares, state_offsets(layout.sizes)[:-1]))

@@ -12,8 +12,6 @@ these are many, draws take their place: from the network of the categories given
 the class that suits the row best. They are weighted by what all classes say.
 """
 
-from functools import cached_property
-
 import numpy as np
 from scipy.special import logsumexp
 
@@ -210,10 +208,6 @@ class Cloud:
         sums = np.add.reduceat(p.sum(axis=1), self.first)
         self.p, self.log_sums = p / sums[self._owner, None], peaks + np.log(sums)
 
-    @cached_property
-    def _last(self):
-        return np.append(self.first[1:], len(self.states)) - 1
-
     def add_categories(self, found, starts):
         """Add p(x_j = a | what is observed) to lines of a table, one-hot."""
         p, rows = self.p.sum(axis=1), self.rows[self._owner]
@@ -227,7 +221,8 @@ class Cloud:
             states = np.lexsort((-log_p, self._owner))[self.first]
             return self.states[states], self._log_joint[states].argmax(axis=1)
         n_classes, up_to = self.p.shape[1], np.cumsum(self.p.ravel())
-        first, last = self.first * n_classes, (self._last + 1) * n_classes - 1
+        first = self.first * n_classes
+        last = np.append(first[1:], self.p.size) - 1
         start = up_to[first] - self.p[self.first, 0]
         level = start + generator.random(len(first)) * (up_to[last] - start)
         place = np.clip(np.searchsorted(up_to, level, side="right"), first, last)

@@ -63,6 +63,11 @@ def block_means(values, n_values):
     return np.add.reduceat(values, starts, axis=-1) / n_values
 
 
+def reduce_blocks(ufunc, matrix, starts):
+    """A number for each pair of columns: what a ufunc makes of the block of their states."""
+    return ufunc.reduceat(ufunc.reduceat(matrix, starts, axis=0), starts, axis=1)
+
+
 def contrast_basis(n_values):
     """Orthonormal contrasts of the states of each column, of shape (Q, Σ (q_i - 1)).
 
@@ -110,8 +115,7 @@ def frobenius_scores(coupling, n_values, ignore=None):
             )
         left_out = (starts + ignore)[ignore >= 0]
         coupling[left_out] = coupling[:, left_out] = 0
-    squares = np.add.reduceat(np.add.reduceat(coupling**2, starts, axis=0), starts, axis=1)
-    return np.sqrt(squares)
+    return np.sqrt(reduce_blocks(np.add, coupling**2, starts))
 
 
 def average_product_correction(scores):

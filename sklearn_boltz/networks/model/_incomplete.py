@@ -20,7 +20,7 @@ from sklearn_boltz.networks.sampling._sampling import (
     gibbs_mode,
     gibbs_probabilities,
 )
-from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.numerics._threads import row_blocks, slices_of_rows
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
@@ -143,10 +143,9 @@ class Joint:
             if np.isfinite(gain).all():
                 yield potts.places(observed), np.array(gain)
                 return
-        step = max(1, int(CHUNK // (self.log_weights.size * potts.n_values.max())))
-        for start in range(0, len(observed), step):
-            part = observed[start : start + step]
-            yield potts.places(part), self._gain_by_logarithms(part)
+        size = self.log_weights.size * potts.n_values.max()
+        for some in slices_of_rows(len(observed), size, CHUNK):
+            yield potts.places(observed[some]), self._gain_by_logarithms(observed[some])
 
     def _gains_by_flips(self, observed):
         """Of bits, one after another, as terms and a potential connect more than two."""
@@ -238,9 +237,8 @@ def parts(model, codes, max_states=None):
         if largest > max_states:
             yield rows, None
             continue
-        step = max(1, int(CHUNK // largest))
-        for start in range(0, len(rows), step):
-            yield rows[start : start + step], groups
+        for some in slices_of_rows(len(rows), largest, CHUNK):
+            yield rows[some], groups
 
 
 def enumerated(model, codes, max_states):

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 
 
@@ -42,8 +43,7 @@ class PottsModel(DiscreteModel):
         first = self.starts[:-1]
         if not len(first):
             return np.zeros((0, 0), dtype=bool)
-        rows = np.logical_or.reduceat(self.coupling != 0, first, axis=0)
-        return np.logical_or.reduceat(rows, first, axis=1)
+        return reduce_blocks(np.logical_or, self.coupling != 0, first)
 
     def places(self, columns):
         """Where the values of some columns stand in the one-hot layout."""

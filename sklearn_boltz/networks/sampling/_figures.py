@@ -13,7 +13,7 @@ from sklearn_boltz.networks.sampling._tempering import (
     find_betas,
     make_ladder,
 )
-from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.numerics._threads import Workers, slices_of_rows
 from sklearn_boltz.partition._ladder_record import mean_and_error
 
 # Below this temperature, for log-weights of the order of 1, rounding errors are greater than a nat.
@@ -118,24 +118,21 @@ def descend(model, codes):
     codes : ndarray of int of shape (n, d)
     """
     minima = np.array(codes, dtype=np.int64)
-    for start in range(0, len(minima), ROWS):
-        _descend(model, minima[start : start + ROWS])
-    return minima
-
-
-def _descend(model, codes):
-    """The same in place."""
     column = np.repeat(np.arange(len(model.n_values)), model.n_values)
-    active, least = np.arange(len(codes)), max(ROUNDING, RELATIVE_ROUNDING * model.scale)
-    while len(active):
-        # Of all values, given the others: their differences are those of the energy.
-        log_p = model.log_conditionals(codes[active])
-        own = np.take_along_axis(log_p, model.starts[:-1] + codes[active], axis=1)
-        gains = log_p - own[:, column]
-        best = gains.argmax(axis=1)
-        rises = gains[np.arange(len(active)), best] > least
-        active, best = active[rises], best[rises]
-        codes[active, column[best]] = best - model.starts[column[best]]
+    least = max(ROUNDING, RELATIVE_ROUNDING * model.scale)
+    for rows in slices_of_rows(len(minima), 1, ROWS):
+        codes = minima[rows]
+        active = np.arange(len(codes))
+        while len(active):
+            # Of all values, given the others: their differences are those of the energy.
+            log_p = model.log_conditionals(codes[active])
+            own = np.take_along_axis(log_p, model.starts[:-1] + codes[active], axis=1)
+            gains = log_p - own[:, column]
+            best = gains.argmax(axis=1)
+            rises = gains[np.arange(len(active)), best] > least
+            active, best = active[rises], best[rises]
+            codes[active, column[best]] = best - model.starts[column[best]]  # in place
+    return minima
 
 
 def distinct_minima(model, minima):

@@ -91,10 +91,6 @@ class Layout:
         chosen[groups] = True
         return np.flatnonzero(chosen[self.groups])
 
-    def sum_slopes(self, slopes):
-        """∂/∂θ from the derivatives by the entries of the matrix, intercepts on the diagonal."""
-        return np.bincount(self.places.ravel(), slopes.ravel(), self.n_parameters + 1)[:-1]
-
     def largest_of_part(self, values):
         """The largest value of the groups of each part."""
         return np.maximum.reduceat(values, self._part_starts)

@@ -162,7 +162,9 @@ class Solver:
         """Of the mean loss per row, of shape (n_parameters,)."""
         if state is not self._last:
             self._look(state, np.arange(self.network.n_columns))
-        return self.layout.sum_slopes(self._slopes)
+        # The derivatives by the entries of the matrix, of which two may be one parameter.
+        places, n_parameters = self.layout.places.ravel(), self.layout.n_parameters
+        return np.bincount(places, self._slopes.ravel(), n_parameters + 1)[:-1]
 
     def _look(self, state, nodes):
         """Find the derivatives of some losses, those of the others being known."""

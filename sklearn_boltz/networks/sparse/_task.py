@@ -8,7 +8,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
-from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
+from sklearn_boltz.networks.model._gauge import column_of_state, reduce_blocks, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of
 from sklearn_boltz.networks.sparse._path import (
     alpha_grid,
@@ -157,15 +157,10 @@ class SparseTask:
         found = np.zeros(len(self.task.column_sizes)) if self.nodewise else 0.0
         return {"alpha_": found, "alphas_": np.zeros((0, *np.shape(found)))}
 
-    def first_pairs(self):
-        """The pairs of columns, of those that vary, that are coupled where the fit begins."""
-        return neighbours(self.network, self.start)
-
     def keep_pairs(self, coupling):
         """Allow only the pairs of columns that are coupled, by the coupling of all columns."""
         starts, varying = state_offsets(self.task.column_sizes)[:-1], self.task.varying
-        rows = np.logical_or.reduceat(coupling != 0, starts, axis=0)
-        present = np.logical_or.reduceat(rows, starts, axis=1)
+        present = reduce_blocks(np.logical_or, coupling != 0, starts)
         self.edges = present[np.ix_(varying, varying)]
 
     def candidates(self):

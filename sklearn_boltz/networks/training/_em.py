@@ -67,7 +67,7 @@ def _rounds(task, initial, method, first, n_draws, rounds):
         initial = _fit.near_maximum(task, initial, first, 1e-3)
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     n_values = task.problem.n_values
-    maximum = maximise(
+    converged = maximise(
         IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
         _described(task, task.initial(*initial), 0.0),
         partial(_round, task, method, rounds),
@@ -78,7 +78,7 @@ def _rounds(task, initial, method, first, n_draws, rounds):
     )
     if rounds.asked:
         return "asked"
-    return "converged" if maximum.converged else "max_iter"
+    return "converged" if converged else "max_iter"
 
 
 def _described(task, theta, gained):

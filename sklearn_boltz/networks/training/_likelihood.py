@@ -15,6 +15,7 @@ import numpy as np
 from sklearn_boltz.loglinear._hadamard import fwht
 from sklearn_boltz.networks.model._spin_model import SpinModel, ones_of_states
 from sklearn_boltz.networks.training._objective import CHUNK, BinaryObjective, Point, largest_move
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
@@ -228,12 +229,11 @@ class Likelihood(BinaryObjective):
         """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations; of pairs only."""
         spins, weights, q = self.pairs.spins, self.pairs.weights, self.n_parameters
         products = np.zeros((q, q))
-        step = max(1, CHUNK // max(1, q))
-        for start in range(0, spins.shape[1], step):
-            x = spins[:, start : start + step]
+        for rows in slices_of_rows(spins.shape[1], q, CHUNK):
+            x = spins[:, rows]
             scores = np.concatenate([x, x[self.upper[0]] * x[self.upper[1]]])
             scores -= point.expected[:, np.newaxis]
-            scores *= np.sqrt(weights[start : start + step])
+            scores *= np.sqrt(weights[rows])
             products += scores @ scores.T
         return products
 

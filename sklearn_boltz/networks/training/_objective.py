@@ -16,6 +16,7 @@ import numpy as np
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.training._bslm import N_LANES, evaluate_fields
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Entries of a temporary array.
 CHUNK = 2**23
@@ -323,9 +324,8 @@ class PseudoLikelihood(BinaryObjective):
     def pair_sums(self, theta, means):
         """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
         point = self.at(theta)
-        total, step = np.zeros((2, len(means), len(means))), max(1, CHUNK // max(1, len(means)))
-        for start in range(0, self.n_rows, step):
-            part = slice(start, min(start + step, self.n_rows))
+        total = np.zeros((2, len(means), len(means)))
+        for part in slices_of_rows(self.n_rows, len(means), CHUNK):
             spins, tanh = self.spins[:, part], point.tanh[:, part]
             features, spread = spins - means[:, None], 1 - tanh**2
             if self.observed is not None:
@@ -478,9 +478,7 @@ class Sums(NamedTuple):
 
 def in_parts(positive, weights):
     """Yield the pseudo-likelihood, without a penalty, of a part of the rows at a time."""
-    step = max(1, PART_ENTRIES // max(1, positive.shape[1]))
-    for start in range(0, len(positive), step):
-        part = slice(start, start + step)
+    for part in slices_of_rows(*positive.shape, PART_ENTRIES):
         yield PseudoLikelihood(2.0 * positive[part].T - 1.0, weights[part])
 
 

@@ -60,11 +60,6 @@ class Method(NamedTuple):
     no_maximum: Callable
 
 
-def never(state):
-    """No user ends the fit."""
-    return False
-
-
 class Monitor:
     """The iterations so far, which a user may end, or interrupt; and when to stop.
 
@@ -74,7 +69,7 @@ class Monitor:
         Stop when an iteration raises the objective by less.
     max_iter : int
         Stop after this many iterations.
-    end_iteration : callable, default=never
+    end_iteration : callable
         Called with the last state after each iteration; returns whether to stop.
     verbose : int, default=0
         Print a line for each iteration if greater than 1.
@@ -101,7 +96,7 @@ class Monitor:
         How the fit has ended.
     """
 
-    def __init__(self, tol, max_iter, end_iteration=never, verbose=0):
+    def __init__(self, tol, max_iter, end_iteration=lambda state: False, verbose=0):
         self.tol, self.max_iter, self.status = tol, max_iter, "initial"
         self.end_iteration, self.verbose = end_iteration, verbose
         self.first, self.values, self.seconds, self.figures = None, [], [], {}

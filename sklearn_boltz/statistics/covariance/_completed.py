@@ -21,7 +21,12 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.model._spin_model import to_spins
 from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
-from sklearn_boltz.statistics.covariance._curvature import restricted_curvature, row_scores
+from sklearn_boltz.numerics._threads import slices_of_rows
+from sklearn_boltz.statistics.covariance._curvature import (
+    columns_of_parameters,
+    restricted_curvature,
+    row_scores,
+)
 
 # Completions of each row, their seed, and the sweeps that lead to one where there are too many.
 N_COMPLETIONS, SEED, N_STEPS = 50, 0, 200
@@ -73,14 +78,6 @@ class Coordinates(NamedTuple):
 
         return cls(contrasts.pairs, describe, 2 * contrasts.penalty)
 
-    def columns(self, numbers):
-        """The two columns of each parameter, by the numbers of the columns of the features."""
-        return np.array([np.append(numbers, numbers[pair]) for pair in self.pairs])
-
-    def scores(self, u, e):
-        """∂/∂θ of each row's log pseudo-likelihood, (n_parameters, n)."""
-        return row_scores(u, e, self.pairs)
-
     def statistics(self, u):
         """∂/∂θ of each row's ln p up to a constant, (n_parameters, n)."""
         (r, s), u = self.pairs, np.ascontiguousarray(u.T)
@@ -116,23 +113,19 @@ def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
     gaps = distinct_incomplete(codes[incomplete], weights[incomplete])
     n_features, size = len(numbers), len(coordinates.pairs[0]) + 1
     information, products = np.zeros((2, n_features + size - 1, n_features + size - 1))
-    for rows, w in _chunks(*complete, max(1, CHUNK // size)):
+    for some in slices_of_rows(len(complete[0]), size, CHUNK):
+        rows, w = (part[some] for part in complete)
         own, u, e = coordinates.describe(rows, w)
-        scores = coordinates.scores(u, e)
+        scores = row_scores(u, e, coordinates.pairs)
         information, products = information + own, products + (scores * w) @ scores.T
-    for rows, w in _chunks(*gaps, max(1, CHUNK // (size * N_COMPLETIONS))):
-        own, gained = _of_incomplete(rows, w, model, coordinates)
+    for some in slices_of_rows(len(gaps[0]), size * N_COMPLETIONS, CHUNK):
+        own, gained = _of_incomplete(*(part[some] for part in gaps), model, coordinates)
         information, products = information + own, products + gained
     information.flat[n_features * (len(information) + 1) :: len(information) + 1] += (
         coordinates.penalty
     )
-    columns = coordinates.columns(numbers)
+    columns = columns_of_parameters(numbers, coordinates.pairs)
     return restricted_curvature(information, products, columns, free, is_symmetric=False)
-
-
-def _chunks(rows, weights, size):
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size], weights[start : start + size]
 
 
 def completions(codes, weights, model, n_draws):
@@ -152,7 +145,7 @@ def _of_incomplete(rows, weights, model, coordinates):
     draws, shares = completions(rows, weights, model, m)
     information, u, e = coordinates.describe(draws, shares)
     w = shares[: len(draws) // m] * m
-    scores, mean = _spread(coordinates.scores(u, e), m, w)
+    scores, mean = _spread(row_scores(u, e, coordinates.pairs), m, w)
     statistics, _ = _spread(coordinates.statistics(u), m, w)
     # The mean of m draws varies by a share of 1/m of what a draw does.
     products = (mean * w) @ mean.T - scores @ scores.T / m

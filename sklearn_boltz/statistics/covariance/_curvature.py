@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, null_space
 
 from sklearn_boltz.networks.training._objective import parameter_places
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Entries of a temporary array.
 CHUNK = 2**22
@@ -203,17 +204,12 @@ class Regressions(NamedTuple):
         which = contrasts.column, contrasts.pairs
         return cls(*which, contrasts.features, residuals, contrasts.weights, spread)
 
-    def parameter_columns(self, numbers):
-        """The two columns of each parameter, (2, n_parameters), by their numbers in a table."""
-        features = np.asarray(numbers)[self.column]
-        return np.array([np.append(features, features[pair]) for pair in self.pairs])
-
     def score_products(self, residuals=None):
         """Σ_i w_i s_i s_iᵀ, with other residuals if given."""
         residuals, pairs = self.residuals if residuals is None else residuals, self.pairs
         n_parameters = len(self.column) + len(pairs[0])
         products = np.zeros((n_parameters, n_parameters))
-        for rows in row_slices(len(residuals), n_parameters):
+        for rows in slices_of_rows(len(residuals), n_parameters, CHUNK):
             scores = row_scores(self.features[rows], residuals[rows], pairs)
             scores *= np.sqrt(self.weights[rows])
             products += scores @ scores.T
@@ -235,7 +231,7 @@ class Regressions(NamedTuple):
         own = self.column[:, None] == self.column
         inverse = np.pad(inverse.astype(np.float32), (0, 1))  # 0 where there is no coupling
         residuals = np.empty_like(self.residuals)
-        for rows in row_slices(len(residuals), d * d):
+        for rows in slices_of_rows(len(residuals), d * d, CHUNK):
             u = self.features[rows].astype(np.float32)
             z = np.where(own, np.eye(d, dtype=np.float32), u[:, None])
             leverage = np.empty((len(u), d, d))
@@ -248,12 +244,6 @@ class Regressions(NamedTuple):
             left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
             residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
         return residuals
-
-
-def row_slices(n_rows, n_entries):
-    """Slices of rows of which each has this many entries."""
-    step = max(1, CHUNK // max(1, n_entries))
-    return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
 def row_scores(features, residuals, pairs):
@@ -286,7 +276,7 @@ def fitted_curvature(
     find_separated : callable, default=None
         From the places of the free parameters to a basis of the directions that are separated.
     """
-    columns = regressions.parameter_columns(numbers)
+    columns = columns_of_parameters(numbers[regressions.column], regressions.pairs)
     places, residuals = free_places(columns, free), None
     block = np.ix_(places, places)
     separated = None if find_separated is None else find_separated(places)
@@ -305,6 +295,11 @@ def restricted_curvature(information, products, columns, free=None, *, is_symmet
     places = free_places(columns, free)
     block = np.ix_(places, places)
     return Curvature(information[block], products[block], columns[:, places], places, is_symmetric)
+
+
+def columns_of_parameters(columns, pairs):
+    """The two columns of each parameter, (2, n_parameters), from those of the features."""
+    return np.array([np.append(columns, columns[pair]) for pair in pairs])
 
 
 def free_places(columns, free):

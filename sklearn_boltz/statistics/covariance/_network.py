@@ -16,7 +16,7 @@ from sklearn_boltz.networks.training._objective import (
     parameter_places,
 )
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.statistics.covariance._categorical import contrasts_curvature, fitted_places
+from sklearn_boltz.statistics.covariance._categorical import fitted_places
 from sklearn_boltz.statistics.covariance._completed import (
     Coordinates,
     completed_curvature,
@@ -25,6 +25,7 @@ from sklearn_boltz.statistics.covariance._completed import (
 from sklearn_boltz.statistics.covariance._curvature import (
     Regressions,
     Spread,
+    columns_of_parameters,
     fitted_curvature,
     restricted_curvature,
 )
@@ -70,66 +71,74 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
-    check_room(network.n_features_in_, network._coding, network._trends is not None)
-    find = spin_curvature if network._coding.is_binary else codes_curvature
+    d, coding = network.n_features_in_, network._coding
+    n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
+    # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
+    check_memory(
+        (6 if network._trends is None else 2) * 8 * n_parameters**2,
+        f"The covariance of {n_parameters:,} parameters",
+        "Leave out columns, or use `interaction_scores`, which needs none.",
+    )
+    find = spin_curvature if coding.is_binary else codes_curvature
     return find(network, codes, weights, jackknife)
 
 
 def spin_curvature(network, codes, weights, jackknife):
     """Of the b_j, then of the m_jk."""
-    kept, d, alpha, of_draws = network._varying, codes.shape[1], network._ridge(), None
+    kept, d, alpha = network._varying, codes.shape[1], network._ridge()
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
-    problem = spin_problem(network, codes, weights, alpha)
+    problem, free = spin_problem(network, codes, weights, alpha), network._free_pairs()
+    theta, kind = problem.pack(coupling, intercept), (Regressions.of_spins, separated_by_spins)
     if network._objective == "likelihood":
-        found = likelihood_curvature(network, codes, problem)
+        found = of_empty_pairs(likelihood_curvature(network, codes, problem), problem)
     elif can_leave_out(network, codes):
-        point = problem.at(problem.pack(coupling, intercept))
-        regressions = Regressions.of_spins(problem, point)
-        found = fitted_curvature(
-            problem.information(point), regressions, kept, network._free_pairs(),
-            jackknife=jackknife,
-            find_separated=None if alpha else partial(separated_by_spins, problem, point),
-        )  # fmt: skip
+        found = of_observed_cells(problem, theta, kind, kept, free, jackknife)
     else:
         model = SpinModel(coupling, intercept)
         coordinates = Coordinates.of_spins(model, alpha * weights.sum())
-        rows = codes[:, kept], weights
-        found = completed_curvature(*rows, model, coordinates, kept, network._free_pairs())
-        if not alpha and len(found.places):
-            drawn = problem.of_rows(*drawn_rows(*rows, model))
-            point = drawn.at(drawn.pack(coupling, intercept))
-            of_draws = separated_by_spins(drawn, point, found.places)
-    found = of_empty_pairs(found, problem, of_draws)
+        found = completed_curvature(codes[:, kept], weights, model, coordinates, kept, free)
+        found = of_completions(found, problem, theta, kind, codes[:, kept], weights, model)
     places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
 
-def check_likelihood_covariance(network, codes):
-    """Refuse what has no table of all states."""
+def of_observed_cells(problem, theta, kind, columns, free, jackknife):
+    """Of an estimate without completions; `kind` is how spins or contrasts are described."""
+    point, (regressions, separated) = problem.at(theta), kind
+    found = fitted_curvature(
+        problem.information(point),
+        regressions(problem, point),
+        columns,
+        free,
+        jackknife=jackknife,
+        find_separated=None if problem.penalty else partial(separated, problem, point),
+    )
+    return of_empty_pairs(found, problem)
+
+
+def of_completions(found, problem, theta, kind, rows, weights, model):
+    """H and J of an estimate from completed rows that know what some completions separate."""
+    if problem.penalty or not len(found.places):
+        return of_empty_pairs(found, problem)
+    n_draws = min(max(MOST_CELLS // rows.size, 1), N_DRAWS)
+    drawn = problem.of_rows(*completions(rows, weights, model, n_draws))
+    return of_empty_pairs(found, problem, kind[1](drawn, drawn.at(theta), found.places))
+
+
+def likelihood_curvature(network, codes, problem):
+    """Of the b_j, then of the m_jk, and of the likelihood."""
     if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or not network._coding.is_binary:
         raise ValueError(
             f"{type(network).__name__}: standard errors of the likelihood are those of "
             f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
             "FVBMPseudoLikelihood, or statistics.bootstrap."
         )
-
-
-def likelihood_curvature(network, codes, problem):
-    """Of the b_j, then of the m_jk, and of the likelihood."""
-    check_likelihood_covariance(network, codes)
     kept, free = network._varying, network._free_pairs()
     problem = Likelihood(problem)
     theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     point = problem.at(theta)
-    columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
-    products = problem.score_products(point)
+    columns, products = columns_of_parameters(kept, problem.upper), problem.score_products(point)
     return restricted_curvature(problem.information(point), products, columns, free)
-
-
-def drawn_rows(codes, weights, model):
-    """Some completions of all rows, and how often each counts."""
-    n_draws = min(max(MOST_CELLS // codes.size, 1), N_DRAWS)
-    return completions(codes, weights, model, n_draws)
 
 
 def of_empty_pairs(found, problem, others=None):
@@ -168,38 +177,15 @@ def codes_curvature(network, codes, weights, jackknife):
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
-    (rows, counts), of_draws = task.rows(), None
+    kind = Regressions.of_contrasts, separated_by_contrasts
     if can_leave_out(network, codes):
-        point = contrasts.at(z)
-        found = contrasts_curvature(
-            contrasts, point, kept, free, jackknife=jackknife,
-            find_separated=None if contrasts.penalty
-            else partial(separated_by_contrasts, contrasts, point),
-        )  # fmt: skip
+        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife)
     else:
-        model = task.problem.model(theta)
+        rows, model = task.rows(), task.problem.model(theta)
         coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
-        found = completed_curvature(rows, counts, model, coordinates, numbers, free)
-        if not contrasts.penalty and len(found.places):
-            drawn = contrasts.of_rows(*drawn_rows(rows, counts, model))
-            of_draws = separated_by_contrasts(drawn, drawn.at(z), found.places)
-    found = of_empty_pairs(found, contrasts, of_draws)
+        found = completed_curvature(*rows, model, coordinates, numbers, free)
+        found = of_completions(found, contrasts, z, kind, *rows, model)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]
     return found, Spread(loadings, places, block_starts(n_values)[1])
-
-
-def check_room(n_features, coding, of_trends):
-    """Refuse matrices of all parameters that do not fit into memory.
-
-    There are six of them at a time, and with trends, which have fewer, two.
-    """
-    n_parameters = n_features * (n_features + 1) // 2
-    if not coding.is_binary:
-        n_parameters = block_starts(coding.n_values)[1]
-    check_memory(
-        (2 if of_trends else 6) * 8 * n_parameters**2,
-        f"The covariance of {n_parameters:,} parameters",
-        "Leave out columns, or use `interaction_scores`, which needs none.",
-    )

@@ -16,11 +16,7 @@ from sklearn_boltz.networks.location._gaussians import Observed
 from sklearn_boltz.networks.location._joint import joint_network
 from sklearn_boltz.networks.model._gauge import contrast_basis, state_offsets
 from sklearn_boltz.numerics._memory import check_memory
-from sklearn_boltz.statistics.covariance._categorical import (
-    as_matrices,
-    as_parameters,
-    parameter_index,
-)
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, coupling_places
 from sklearn_boltz.statistics.covariance._curvature import CHUNK, SingularInformation
 
 # Steps of Newton's method at most, and the step that ends them, in standard errors.
@@ -50,7 +46,7 @@ def estimate_joint(network, rows, layout, *, jackknife):
     Returns
     -------
     estimate : ndarray of shape (n_parameters,)
-        In the order of `parameter_index`.
+        In the order of `as_parameters`.
     covariance : ndarray of shape (n_parameters, n_parameters)
         As far as it is due to the Gaussian; NaN where the rows do not determine a parameter.
     rare : ndarray of shape (n_parameters, n_directions)
@@ -115,14 +111,13 @@ def places_of_categories(coding, layout):
         single = np.repeat(np.arange(d), 2)
         sign = np.tile([-1.0, 1.0], d)
     else:
-        n = len(parameter_index(coding.n_values).i)
-        pairs, single = as_matrices(np.arange(n), coding.n_values, fill=-1)
-        sign = np.ones(len(single))
+        pairs = coupling_places(coding.n_values)
+        single, sign = np.arange(len(pairs)), np.ones(len(pairs))
     pairs = np.pad(pairs, (0, n_scores), constant_values=-1)[order[:, None], order]
     single = np.pad(single, (0, n_scores), constant_values=-1)[order]
     sign = np.pad(sign, (0, n_scores))[order]
     signs = as_parameters(np.outer(sign, sign), sign, layout.sizes)
-    return as_parameters(pairs, single, layout.sizes).astype(np.int64), signs
+    return as_parameters(pairs, single, layout.sizes), signs
 
 
 class Problem(NamedTuple):

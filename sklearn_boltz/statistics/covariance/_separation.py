@@ -132,12 +132,11 @@ def positive_rows(table):
 
 
 def empty_pairs(problem, places):
-    """What pairs of values that never occur together separate, in the shape of the above."""
-    return free_span([problem.away(*cell) for cell in problem.empty_cells()], places)
+    """What pairs of values that never occur together separate, in the shape of the above.
 
-
-def free_span(directions, places):
-    """An orthonormal basis of those directions that change free parameters only."""
+    Of their directions, those count that change free parameters only.
+    """
+    directions = [problem.away(*cell) for cell in problem.empty_cells()]
     fixed = np.delete(np.arange(len(directions[0])), places) if directions else []
     inner = [direction[places] for direction in directions if not direction[fixed].any()]
     return span_of(np.array(inner).T) if inner else np.zeros((len(places), 0))
