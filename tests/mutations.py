@@ -355,7 +355,7 @@ SOURCES = [
     ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'path_begins'", [
         ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
     ]),
-    ("networks/sparse/_penalty.py", "test_fvbm_own_penalty.py", [
+    ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'lasso or not_convex'", [
         ("self.scale**2 * step", "self.scale * step"),
         ("strength / scale", "strength"),
         ("- slope[block] / bound", "- slope[block]"),
@@ -392,14 +392,14 @@ SOURCES = [
         ("np.repeat(weights[i, j], n_values[i] * n_values[j])",
          "np.repeat(weights[j, i], n_values[i] * n_values[j])"),
     ]),
-    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+    ("networks/categorical/_block_penalty.py", "test_fvbm_sparse.py -k kkt_of_groups", [
         ("squares = 1 / np.concatenate(costs)", "squares = np.concatenate(costs)"),
         ("block_diag(*blocks) * np.sqrt(squares)", "block_diag(*blocks) * squares"),
     ]),
-    ("networks/sparse/_network.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+    ("networks/sparse/_network.py", "test_fvbm_sparse.py -k kkt_of_groups", [
         ("* self.n_values[i] / self.sizes[i]", "/ self.sizes[i]"),
     ]),
-    ("networks/sparse/_path.py", "test_fvbm_ordered_sparse.py -k 'criterion'", [
+    ("networks/sparse/_path.py", "test_fvbm_sparse.py -k criterion_of_trends", [
         ("single + 2 * np.log(2)", "single"),
         ("- saved[idle].sum()", ""),
         ("rise(places) < saved[g]", "rise(places) > saved[g]"),

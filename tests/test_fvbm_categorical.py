@@ -6,6 +6,7 @@ from functools import partial
 from itertools import combinations, permutations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
@@ -469,6 +470,16 @@ def test_interaction_scores(model):
     bits = FVBMPseudoLikelihood(alpha=0.0).fit(np.random.default_rng(0).integers(2, size=(200, 3)))
     scores = bits.interaction_scores(apc=False)
     assert_allclose(scores, 2 * np.abs(bits.coupling_), atol=1e-12)
+
+
+def test_scores_without_a_letter():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(list("AC-"), size=(100, 4)))
+    X[3] = rng.choice(list("AC"), size=100)  # without a gap
+    model = FVBMPseudoLikelihood().fit(X)
+    scores = model.interaction_scores(ignore="-")
+    assert_array_equal(scores, model.interaction_scores(ignore=[0, 0, 0, -1]))
+    assert not np.allclose(scores, model.interaction_scores())
 
 
 def test_constant_columns_and_values_that_never_occur(X):

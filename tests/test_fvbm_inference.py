@@ -13,6 +13,7 @@ from networks import categories, chain, draw, fit
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import unpack
 from scipy.stats import binom, chi2, norm
+from sklearn.base import clone
 
 from private import (
     CategoricalPseudoLikelihood,
@@ -28,7 +29,7 @@ from private import (
     wald_test,
     weighted_chi2_sf,
 )
-from sklearn_boltz import MaximumEntropy, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 from sklearn_boltz.statistics import PairwiseInference
 
 seeds = st.integers(0, 2**32 - 1)
@@ -310,6 +311,26 @@ def test_a_constant_column_has_no_standard_error(rows):
         assert np.isnan(adjusted[unknown]).all()
     assert np.isnan(result.pair_p_value()[1]).all()
     assert "nan" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("model", "has_gap"),
+    [
+        (FVBMPseudoLikelihood(), False), (FVBMPseudoLikelihood(), True),
+        (FVBMPseudoLikelihood(missing="observed"), True), (FVBMPseudoLikelihood(alpha=0.0), False),
+        (MaximumEntropy(), False), (FVBMPseudoLikelihood(columns=[range(3), range(2)]), False),
+        (FVBMPseudoLikelihood(columns=[range(3), range(2)]), True),
+    ],
+)  # fmt: skip
+def test_criteria_and_inference_of_constant_columns(model, has_gap):
+    X = np.zeros((10, 2))
+    X[0, 0] = np.nan if has_gap else 0
+    model = clone(model).fit(X)
+    n_terms = model.log_pseudo_likelihood(X).sum()
+    for criterion in (statistics.aic, statistics.bic, statistics.ebic):
+        assert_allclose(criterion(model, X), -2 * n_terms)
+    result = statistics.inference(model, X)
+    assert np.isnan(result.std_err).all() and not result.separated.any()
 
 
 def test_inference_within_a_mask(rows):

@@ -138,6 +138,18 @@ def test_the_maximum_is_that_of_another_optimiser(alpha):
     assert len(model.history_["seconds"]) == model.n_iter_
 
 
+@pytest.mark.parametrize("count_potential", [False, True])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_maximum_likelihood_of_one_and_two_columns(n_columns, count_potential):
+    """Without a penalty, the model has the frequencies of the states."""
+    X = np.array([[0, 0]] * 3 + [[0, 1]] * 4 + [[1, 0]] * 5 + [[1, 1]] * 8)[:, :n_columns]
+    model = MaximumEntropy(count_potential=count_potential, tol=1e-12).fit(X)
+    states, counts = np.unique(X, axis=0, return_counts=True)
+    # A count potential determines nothing that one and two columns leave open.
+    atol = 0.02 if count_potential else 1e-6
+    assert_allclose(np.exp(model.score_samples(states)), counts / len(X), atol=atol)
+
+
 @given(seeds, st.sampled_from([0.0, 0.3]))
 @settings(max_examples=15)
 def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):

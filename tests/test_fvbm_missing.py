@@ -25,7 +25,13 @@ from private import (
     to_zero_sum,
 )
 from private import _network_incomplete as _incomplete
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
+from sklearn_boltz import (
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+    SparseFVBM,
+    statistics,
+)
 from sklearn_boltz.batches import Batches
 
 
@@ -307,3 +313,32 @@ def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):
         for row, values in zip(codes, filled, strict=True):
             alone = _incomplete.impute(model, row[None], how, 1, generator)[0]
             assert_allclose(values, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "allowed"),
+    [
+        (FVBMPseudoLikelihood(), True),
+        (FVBMPseudoLikelihood(missing="observed"), True),
+        (FVBMPseudoLikelihood(solver="bslm"), True),
+        (FVBMPseudoLikelihood(solver="bslm", missing="observed"), False),
+        (SparseFVBM(), True),
+        (SparseFVBM(max_order=3), False),
+        (SparseFVBM(max_order=3, missing="observed"), True),
+        (SparseFVBM(nodewise="and"), False),
+        (SparseFVBM(nodewise="and", missing="observed"), True),
+        (MaximumEntropy(), True),
+        (MaximumEntropy(count_potential=True), False),
+        (MaximumEntropy(terms=[(0, 1, 2)]), False),
+    ],
+)
+def test_the_tag_of_missing_cells_follows_the_parameters(model, allowed):
+    assert model.__sklearn_tags__().input_tags.allow_nan is allowed
+    X = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
+    clone(model).fit(X)
+    X[0, 0] = np.nan
+    if allowed:
+        model.fit(X)
+    else:
+        with pytest.raises(ValueError, match="missing"):
+            model.fit(X)
