@@ -9,7 +9,6 @@ import pytest
 import sklearn
 from contract.test_interface import BUNCH
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import assert_sampled
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.fixes import parse_version
 
+from oracles import assert_drawn
 from oracles_rbm import pseudo_likelihoods
 from private import _likelihoods, _model
 from private import _network_incomplete as _incomplete
@@ -217,13 +217,13 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
 
 
-def assert_sampled_given(case, model, given=None, temperature=1.0, **options):
+def assert_drawn_given(case, model, given=None, temperature=1.0, **options):
     every, p = enumerated(case, model)
     given = given or {}
     agrees = np.all([every[:, j] == value for j, value in given.items()], axis=0)
     q = np.where(agrees, p ** (1 / temperature), 0)
     X = model.sample(4000, 0, given=given, temperature=temperature, **options)
-    assert_sampled(X, every[q > 0], q[q > 0] / q.sum())
+    assert_drawn(X, every[q > 0], q[q > 0] / q.sum())
 
 
 @every_case
@@ -231,10 +231,10 @@ def test_samples_with_conditions_and_temperatures(case):
     """False alarms: 1e-6 for each of six chi-square tests, whatever the seed."""
     model, values = fitted(case), legal_values(case)
     for given in ({0: values[0][1]}, {1: values[1][0], -1: values[4][1]}):
-        assert_sampled_given(case, model, given)
+        assert_drawn_given(case, model, given)
     for temperature in (0.5, 3.0, 1e9):
-        assert_sampled_given(case, model, temperature=temperature)
-    assert_sampled_given(case, model, {2: values[2][0]}, temperature=2.0)
+        assert_drawn_given(case, model, temperature=temperature)
+    assert_drawn_given(case, model, {2: values[2][0]}, temperature=2.0)
     every, _ = enumerated(case, model)
     cold = model.sample(50, random_state=0, temperature=1e-300)
     assert_allclose(model.energy(cold), model.energy(every).min(), atol=1e-9)
@@ -252,7 +252,7 @@ def test_samples_with_conditions_and_temperatures_by_gibbs(monkeypatch):
     model = fitted("pairs of bits")
     for options in ({"given": {0: 1, 3: 0}}, {"temperature": 2.0},
                     {"temperature": 0.8, "given": {4: 1}}):  # fmt: skip
-        assert_sampled_given("pairs of bits", model, n_steps=200, **options)
+        assert_drawn_given("pairs of bits", model, n_steps=200, **options)
     with pytest.warns(UserWarning, match="hardly exchange states"):
         X = model.sample(5, 0, temperature=1e-300, n_steps=3, n_temperatures=4)
     assert np.isfinite(X).all()
