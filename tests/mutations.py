@@ -320,7 +320,7 @@ SOURCES = [
         ("\n        coordinates.penalty\n", "\n        0.0\n"),
     ]),
     ("statistics/_bootstrap.py",
-     "test_fvbm_bootstrap.py -k 'bias_is or ties or two_resamples or quantiles'", [
+     "test_fvbm_bootstrap.py -k 'bias_is or quantiles'", [
         ("norm.cdf(2 * shift + side * z)", "norm.cdf(shift + side * z)"),
         ("below + equal / 2 + 0.5", "below + equal + 0.5"),
         ("self.resamples.std(axis=0, ddof=1)", "self.resamples.std(axis=0)"),

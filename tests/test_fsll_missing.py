@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import binomtest
 from sklearn.base import clone
+from test_fsll import SOLVERS, random_data
 
 import oracles
 from private import _distribution, _factor, _given
@@ -21,16 +22,10 @@ from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.datasets import make_bayesian_network
 
-SOLVERS = ["greedy", "newton"]
-
 
 def random_table(n_values, n_rows, seed, share=0.3):
     """Rows near a few patterns, with missing cells, and no column without a cell."""
-    rng = np.random.default_rng(seed)
-    few = np.column_stack([rng.integers(m, size=4) for m in n_values])
-    noise = np.column_stack([rng.integers(m, size=n_rows) for m in n_values])
-    X = few[rng.integers(4, size=n_rows)]
-    X = np.where(rng.random(X.shape) < 0.25, noise, X).astype(float)
+    X, rng = random_data(n_values, n_rows, seed, 4).astype(float), np.random.default_rng(seed)
     X[rng.random(X.shape) < share] = np.nan
     X[rng.integers(n_rows), np.isnan(X).all(axis=0)] = 0
     return X

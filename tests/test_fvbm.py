@@ -173,18 +173,3 @@ def test_parameters_that_were_set_are_not_compared_with_the_data(d):
     model.intercept_ = np.full(d, -2.0)
     assert model.sample(1000, random_state=0, n_steps=100).mean() < -0.5
     assert np.isfinite(model.log_partition_)
-
-
-def test_spurious_state_of_fifty_neurons(shared_data):
-    """The estimate of 40,000 rows has nearly all mass where nearly all neurons fire."""
-    X = np.load(shared_data / "spikes_maxent_toolbox.npz")["spikes50"]
-    model = FVBMPseudoLikelihood().fit(X)
-    assert model.converged_
-    with pytest.warns(UserWarning, match=r"In these samples, column \d+ is 1 with a rate of"):
-        assert model.sample(100, random_state=0, n_steps=200).mean() > 0.5
-    # A penalty of a tenth of the rows removes it.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
-        assert abs(model.sample(1000, random_state=0, n_steps=200).mean() - X.mean()) < 0.01
-        assert model.log_partition(random_state=0).std_err < 0.05

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 networkx = pytest.importorskip("networkx")
 
@@ -103,12 +103,3 @@ def test_without_networkx_and_pandas(model, result, X, monkeypatch):
         with pytest.raises(ImportError, match=f"pip install {package}"):
             verb()
     assert len(result.estimate) == len(result.std_err) == 10
-
-
-@pytest.mark.parametrize("levels", [2, 3])
-def test_edges_have_their_frequency(X, levels):
-    table = X.assign(age=np.arange(len(X)) % levels)
-    model = SparseFVBM(alpha=0.05).fit(table)
-    result = statistics.bootstrap(model, table, 5, random_state=0)
-    edges = statistics.to_networkx(model, result).edges
-    assert edges["home", "travels"]["frequency"] == result.edge_frequency[0, 2] == 1
