@@ -270,7 +270,7 @@ SOURCES = [
         ("if 2 * k >= n_rounds - 1 and", "if k >= n_rounds - 1 and"),
     ]),
     ("networks/training/_objective.py",
-     "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
+     "test_fvbm_solvers.py test_fvbm_penalty.py -k 'definition or derivatives or "
      "information_of or curvature or rarest or empty'", [
         ("            - self.penalty / 4 * np.vdot", "            - self.penalty / 2 * np.vdot"),
         ("2 * cross", "cross"),
@@ -303,7 +303,7 @@ SOURCES = [
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
     ("statistics/covariance/_curvature.py",
-     "test_fvbm_inference.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
+     "test_fvbm_inference.py test_fvbm_solvers.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
         ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),

@@ -1,6 +1,7 @@
 """Tables and fits that tests of networks share."""
 
 import numpy as np
+from scipy.stats import binom
 
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 
@@ -35,6 +36,12 @@ def lattice(side):
 def draw(model, n, seed=0):
     """Rows of -1 and 1."""
     return 2 * model.sample(n, np.random.default_rng(seed), 100).astype(int) - 1
+
+
+def assert_share(share, n, p, false_alarm=1e-6):
+    """As of n trials, each of which has the chance p."""
+    low, high = binom.interval(1 - false_alarm, n, p)
+    assert low / n <= share <= high / n, (low / n, share, high / n)
 
 
 def spins(n_rows, d, seed=0, missing=0.0, same=0.7):

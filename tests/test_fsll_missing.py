@@ -37,10 +37,7 @@ def completions(row, n_values):
 
 
 def observed_cost(model, X, weights=None):
-    """Divergence from the observed cells, pattern by pattern, and description lengths.
-
-    Of columns that share a table.
-    """
+    """Divergence from the observed cells by patterns, and lengths; of columns of one table."""
     n_values = model.n_values_.tolist()
     p = oracles.log_linear_probabilities(n_values, model.basis_, model.theta_).reshape(n_values)
     weights = np.ones(len(X)) if weights is None else weights

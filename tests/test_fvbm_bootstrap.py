@@ -6,7 +6,7 @@ import networks
 import numpy as np
 import pandas as pd
 import pytest
-from networks import draw, fit, items
+from networks import assert_share, draw, fit, items
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
@@ -129,9 +129,8 @@ def test_bootstrap_intervals_cover(n_sets):
             low, high = (result.coupling_matrix(end) for end in result.interval(method))
             inside = (low < truth.coupling) & (truth.coupling < high)
             shares.append(inside[np.triu_indices(3, 1)].mean())
-    low, high = binom.interval(1 - 1e-5, n_sets, 0.9)
-    for method, shares in covered.items():
-        assert low / n_sets <= np.mean(shares) <= high / n_sets, method
+    for shares in covered.values():
+        assert_share(np.mean(shares), n_sets, 0.9, 1e-5)
 
 
 def of_one_intercept(resamples, estimate=0.0):
@@ -262,8 +261,7 @@ def test_rows_that_did_not_select_are_valid_though_there_is_nothing():
             edges = np.isfinite(result.coupling_matrix(result.std_err))
             again = statistics.inference(fit(rows[first], edges=edges), rows[first])
             wrong.append(np.mean(again.p_value[6:][selected] < 0.05))
-    low, high = binom.interval(1 - 1e-6, 60, 0.05)
-    assert low / 60 <= np.mean(right) <= high / 60
+    assert_share(np.mean(right), 60, 0.05)
     assert np.mean(wrong) > 0.3
 
 
@@ -287,8 +285,7 @@ def test_intervals_after_a_split_cover(n_sets):
         if selected[true == 0].any():
             false.append((p_value[selected & (true == 0)] < 0.05).mean())
     for shares, level in ((inside, 0.95), (false, 0.05)):
-        low, high = binom.interval(1 - 2e-6, len(shares), level)
-        assert low / len(shares) <= np.mean(shares) <= high / len(shares), level
+        assert_share(np.mean(shares), len(shares), level, 2e-6)
 
 
 def test_criteria_of_a_selected_network_count_what_is_not_0():

@@ -70,10 +70,7 @@ problems = st.tuples(
 @settings(max_examples=cases(15))
 @given(problems)
 def test_objective_and_derivatives(args):
-    """Of its definition; a missing cell has no term of its own and adds nothing to others.
-
-    Where cells are missing, the curvature is an upper bound.
-    """
+    """A missing cell has no term and adds nothing to others; then curvatures are upper bounds."""
     problem, theta = random_problem(*args)
     spins, w = problem.pairs.spins, problem.pairs.weights
     fields = brute_fields(spins, problem, theta)

@@ -9,10 +9,10 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import categories, chain, draw, fit
+from networks import assert_share, categories, chain, draw, fit
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import unpack
-from scipy.stats import binom, chi2, norm
+from scipy.stats import chi2, norm
 from sklearn.base import clone
 
 from private import (
@@ -103,15 +103,11 @@ def data_sets():
 
 @simulated
 def test_intervals_cover_the_truth_and_errors_are_the_spread(data_sets):
-    """95 % intervals: as if each data set had a single one, a false alarm has 1e-6.
-
-    The sd of the ratio of a sample sd is 1 / sqrt(600), and 6 of them are allowed.
-    """
+    """As if each data set had a single interval; 6 of the sd of a sample sd, 1 / sqrt(600)."""
     truth, _, _, results = data_sets
     theta = parameters_of(truth.coupling, truth.intercept)
     covered = [(result.ci_low < theta) & (theta < result.ci_high) for result in results]
-    low, high = binom.interval(1 - 1e-6, N_SETS, 0.95)
-    assert low / N_SETS <= np.mean(covered) <= high / N_SETS
+    assert_share(np.mean(covered), N_SETS, 0.95)
     spread = np.std([result.estimate for result in results], axis=0)
     expected = np.mean([result.std_err for result in results], axis=0)
     assert_allclose(spread / expected, 1, atol=6 / np.sqrt(2 * N_SETS))
@@ -126,8 +122,7 @@ def test_likelihood_ratios_of_true_networks_are_uniform(data_sets):
         for model, X in zip(models, tables, strict=True)
     ])  # fmt: skip
     for level in (0.05, 0.5):
-        low, high = binom.interval(1 - 1e-6, N_SETS, level)
-        assert low <= np.sum(p_values < level) <= high
+        assert_share(np.mean(p_values < level), N_SETS, level)
 
 
 def test_few_rows_want_the_jackknife():
@@ -155,9 +150,8 @@ def test_few_rows_want_the_jackknife():
 def test_p_values_of_blocks_are_uniform_without_interaction():
     """Of 200 independent tables, 5 % are significant; a false alarm has the probability 1e-6."""
     tables = np.random.default_rng(0).integers(3, size=(200, 300, 2))
-    small = sum(statistics.inference(fit(X), X).pair_p_value()[0, 1] < 0.05 for X in tables)
-    low, high = binom.interval(1 - 1e-6, 200, 0.05)
-    assert low <= small <= high
+    small = [statistics.inference(fit(X), X).pair_p_value()[0, 1] < 0.05 for X in tables]
+    assert_share(np.mean(small), 200, 0.05)
 
 
 # Wald's figures of single parameters.

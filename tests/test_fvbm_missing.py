@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from networks import assert_share
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import agreeing, enumerate_states, random_potts, random_spins
-from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -236,8 +236,7 @@ def test_intervals_cover_the_truth(truth, n_sets, atol):
         X = table(truth, 800, 0.3, 1000 + seed)
         results.append(statistics.inference(FVBMPseudoLikelihood().fit(X), X))
     covered = [(r.ci_low < parameters) & (parameters < r.ci_high) for r in results]
-    low, high = binom.interval(1 - 1e-6, n_sets, 0.95)
-    assert low / n_sets <= np.mean(covered) <= high / n_sets
+    assert_share(np.mean(covered), n_sets, 0.95)
     # The spread of 60 is known to 9 %, that of 40 to 11 %: six of these.
     spread = np.std([r.estimate for r in results], axis=0, ddof=1)
     assert_allclose(np.mean([r.std_err for r in results], axis=0) / spread, 1, atol=atol)

@@ -216,10 +216,7 @@ def test_minima_of_random_starts_and_of_tables():
 
 
 def sample(network, how, **options):
-    """Codes that a network draws; those of chains of 50 sweeps are as good as independent here.
-
-    The slowest correlation is below 0.6 a sweep.
-    """
+    """Codes that a network draws. Correlations after a sweep are below 0.6, and there are 50."""
     model = estimator_of(network)
     if how != "exact":
         options |= {"n_steps": 50, "n_temperatures": 1 if how == "chains" else "auto"}

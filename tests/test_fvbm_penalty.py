@@ -249,10 +249,7 @@ def test_curvature_of_batches(monkeypatch):
 @pytest.mark.parametrize("same", [0.5, 0.6, 0.75, 0.95])
 @pytest.mark.parametrize("n", [40, 400])
 def test_held_out_rows(n, same):
-    """Of 12 sets of 8 columns, no worse than without a penalty, and better if there are few rows.
-
-    By two standard errors and by .01 nats a row.
-    """
+    """Of 12 sets: by 2 sd or .01 nats no worse than without a penalty, and better of few rows."""
     gains = []
     for seed in range(12):
         X = spins(n + 5000, 8, seed, same=same)

@@ -276,10 +276,7 @@ def test_the_size_of_tests_of_independent_columns():
 
 @pytest.mark.parametrize("gaps", [0, 0.1])
 def test_what_a_level_of_a_few_rows_does_to_a_score_is_not_tested(gaps):
-    """Of 40 tests of independent columns, 9 and more are below .05 in 2 of 10,000 runs.
-
-    The score of a single row at a level would seem to have no error.
-    """
+    """It would seem to have no error. 9 of 40 tests are below .05 in 2 of 10,000 runs."""
     p_values = []
     for seed in range(20):
         rng = np.random.default_rng(seed)

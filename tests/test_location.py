@@ -413,10 +413,7 @@ def model():
 
 
 def grid(scores):
-    """Nodes and weights of a quadrature of a column, out to the tails of Lomax.
-
-    Of pieces that meet where the density has a bend: in the middle of the broad part.
-    """
+    """A quadrature of a column, by pieces out to the tails of Lomax; the middle is a bend."""
     nodes, weights = np.polynomial.legendre.leggauss(12)
     _, middle, scale = scores.broad
     reach = 10.0 ** np.arange(0.5, 8.5, 0.5)
