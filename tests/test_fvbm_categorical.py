@@ -404,7 +404,7 @@ def test_attributes(model, X):
     assert last == pytest.approx(model.log_pseudo_likelihood(X).mean(), abs=1e-9)
 
 
-def test_the_estimate_is_near_the_truth(model, truth, X):
+def test_the_estimate_is_near_the_truth_and_has_contrasts(model, truth, X):
     """Each within 5 standard errors of the inference."""
     result = statistics.inference(model, X)
     expected = np.concatenate([truth.intercept, np.zeros(len(result.names) - 11)])
@@ -416,10 +416,6 @@ def test_the_estimate_is_near_the_truth(model, truth, X):
     assert (np.abs(matrix - truth.coupling)[off] < 5 * errors[off]).all()
     assert (np.abs(result.estimate - expected)[:11] < 5 * result.std_err[:11]).all()
     assert result.names[0] == "b[x0=0]" and result.names[11] == "m[x0=0,x1=0]"
-
-
-def test_contrasts_between_values(model, X):
-    result = statistics.inference(model, X)
     names = result.names.tolist()
     one, other = names.index("m[x0=0,x1=0]"), names.index("m[x0=0,x1=2]")
     found = result.contrast({names[one]: 1, names[other]: -1})

@@ -167,7 +167,7 @@ def result(rows):
     return statistics.inference(fit(rows), rows, null=0.1, confidence_level=0.9)
 
 
-def test_wald(result):
+def test_wald_and_adjusted_p_values(result, monkeypatch):
     assert isinstance(result, PairwiseInference)
     assert_allclose(result.z, (result.estimate - 0.1) / np.sqrt(np.diag(result.covariance)))
     assert_allclose(result.p_value, 2 * norm.cdf(-np.abs(result.z)))
@@ -178,9 +178,6 @@ def test_wald(result):
     matrix = result.coupling_matrix(result.estimate)
     assert np.isnan(np.diag(matrix)).all()
     assert matrix[1, 3] == matrix[3, 1] == result.estimate[list(result.names).index("m[x1,x3]")]
-
-
-def test_adjusted_p_values(result, monkeypatch):
     p, n = result.p_value, len(result.names)
     order = np.argsort(p)
     bh = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]

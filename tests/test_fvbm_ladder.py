@@ -222,6 +222,12 @@ def test_the_ladder_beside_enumeration(estimator):
     hot = estimator.log_partition("ladder", temperature=3.0, random_state=0)
     assert abs(hot.value - estimator.log_partition(temperature=3.0).value) < 4 * hot.std_err
     assert hot.value < found.value
+    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
+    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
+    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
+    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
+    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
+    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
 @pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
@@ -237,15 +243,6 @@ def test_same_bits_whatever_the_threads(n_values, monkeypatch):
         found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
     for one, two in zip(*found, strict=True):
         assert_array_equal(one, two)
-
-
-def test_few_chains_and_steps_as_given(estimator):
-    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
-    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
-    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
-    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
-    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
-    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
 def test_a_broken_ladder_says_so():

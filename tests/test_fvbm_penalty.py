@@ -300,11 +300,6 @@ def test_inference_is_that_without_a_penalty(fitted):
     assert_array_equal(one.resamples, other.resamples)
     assert_array_equal(one.estimate, other.estimate)
     assert chosen.alpha_ > 0 == without.alpha_  # nothing has changed the model
-
-
-def test_graph(fitted):
-    pytest.importorskip("networkx")
-    X, chosen, without = fitted
     result = statistics.inference(chosen, X)
     weight = statistics.to_networkx(chosen, result).edges["x0", "x1"]["weight"]
     assert weight == without.coupling_[0, 1]

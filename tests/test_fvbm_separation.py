@@ -131,12 +131,6 @@ def test_an_empty_cell_beside_gaps_has_a_maximum_without_completions(q):
     assert not statistics.inference(model, X).separated.any()
 
 
-def test_a_pair_that_may_not_be_connected_separates_nothing():
-    result = statistics.inference(fit(bits(), edges=[(0, 2), (1, 2)]), bits())
-    assert not result.separated.any()
-    assert np.isfinite(result.std_err[[0, 1, 2, 4, 5]]).all()
-
-
 @pytest.mark.parametrize(("alpha", "expected"), [(0.0, [1, 1, 0, 1, 0, 0]), (0.01, [0, 0, 0, 1])])
 @pytest.mark.parametrize("params", [{}, {"kind": MaximumEntropy}, {"missing": "em"}],
                          ids=["complete", "likelihood", "em"])  # fmt: skip
@@ -177,19 +171,31 @@ def test_em_of_categories(gaps):
     assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))
 
 
-def test_too_large_a_program_is_not_solved(monkeypatch):
-    monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(_separation, "positive_rows", None)
-    result = statistics.inference(fit(bits()), bits())
-    assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
-
-
-def test_the_other_parameters_are_as_in_the_limit():
+def test_a_pair_of_bits(monkeypatch):
+    """Other parameters are as in the limit, and nothing is left of the pair with an empty cell."""
     X = bits()
-    result, exact = statistics.inference(fit(X), X), statistics.inference(fit(X, tol=1e-9), X)
+    model = fit(X)
+    result, exact = statistics.inference(model, X), statistics.inference(fit(X, tol=1e-9), X)
     known = ~result.separated
     assert_allclose(result.std_err[known], exact.std_err[known], rtol=1e-3)
     assert_allclose(result.estimate[known], exact.estimate[known], atol=1e-3)
+    test, p_value = result.wald_test([("x0", "x1")]), result.pair_p_value()
+    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
+    assert np.isnan(p_value[0, 1]) and np.isfinite(p_value[2, :2]).all()
+    # In the limit each row with one rare bit determines the other: its term is 1.
+    trace = (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
+    assert 0 < trace < 2 * known.sum() + 1
+    without_both, without_another = (fit(X, edges=[pair, (1, 2)]) for pair in ((0, 2), (0, 1)))
+    ratio = statistics.likelihood_ratio(model, X, without_both)
+    assert np.isnan(ratio.p_value) and ratio.statistic > 0
+    assert 0 < statistics.likelihood_ratio(model, X, without_another).p_value < 1
+    # A pair that may not be connected separates nothing.
+    apart = statistics.inference(without_both, X)
+    assert not apart.separated.any() and np.isfinite(apart.std_err[[0, 1, 2, 4, 5]]).all()
+    # Too large a program is not solved.
+    monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(_separation, "positive_rows", None)
+    assert_array_equal(statistics.inference(fit(X), X).separated, [1, 1, 0, 1, 0, 0])
 
 
 def test_tables_tests_and_adjusted_p_values():
@@ -223,27 +229,6 @@ def test_a_pair_with_an_empty_cell_is_tested_by_what_is_left(gaps):
     ones = [f"m[x1={a},x2={b}]" for a, b in [(0, 0), (0, 1), (1, 0), (1, 1)]]
     odds = result.contrast(dict(zip(ones, [1, -1, -1, 1], strict=True)))  # without the empty cell
     assert np.isfinite(odds.p_value).all() and result.wald_test(ones).df == 3
-
-
-def test_nothing_is_left_of_a_pair_of_bits():
-    result = statistics.inference(fit(bits()), bits())
-    test = result.wald_test([("x0", "x1")])
-    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
-    p_value = result.pair_p_value()
-    assert np.isnan(p_value[0, 1]) and np.isfinite(p_value[2, :2]).all()
-
-
-def test_criteria_and_likelihood_ratios():
-    X = bits()
-    model = fit(X)
-    # In the limit each row with one rare bit determines the other: its term is 1.
-    trace = (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
-    known = ~statistics.inference(model, X).separated
-    assert 0 < trace < 2 * known.sum() + 1
-    without_both = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 2), (1, 2)]))
-    assert np.isnan(without_both.p_value) and without_both.statistic > 0
-    without_another = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 1), (1, 2)]))
-    assert 0 < without_another.p_value < 1
 
 
 def test_bootstrap():

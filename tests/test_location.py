@@ -442,14 +442,17 @@ def test_probabilities_of_all_rows_integrate_to_one():
     assert_allclose(total, np.exp(share_of_seen(model)), atol=1e-8)
 
 
-def test_a_missing_number_is_integrated_out(model):
-    rows = numbers_and_words(6, seed=1)
-    x, weights = grid(model._table.columns[0].scores)
-    for _, row in rows.iterrows():
+def test_a_missing_number_is_integrated_out_and_has_probabilities(model):
+    rows, scores = numbers_and_words(6, seed=1), model._table.columns[0].scores
+    (x, weights), p = grid(scores), model.predict_column_proba(rows, "x")
+    bins = scores.bins.encode(x).astype(int)
+    gaps = model.score_samples(rows.assign(x=np.nan))
+    for i, (_, row) in enumerate(rows.iterrows()):
         all_x = pd.DataFrame({"x": x, "word": row["word"], "y": row["y"]})
-        gap = pd.DataFrame({"x": [np.nan], "word": [row["word"]], "y": [row["y"]]})
-        expected = np.log(weights @ np.exp(model.score_samples(all_x)))
-        assert_allclose(model.score_samples(gap), expected, rtol=1e-7)
+        each = weights * np.exp(model.score_samples(all_x))
+        assert_allclose(gaps[i], np.log(each.sum()), rtol=1e-7)
+        # Nodes near the border of a bin belong to one of the two.
+        assert_allclose(p[i], np.bincount(bins, each) / each.sum(), atol=0.01)
 
 
 def test_a_missing_word_is_summed_out_and_has_probabilities(model):
@@ -464,19 +467,6 @@ def test_a_missing_word_is_summed_out_and_has_probabilities(model):
     assert_array_equal(filled, np.array(list("abc"))[p.argmax(axis=1)])
     is_word = [name.startswith("word=") for name in model.get_feature_names_out()]
     assert_allclose(model.transform(rows)[:, is_word], p, atol=1e-12)
-
-
-def test_probabilities_of_intervals_are_integrals(model):
-    rows = numbers_and_words(4, seed=1)
-    p = model.predict_column_proba(rows, "x")
-    scores = model._table.columns[0].scores
-    x, weights = grid(scores)
-    bins = scores.bins.encode(x).astype(int)
-    for i, (_, row) in enumerate(rows.iterrows()):
-        all_x = pd.DataFrame({"x": x, "word": row["word"], "y": row["y"]})
-        own = np.bincount(bins, weights * np.exp(model.score_samples(all_x)))
-        # Nodes near the border of a bin belong to one of the two.
-        assert_allclose(p[i], own / own.sum(), atol=0.01)
 
 
 def test_the_mean_of_a_missing_number():

@@ -426,7 +426,4 @@ def test_r_hat_compares_halves_of_chains():
     assert r_hat(apart) == pytest.approx(np.sqrt(1 + 8 / 7), rel=0.01)
     drift = rng.normal(size=(1, 100_000)) + np.repeat([-1, 1], 50_000)
     assert r_hat(drift) == pytest.approx(np.sqrt(1 + 2), rel=0.01)
-
-
-def test_constant_chains_have_no_time():
     assert np.isnan(autocorrelation_time(np.ones((2, 10)))) and np.isnan(r_hat(np.ones((2, 10))))

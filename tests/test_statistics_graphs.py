@@ -100,14 +100,17 @@ def test_a_table_in_latex(result):
 
 def test_without_networkx_and_pandas(model, result, X, monkeypatch):
     resamples = statistics.bootstrap(model, X, 2, random_state=0)
+    stability = partial(centrality_stability, model, X, n_samples=1, random_state=0)
     for package, verb in (
-        ("networkx", partial(statistics.to_networkx, model)), ("pandas", result.to_frame),
-        ("pandas", resamples.to_frame),
+        ("networkx", partial(statistics.to_networkx, model)),
+        ("networkx", partial(centrality, model)), ("pandas", result.to_frame),
+        ("networkx", partial(stability, statistic="closeness")), ("pandas", resamples.to_frame),
     ):  # fmt: skip
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=f"pip install {package}"):
             verb()
     assert len(result.estimate) == len(result.std_err) == 10
+    assert stability().correlations.shape == (10, 1)
 
 
 # Centralities.
@@ -176,19 +179,6 @@ def test_the_table_without_pandas(monkeypatch):
     assert_array_equal(table.variable, [0, 1, 2])
     assert_array_equal(table.strength, [2, 2, 2])
     assert_array_equal(table.closeness, expected["closeness"])
-
-
-def test_without_networkx(monkeypatch):
-    X, options = spins(60, 4), {"n_samples": 1, "random_state": 0}
-    model = fit(X, alpha=0.1)
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(
-        ImportError, match="centrality needs networkx, which .*pip install networkx"
-    ):
-        centrality(model)
-    with pytest.raises(ImportError, match="closeness needs networkx"):
-        centrality_stability(model, X, statistic="closeness", **options)
-    assert centrality_stability(model, X, **options).correlations.shape == (10, 1)
 
 
 def test_the_coefficient_is_the_largest_share_that_is_stable():
