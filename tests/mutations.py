@@ -332,7 +332,7 @@ SOURCES = [
         ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
     ]),
     ("statistics/_criteria.py",
-     "test_fvbm_inference.py test_fvbm_bootstrap.py -k criteria", [
+     "contract/test_same_table.py test_fvbm_inference.py test_fvbm_bootstrap.py -k criteria", [
         ("edges = 4 * gamma", "edges = 2 * gamma"),
         ("deviance + 2 * n_parameters", "deviance + n_parameters"),
         ("max(network.n_features_in_ - 1, 1)", "max(network.n_features_in_, 1)"),

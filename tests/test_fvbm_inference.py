@@ -241,20 +241,6 @@ def test_frame_and_printed_table(rows, result):
     assert "maximum likelihood" in str(statistics.inference(fit(X, kind=MaximumEntropy), X))
 
 
-def test_weights_are_counts_in_inference_and_criteria(rows):
-    w = np.random.default_rng(0).integers(4, size=len(rows))
-    repeated = np.repeat(rows, w, axis=0)
-    options = {"tol": 1e-10}
-    weighted, expected = fit(rows, w, **options), fit(repeated, **options)
-    found = statistics.inference(weighted, rows, sample_weight=w)
-    covariance = statistics.inference(expected, repeated).covariance
-    assert_allclose(found.covariance, covariance, rtol=1e-9, atol=1e-15)
-    assert found.n_samples == w.sum()
-    for criterion in (statistics.aic, statistics.bic, statistics.ebic):
-        value = criterion(weighted, rows, w)
-        assert value == pytest.approx(criterion(expected, repeated), abs=1e-6)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.1])
 @pytest.mark.parametrize("n_values", [2, 3])
 def test_other_rows_and_forgotten_weights_warn(share, n_values):

@@ -23,7 +23,6 @@ from private import (
     next_weights,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
-from sklearn_boltz.batches import Batches
 
 Q = np.array([3, 2, 4, 3])
 
@@ -135,12 +134,6 @@ def test_ordinal_columns(ratings):
     same = fit(ratings, alpha=0.1, columns=["ordinal", "ordinal", "nominal", "ordinal"])
     assert_array_equal(same.coupling_, model.coupling_)
     assert model.solver_ == "lbfgs"
-    codes = np.column_stack([ratings["one"], ratings["two"].cat.codes])
-    batches = Batches([codes[:30], codes[30:]])
-    in_batches = fit(batches, alpha=0.1, columns=("ordinal", range(5)))
-    at_once = fit(codes, alpha=0.1, columns=("ordinal", range(5)))
-    assert in_batches.ordered_.all() and at_once.ordered_.all()
-    assert_allclose(in_batches.coupling_, at_once.coupling_, atol=1e-8)
 
 
 def test_the_fit_is_the_maximum_with_the_penalty(ratings):

@@ -18,7 +18,7 @@ from private import (
     next_weights,
     to_zero_sum,
 )
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import statistics
 from sklearn_boltz.batches import Batches
 
 no_warning = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -211,23 +211,6 @@ def test_few_strong_pairs_are_shrunk_less():
         scores = [model.log_pseudo_likelihood(X[200:]).mean() for model in (chosen, uniform)]
         gains.append(scores[0] - scores[1])
     assert np.mean(gains) > 2 * np.std(gains, ddof=1) / np.sqrt(12)
-
-
-def test_weights_order_signs_and_batches_make_no_difference():
-    X = spins(400, 6, 6)
-    weights = np.random.default_rng(0).integers(0, 4, len(X))
-    repeated = np.repeat(X, weights, axis=0)
-    rng = np.random.default_rng(1)
-    order, signs = rng.permutation(6), rng.choice([-1, 1], 6)
-    expected = auto(repeated).alpha_
-    for other in (
-        auto(X, weights),
-        auto(rng.permutation(repeated)[:, order] * signs[order]),
-        auto((repeated + 1) // 2),
-        auto(Batches([repeated[:300], repeated[300:]])),
-        FVBMPseudoLikelihood().partial_fit(repeated[:300]).partial_fit(repeated[300:]),
-    ):
-        assert other.alpha_ == pytest.approx(expected, rel=1e-3)
 
 
 def test_curvature_of_batches(monkeypatch):

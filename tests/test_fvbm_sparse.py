@@ -1,7 +1,6 @@
 """Sparse networks: the penalties, the solver, the path and the choice on it."""
 
 import math
-import pickle
 from itertools import product
 
 import numpy as np
@@ -26,7 +25,6 @@ from sklearn.utils.fixes import parse_version
 from private import CategoricalPseudoLikelihood, PottsModel, PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
-from sklearn_boltz.batches import Batches
 
 seeds = st.integers(0, 10**6)
 by_node = pytest.mark.parametrize("nodewise", [False, "and"])
@@ -394,31 +392,6 @@ def test_rows_that_hardly_count_select_nothing():
     """ln N would be negative, and reward couplings."""
     X = spins(150, 4, 6)
     assert not SparseFVBM().fit(X, sample_weight=np.full(150, 1e-3)).coupling_.any()
-
-
-@pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": "and"},
-    {"alpha": 0.05, "penalty": "elasticnet"},
-])  # fmt: skip
-def test_what_must_not_matter(options):
-    X = spins(150, 4, 6)
-    options = {"penalty": "l1", "tol": 1e-9} | options
-    model = fit(X, **options)
-    order, flip = np.array([2, 0, 3, 1]), np.array([1, -1, 1, 1])
-    counts = np.random.default_rng(0).integers(1, 4, 150)
-    repeated = fit(np.repeat(X, counts, axis=0), **options)
-    for found, expected, atol in (
-        (fit(X[::-1, order], **options), model.coupling_[np.ix_(order, order)], 1e-6),
-        (fit((X > 0).astype(np.float32), **options), model.coupling_, 1e-12),
-        (fit(X * flip, **options), np.outer(flip, flip) * model.coupling_, 1e-6),
-        (fit(X, counts, **options), repeated.coupling_, 1e-9),
-        (fit(Batches([X[:70], X[70:]]), **options), model.coupling_, 1e-9),
-    ):
-        assert_allclose(found.coupling_, expected, atol=atol)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.sample(5, random_state=0), model.sample(5, random_state=0))
-    assert clone(model).get_params() == model.get_params()
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 def test_em_solves_the_expected_equation():

@@ -530,15 +530,6 @@ def test_equal_rows_have_equal_bits_in_any_table():
     assert_array_equal(scores, pickle.loads(pickle.dumps(model)).score_samples(X))
 
 
-@pytest.mark.parametrize("missing", ["em", "observed"])
-def test_weights_are_repetitions(missing):
-    X = with_gaps(wages(80))
-    weights = 1 + np.arange(80) % 3
-    one = Location(missing=missing).fit(X, sample_weight=weights)
-    other = Location(missing=missing).fit(X.loc[X.index.repeat(weights)])
-    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=1e-5)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_all_patterns_of_gaps(seed):
     """Also rows without an observed cell, columns with hardly any, and unseen words."""
