@@ -5,6 +5,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
@@ -248,7 +249,6 @@ def test_estimator():
 
 
 def test_given_terms_by_name():
-    pd = pytest.importorskip("pandas")
     X = pd.DataFrame(rows_with_a_term(), columns=list("abcdef"))
     model = fit(X, **LIKELIHOOD, terms=[("c", "a", "b"), (3, 4, 5)])
     assert model.terms_ == [(0, 1, 2), (3, 4, 5)]

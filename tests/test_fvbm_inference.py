@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
@@ -223,7 +224,6 @@ def test_holm_is_that_of_statsmodels(p):
 
 
 def test_frame_and_printed_table(rows, result):
-    pd = pytest.importorskip("pandas")
     frame = result.to_frame()
     assert list(frame.columns) == [
         "estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high",

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,7 +201,6 @@ def test_states_of_equal_energy_end():
 
 
 def test_minima_of_random_starts_and_of_tables():
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(200) < 0.3, "b": rng.random(200) < 0.4})
     X["c"] = X.a

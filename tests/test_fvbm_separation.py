@@ -242,7 +242,6 @@ def test_bootstrap():
 
 @pytest.mark.parametrize("X", [bits(), levels()], ids=["bits", "levels"])
 def test_pictures(X):
-    pytest.importorskip("matplotlib")
     model = fit(X, alpha="auto")
     heatmap = CouplingDisplay.from_estimator(model, X)
     assert heatmap.separated.any() and "grey: separated" in heatmap.ax_.get_title()
