@@ -204,13 +204,6 @@ def test_products_and_counts_of_the_model_are_those_of_the_rows():
     assert_allclose(table["expectation"], expected, atol=1e-10)
 
 
-def test_constant_columns_are_left_out():
-    x = rows(1, 4, 100)
-    model, alone = likeliest(np.insert(x, 2, 1, axis=1)), likeliest(x)
-    assert not model.coupling_[2].any()
-    assert_allclose(np.delete(model.intercept_, 2), alone.intercept_)
-
-
 @pytest.mark.filterwarnings("ignore:The log-likelihood has no maximum")
 def test_where_pairs_never_meet_a_penalty_makes_a_maximum():
     x = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
