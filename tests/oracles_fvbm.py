@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.linalg import block_diag, null_space
+from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 import oracles
@@ -120,12 +122,6 @@ def brute_conditional(model, states, log_p, row, j):
     return found / found.sum()
 
 
-def differences(function, theta, step=1e-5):
-    """Central differences of a function of a vector, one row for each coordinate."""
-    steps = step * np.eye(len(theta))
-    return np.array([(function(theta + e) - function(theta - e)) / (2 * step) for e in steps])
-
-
 def zero_sum_slopes(codes, n_values, model, atol):
     """Numbers of each pair, ∂/∂J of the mean log pseudo-likelihood, zero-sum, and J of its block.
 
@@ -140,3 +136,42 @@ def zero_sum_slopes(codes, n_values, model, atol):
         states = np.ix_(*(np.arange(ends[k] - n_values[k], ends[k]) for k in (i, j)))
         slope = slopes[states] - slopes[states].mean(axis=0)
         yield i, j, slope - slope.mean(axis=1, keepdims=True), model.coupling_[states]
+
+
+def separated_parameters(X, q):
+    """Those that change along some direction that never lowers a field and raises one.
+
+    By one linear program over all cells of the table, for h_i(a), then J_ij(a, b), zero-sum.
+    """
+    d = X.shape[1]
+    pairs = list(itertools.combinations(range(d), 2))
+    center = np.eye(q) - 1 / q
+    zero_sum = block_diag(*[center] * d, *[np.kron(center, center)] * len(pairs))
+
+    def place(i, a, j, b):
+        i, a, j, b = (i, a, j, b) if i < j else (j, b, i, a)
+        return d * q + pairs.index((i, j)) * q * q + a * q + b
+
+    gains = []
+    for x in np.unique(X, axis=0):
+        known = np.flatnonzero(~np.isnan(x))
+        x = np.nan_to_num(x).astype(int)
+        for i in known:
+            for a in set(range(q)) - {x[i]}:
+                gain = np.zeros(len(zero_sum))
+                for state, sign in ((x[i], 1), (a, -1)):
+                    gain[i * q + state] += sign
+                    for j in set(known) - {i}:
+                        gain[place(i, state, j, x[j])] += sign
+                gains.append(gain @ zero_sum)
+    gains = np.array(gains)
+    m, size = gains.shape
+    found = linprog(
+        np.append(np.zeros(size), -np.ones(m)),
+        A_ub=np.hstack([-gains, np.eye(m)]),
+        b_ub=np.zeros(m),
+        bounds=[(None, None)] * size + [(0, 1)] * m,
+    )
+    # What gains nothing where the cone of these directions does not is in its span.
+    span = null_space(gains[found.x[size:] < 0.5])
+    return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6

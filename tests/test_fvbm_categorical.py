@@ -12,13 +12,14 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import differences, enumerate_states, random_potts
+from oracles_fvbm import enumerate_states, random_potts
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
+from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
     CodesTask,

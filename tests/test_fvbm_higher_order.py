@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import differences
 from scipy.stats import binom, chi2
 from sklearn.base import clone
 
-from oracles import states
+from oracles import differences, states
 from private import (
     InteractionPseudoLikelihood,
     PseudoLikelihood,

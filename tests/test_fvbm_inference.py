@@ -16,6 +16,7 @@ from oracles_fvbm import unpack
 from scipy.stats import chi2, norm
 from sklearn.base import clone
 
+from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
     Contrasts,
@@ -439,15 +440,11 @@ def numerical_trace(X, model):
     def of_rows(theta):
         return SpinModel(*unpack(theta, X.shape[1])).log_pseudo_likelihood((X + 1) // 2)
 
-    q, step = len(theta), 1e-4
-    steps = step * np.eye(q)
-    scores = np.array([(of_rows(theta + s) - of_rows(theta - s)) / (2 * step) for s in steps])
-    hessian = np.empty((q, q))
-    for i, s in enumerate(steps):
-        for j, t in enumerate(steps):
-            ends = [of_rows(theta + a * s + b * t).sum() for a, b in
-                    ((1, 1), (1, -1), (-1, 1), (-1, -1))]  # fmt: skip
-            hessian[i, j] = (ends[0] - ends[1] - ends[2] + ends[3]) / (4 * step**2)
+    def slopes(theta):
+        return differences(of_rows, theta, 1e-4)
+
+    scores = slopes(theta)
+    hessian = differences(lambda theta: slopes(theta).sum(axis=1), theta, 1e-4)
     return np.trace(np.linalg.solve(-hessian, scores @ scores.T)), of_rows(theta).sum()
 
 

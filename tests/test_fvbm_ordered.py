@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import assert_share, fit, items
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import brute_conditional, differences, enumerate_states, random_potts
+from oracles_fvbm import brute_conditional, enumerate_states, random_potts
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import binom
 
+from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
     Table,
@@ -205,15 +206,12 @@ def test_trends_are_those_of_a_plain_implementation():
     result = statistics.inference(model, X, covariance="sandwich")
     start = np.zeros(3 + 4 + 1 + 3)
     best = minimize(lambda theta: -log_conditionals(theta, X).sum(), start, tol=1e-12).x
-    step = 1e-4 * np.eye(len(best))
-    scores = np.array(
-        [(log_conditionals(best + h, X) - log_conditionals(best - h, X)) / 2e-4 for h in step]
-    )
-    information = -np.array([
-        [(log_conditionals(best + g + h, X) - log_conditionals(best + g - h, X)
-          - log_conditionals(best - g + h, X) + log_conditionals(best - g - h, X)).sum() / 4e-8
-         for g in step] for h in step
-    ])  # fmt: skip
+
+    def slopes(theta):
+        return differences(lambda theta: log_conditionals(theta, X), theta, 1e-4)
+
+    scores = slopes(best)
+    information = -differences(lambda theta: slopes(theta).sum(axis=1), best, 1e-4)
     covariance = np.linalg.inv(information) @ (scores @ scores.T) @ np.linalg.inv(information)
     phi, spread = best[-3:], np.sqrt(covariance.diagonal()[-3:])
     # From the lowest levels of both columns to the highest ones.

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import block_diag, null_space
-from scipy.optimize import linprog
+from oracles_fvbm import separated_parameters
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,45 +36,6 @@ def levels(seed=0):
     X = np.random.default_rng(seed).choice(4, p=LEVELS, size=(300, 3))
     X[(X[:, 1] == 3) & (X[:, 2] == 3), 1] = 0
     return X
-
-
-def separated_parameters(X, q):
-    """Those that change along some direction that never lowers a field and raises one.
-
-    By one linear program over all cells of the table, for h_i(a), then J_ij(a, b), zero-sum.
-    """
-    d = X.shape[1]
-    pairs = list(combinations(range(d), 2))
-    center = np.eye(q) - 1 / q
-    zero_sum = block_diag(*[center] * d, *[np.kron(center, center)] * len(pairs))
-
-    def place(i, a, j, b):
-        i, a, j, b = (i, a, j, b) if i < j else (j, b, i, a)
-        return d * q + pairs.index((i, j)) * q * q + a * q + b
-
-    gains = []
-    for x in np.unique(X, axis=0):
-        known = np.flatnonzero(~np.isnan(x))
-        x = np.nan_to_num(x).astype(int)
-        for i in known:
-            for a in set(range(q)) - {x[i]}:
-                gain = np.zeros(len(zero_sum))
-                for state, sign in ((x[i], 1), (a, -1)):
-                    gain[i * q + state] += sign
-                    for j in set(known) - {i}:
-                        gain[place(i, state, j, x[j])] += sign
-                gains.append(gain @ zero_sum)
-    gains = np.array(gains)
-    m, size = gains.shape
-    found = linprog(
-        np.append(np.zeros(size), -np.ones(m)),
-        A_ub=np.hstack([-gains, np.eye(m)]),
-        b_ub=np.zeros(m),
-        bounds=[(None, None)] * size + [(0, 1)] * m,
-    )
-    # What gains nothing where the cone of these directions does not is in its span.
-    span = null_space(gains[found.x[size:] < 0.5])
-    return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6
 
 
 @settings(max_examples=cases(20))

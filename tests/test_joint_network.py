@@ -9,10 +9,10 @@ import pytest
 from contract.estimators import Location
 from contract.test_numbers import wages, with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import differences
 from scipy.stats import multivariate_normal
 from test_location import numbers_and_words, small_model, small_network
 
+from oracles import differences
 from private import (
     JointLayout,
     LocationRows,
