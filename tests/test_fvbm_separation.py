@@ -229,12 +229,3 @@ def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
         n_empty += result.separated[(result.columns == [[0], [1]]).all(axis=0)].any()
     assert n_empty > 0.04 * n_tables
     assert rejected <= binom.isf(1e-3, n_tables, 0.064)
-
-
-@pytest.mark.parametrize("q", [2, 3])
-def test_constant_columns_with_gaps_separate_nothing(q):
-    X = np.array([[1, 1], [1, np.nan], [np.nan, 1]] * 5)
-    model = fit(X, columns=[range(q)] * 2)
-    result = statistics.inference(model, X)
-    assert not result.separated.any() and np.isnan(result.std_err).all()
-    assert np.isfinite(statistics.aic(model, X))

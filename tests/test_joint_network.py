@@ -359,15 +359,10 @@ def test_tables_with_gaps_atoms_and_values_that_do_not_occur():
     assert np.isfinite(result.pair_p_value()[1, 2])
 
 
-def test_columns_of_numbers_only_and_weights():
+def test_columns_of_numbers_only():
     X = numbers_and_words(150)[["x", "y"]]
-    weights = 1 + np.arange(150) % 3
-    one = statistics.inference(Location().fit(X, sample_weight=weights), X, sample_weight=weights)
-    repeated = X.loc[X.index.repeat(weights)]
-    other = statistics.inference(Location().fit(repeated), repeated)
-    assert one.names.tolist() == ["b[x]", "b[y]", "m[x,y]"]
-    assert_allclose(one.estimate, other.estimate, atol=1e-5)
-    assert_allclose(one.covariance, other.covariance, rtol=1e-3, atol=1e-6)
+    names = statistics.inference(Location().fit(X), X).names
+    assert names.tolist() == ["b[x]", "b[y]", "m[x,y]"]
 
 
 def test_a_sparse_network_estimates_on_other_rows():
