@@ -160,7 +160,10 @@ def test_quantiles_are_those_of_numpy():
 
 def test_edge_frequencies():
     table = pd.DataFrame(X, columns=list("abcde"))
-    result = statistics.bootstrap(fit(table, penalty="l1", alpha=0.1), table, 20, random_state=0)
+    model = fit(table, penalty="l1", alpha=0.1)
+    result = statistics.bootstrap(model, table, 20, random_state=0)
+    edges = statistics.to_networkx(model, result).edges
+    assert edges["a", "b"]["frequency"] == result.edge_frequency[0, 1]
     assert_allclose(result.edge_frequency, (result.couplings != 0).mean(axis=0))
     assert result.edge_frequency[0, 1] == 1 > result.edge_frequency[0, 4]
     frame = result.to_frame()
