@@ -1,4 +1,4 @@
-"""Networks of a table do not depend on how it is written: order, values, weights and parts."""
+"""Models of a table do not depend on how it is written: order, values, types, weights, parts."""
 
 import functools
 
@@ -26,28 +26,26 @@ CODE_GAPS = CODE_GAPS[~np.isnan(CODE_GAPS).all(axis=1)]
 NUMBERS = np.column_stack([np.cumsum(RNG.normal(size=(150, 2)), axis=1), CODES[:150, 1]])
 NUMBERS[RNG.random(NUMBERS.shape) < 0.1] = np.nan
 OF_CODES = {"alpha": 0.02, "tol": 1e-9, "columns": [range(2), range(3), range(4)]}
-# Estimators without a penalty that changes with the number of rows, and how exact their fits are.
 CASES = {
-    "auto": (FVBMPseudoLikelihood(tol=1e-9), SPINS, 1e-3),
-    "no penalty": (FVBMPseudoLikelihood(alpha=0.0, tol=1e-9), SPINS, 1e-6),
-    "EM": (FVBMPseudoLikelihood(alpha=0.02, tol=1e-9), GAPS, 1e-4),
-    "observed": (FVBMPseudoLikelihood(alpha=0.02, tol=1e-9, missing="observed"), GAPS, 1e-6),
-    "EM of codes": (FVBMPseudoLikelihood(**OF_CODES), CODE_GAPS, 1e-4),
-    "observed codes": (FVBMPseudoLikelihood(**OF_CODES, missing="observed"), CODE_GAPS, 1e-6),
-    "auto of codes": (FVBMPseudoLikelihood(**OF_CODES | {"alpha": "auto"}), CODES, 1e-3),
+    "auto": (FVBMPseudoLikelihood(tol=1e-9), SPINS),
+    "no penalty": (FVBMPseudoLikelihood(alpha=0.0, tol=1e-9), SPINS),
+    "EM": (FVBMPseudoLikelihood(alpha=0.02, tol=1e-9), GAPS),
+    "observed": (FVBMPseudoLikelihood(alpha=0.02, tol=1e-9, missing="observed"), GAPS),
+    "EM of codes": (FVBMPseudoLikelihood(**OF_CODES), CODE_GAPS),
+    "observed codes": (FVBMPseudoLikelihood(**OF_CODES, missing="observed"), CODE_GAPS),
+    "auto of codes": (FVBMPseudoLikelihood(**OF_CODES | {"alpha": "auto"}), CODES),
     "levels": (
-        FVBMPseudoLikelihood(alpha=0.1, tol=1e-12, columns=("ordinal", range(5))), items(200, 3),
-        1e-5,
+        FVBMPseudoLikelihood(alpha=0.1, tol=1e-12, columns=("ordinal", range(5))), items(200, 3)
     ),
-    "lasso": (SparseFVBM(penalty="l1", alpha=0.05, tol=1e-9), SPINS, 1e-5),
-    "EBIC": (SparseFVBM(penalty="l1", tol=1e-9), SPINS, 1e-5),
-    "by node": (SparseFVBM(penalty="l1", nodewise="and", tol=1e-9), SPINS, 1e-5),
-    "elastic net": (SparseFVBM(penalty="elasticnet", alpha=0.05, tol=1e-9), SPINS, 1e-5),
-    "likelihood": (MaximumEntropy(tol=1e-9), SPINS, 1e-6),
-    "numbers": (Location(alpha=0.1), NUMBERS, 1e-4),
-    "observed numbers": (Location(alpha=0.1, missing="observed"), NUMBERS, 1e-4),
-    "terms": (FSLLDensity(), SPINS > 0, 1e-9),
-    "terms of codes": (FSLLDensity(columns=OF_CODES["columns"]), CODE_GAPS, 1e-9),
+    "lasso": (SparseFVBM(penalty="l1", alpha=0.05, tol=1e-9), SPINS),
+    "EBIC": (SparseFVBM(penalty="l1", tol=1e-9), SPINS),
+    "by node": (SparseFVBM(penalty="l1", nodewise="and", tol=1e-9), SPINS),
+    "elastic net": (SparseFVBM(penalty="elasticnet", alpha=0.05, tol=1e-9), SPINS),
+    "likelihood": (MaximumEntropy(tol=1e-9), SPINS),
+    "numbers": (Location(alpha=0.1), NUMBERS),
+    "observed numbers": (Location(alpha=0.1, missing="observed"), NUMBERS),
+    "terms": (FSLLDensity(), SPINS > 0),
+    "terms of codes": (FSLLDensity(columns=OF_CODES["columns"]), CODE_GAPS),
 }  # fmt: skip
 
 
@@ -104,14 +102,15 @@ CHANGED = [
 @pytest.mark.parametrize(("case", "change"), CHANGED)
 def test_what_must_not_matter(case, change):
     """A constant column multiplies all probabilities by its own."""
-    (estimator, X, atol), expected = CASES[case], fitted(case)
+    (estimator, X), expected = CASES[case], fitted(case)
     model, rows = CHANGES[change](clone(estimator), X)
     difference = model.score_samples(rows) - expected.score_samples(X)
     if change == "a constant column":
         assert -0.02 < difference[0] < 0
         assert not hasattr(model, "coupling_") or not model.coupling_[-1].any()
         difference -= difference[0]
-    assert_allclose(difference, 0, atol=atol)
+    # Fits of parts begin elsewhere, and float32 has other real numbers.
+    assert_allclose(difference, 0, atol={"parts": 1e-5, "float32": 1e-6}.get(change, 1e-8))
     found, alphas = (np.sort(np.ravel(getattr(one, "alpha_", 0))) for one in (model, expected))
     assert_allclose(found[: len(alphas)], alphas, rtol=1e-3)
 
@@ -119,20 +118,20 @@ def test_what_must_not_matter(case, change):
 @pytest.mark.parametrize("case", CASES)
 def test_weights_are_repetitions_in_fits_and_criteria(case):
     """In fits, inference and criteria. A penalty for each row makes other weights as good."""
-    (estimator, X, atol), is_scored = CASES[case], case.endswith("numbers")
+    (estimator, X), is_scored = CASES[case], case.endswith("numbers")
     w = np.arange(len(X)) % 4
     repeated = np.repeat(X, w, axis=0)
     one, other = clone(estimator).fit(X, sample_weight=w), clone(estimator).fit(repeated)
-    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=0, atol=atol)
+    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=0, atol=1e-9)
     if isinstance(estimator, (SparseFVBM, FSLLDensity)) or case == "levels":  # no standard errors
         return
     result = statistics.inference(one, X, sample_weight=w)
     expected = statistics.inference(other, repeated)
-    assert_allclose(result.covariance, expected.covariance, rtol=1e-3, atol=1e-6)
+    assert_allclose(result.covariance, expected.covariance, rtol=1e-7, atol=1e-12)
     assert result.n_samples == expected.n_samples
     if not is_scored:
         for criterion in (statistics.aic, statistics.bic, statistics.ebic):
-            assert criterion(one, X, w) == pytest.approx(criterion(other, repeated), abs=1e-3)
+            assert criterion(one, X, w) == pytest.approx(criterion(other, repeated), abs=1e-6)
     if estimator.alpha != "auto" and not is_scored:
         heavy = clone(estimator).fit(X, sample_weight=1e3 * w)
-        assert_allclose(heavy.score_samples(X), other.score_samples(X), rtol=0, atol=10 * atol)
+        assert_allclose(heavy.score_samples(X), other.score_samples(X), rtol=0, atol=1e-5)
