@@ -270,7 +270,7 @@ SOURCES = [
         ("if 2 * k >= n_rounds - 1 and", "if k >= n_rounds - 1 and"),
     ]),
     ("networks/training/_objective.py",
-     "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
+     "test_fvbm_solvers.py test_fvbm_penalty.py -k 'definition or derivatives or "
      "information_of or curvature or rarest or empty'", [
         ("            - self.penalty / 4 * np.vdot", "            - self.penalty / 2 * np.vdot"),
         ("2 * cross", "cross"),
@@ -303,7 +303,7 @@ SOURCES = [
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
     ("statistics/covariance/_curvature.py",
-     "test_fvbm_inference.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
+     "test_fvbm_inference.py test_fvbm_solvers.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
         ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),
@@ -320,7 +320,7 @@ SOURCES = [
         ("\n        coordinates.penalty\n", "\n        0.0\n"),
     ]),
     ("statistics/_bootstrap.py",
-     "test_fvbm_bootstrap.py -k 'bias_is or ties or two_resamples or quantiles'", [
+     "test_fvbm_bootstrap.py -k 'bias_is or quantiles'", [
         ("norm.cdf(2 * shift + side * z)", "norm.cdf(shift + side * z)"),
         ("below + equal / 2 + 0.5", "below + equal + 0.5"),
         ("self.resamples.std(axis=0, ddof=1)", "self.resamples.std(axis=0)"),
@@ -332,7 +332,7 @@ SOURCES = [
         ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
     ]),
     ("statistics/_criteria.py",
-     "test_fvbm_inference.py test_fvbm_bootstrap.py -k criteria", [
+     "contract/test_same_table.py test_fvbm_inference.py test_fvbm_bootstrap.py -k criteria", [
         ("edges = 4 * gamma", "edges = 2 * gamma"),
         ("deviance + 2 * n_parameters", "deviance + n_parameters"),
         ("max(network.n_features_in_ - 1, 1)", "max(network.n_features_in_, 1)"),
@@ -355,7 +355,7 @@ SOURCES = [
     ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'path_begins'", [
         ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
     ]),
-    ("networks/sparse/_penalty.py", "test_fvbm_own_penalty.py", [
+    ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'lasso or not_convex'", [
         ("self.scale**2 * step", "self.scale * step"),
         ("strength / scale", "strength"),
         ("- slope[block] / bound", "- slope[block]"),
@@ -392,14 +392,14 @@ SOURCES = [
         ("np.repeat(weights[i, j], n_values[i] * n_values[j])",
          "np.repeat(weights[j, i], n_values[i] * n_values[j])"),
     ]),
-    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+    ("networks/categorical/_block_penalty.py", "test_fvbm_sparse.py -k kkt_of_groups", [
         ("squares = 1 / np.concatenate(costs)", "squares = np.concatenate(costs)"),
         ("block_diag(*blocks) * np.sqrt(squares)", "block_diag(*blocks) * squares"),
     ]),
-    ("networks/sparse/_network.py", "test_fvbm_ordered_sparse.py -k 'kkt and False'", [
+    ("networks/sparse/_network.py", "test_fvbm_sparse.py -k kkt_of_groups", [
         ("* self.n_values[i] / self.sizes[i]", "/ self.sizes[i]"),
     ]),
-    ("networks/sparse/_path.py", "test_fvbm_ordered_sparse.py -k 'criterion'", [
+    ("networks/sparse/_path.py", "test_fvbm_sparse.py -k criterion_of_trends", [
         ("single + 2 * np.log(2)", "single"),
         ("- saved[idle].sum()", ""),
         ("rise(places) < saved[g]", "rise(places) > saved[g]"),

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import binom
 
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 
@@ -27,9 +28,22 @@ def chain(d):
     return np.abs(np.subtract.outer(range(d), range(d))) == 1
 
 
+def lattice(side):
+    """1 between neighbours on a periodic square lattice."""
+    x, y = np.divmod(np.arange(side**2), side)
+    steps = [(np.subtract.outer(a, a) % side, np.subtract.outer(b, b)) for a, b in ((x, y), (y, x))]
+    return sum(((a == 1) | (a == side - 1)) & (b == 0) for a, b in steps).astype(float)
+
+
 def draw(model, n, seed=0):
     """Rows of -1 and 1."""
     return 2 * model.sample(n, np.random.default_rng(seed), 100).astype(int) - 1
+
+
+def assert_share(share, n, p, false_alarm=1e-6):
+    """As of n trials, each of which has the chance p."""
+    low, high = binom.interval(1 - false_alarm, n, p)
+    assert low / n <= share <= high / n, (low / n, share, high / n)
 
 
 def spins(n_rows, d, seed=0, missing=0.0, same=0.7):

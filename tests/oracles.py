@@ -85,6 +85,12 @@ def margins(table, n_values):
     return [table.sum(axis=tuple(k for k in axes if k != j)) for j in axes]
 
 
+def differences(function, theta, step=1e-5):
+    """Central differences of a function of a vector, one row for each coordinate."""
+    steps = step * np.eye(len(theta))
+    return np.array([(function(theta + e) - function(theta - e)) / (2 * step) for e in steps])
+
+
 def assert_drawn(rows, states, p):
     """A chi-square test, 1e-6 of false alarms; states expected less than 5 times are pooled."""
     of_rows = of_states = 0  # numbers in a mixed radix

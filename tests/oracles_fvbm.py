@@ -4,14 +4,13 @@ import itertools
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.linalg import block_diag, null_space
+from scipy.optimize import linprog
 from scipy.special import logsumexp
-from scipy.stats import chi2
 
+import oracles
 from private import CategoricalPseudoLikelihood, PottsModel, SpinModel
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy
-
-# Probability of a false alarm of a chi-square test.
-FALSE_ALARM = 1e-6
 
 columns = st.one_of(
     st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 6).map(lambda d: [2] * d)
@@ -58,14 +57,14 @@ def random_interactions(d, seed=0, scale=0.4, density=1.0, potential=True):
     return SpinModel(pairs.coupling, pairs.intercept, terms, weights, V)
 
 
-def random_model(n_values, seed, density=1.0):
+def random_model(n_values, seed, density=1.0, strength=1.0):
     """One of several kinds of models where all columns have two values."""
     kind, d = seed % 3, len(n_values)
     if set(n_values) != {2}:
-        return random_potts(n_values, seed, density=density)
+        return random_potts(n_values, seed, 0.7 * strength, density)
     if kind == 0:
-        return random_spins(d, seed, density=density)
-    return random_interactions(d, seed, density=density, potential=kind == 2)
+        return random_spins(d, seed, 0.6 * strength, density)
+    return random_interactions(d, seed, 0.4 * strength, density, potential=kind == 2)
 
 
 def estimator_of(model, low=0):
@@ -85,7 +84,7 @@ def estimator_of(model, low=0):
 
 def enumerate_states(model):
     """All joint states, and the logarithms of their probabilities and weights."""
-    states = np.array(list(itertools.product(*map(range, model.n_values))))
+    states = oracles.states(model.n_values)
     if isinstance(model, SpinModel):
         x = 2 * states - 1
         weights = 0.5 * np.einsum("ij,jk,ik->i", x, model.coupling, x) + x @ model.intercept
@@ -123,24 +122,6 @@ def brute_conditional(model, states, log_p, row, j):
     return found / found.sum()
 
 
-def assert_sampled(codes, states, p):
-    """A chi-square test of frequencies, cells merged where few are expected."""
-    order = np.argsort(p)
-    counts = np.array([(codes == state).all(axis=1).sum() for state in states[order]])
-    assert counts.sum() == len(codes), "some rows are no states"
-    cells = (np.cumsum(len(codes) * p[order]) // 10).astype(int)
-    observed, expected = np.bincount(cells, counts), np.bincount(cells, len(codes) * p[order])
-    kept = expected > 0
-    statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
-    assert statistic < chi2.isf(FALSE_ALARM, max(kept.sum() - 1, 1))
-
-
-def differences(function, theta, step=1e-5):
-    """Central differences of a function of a vector, one row for each coordinate."""
-    steps = step * np.eye(len(theta))
-    return np.array([(function(theta + e) - function(theta - e)) / (2 * step) for e in steps])
-
-
 def zero_sum_slopes(codes, n_values, model, atol):
     """Numbers of each pair, ∂/∂J of the mean log pseudo-likelihood, zero-sum, and J of its block.
 
@@ -155,3 +136,42 @@ def zero_sum_slopes(codes, n_values, model, atol):
         states = np.ix_(*(np.arange(ends[k] - n_values[k], ends[k]) for k in (i, j)))
         slope = slopes[states] - slopes[states].mean(axis=0)
         yield i, j, slope - slope.mean(axis=1, keepdims=True), model.coupling_[states]
+
+
+def separated_parameters(X, q):
+    """Those that change along some direction that never lowers a field and raises one.
+
+    By one linear program over all cells of the table, for h_i(a), then J_ij(a, b), zero-sum.
+    """
+    d = X.shape[1]
+    pairs = list(itertools.combinations(range(d), 2))
+    center = np.eye(q) - 1 / q
+    zero_sum = block_diag(*[center] * d, *[np.kron(center, center)] * len(pairs))
+
+    def place(i, a, j, b):
+        i, a, j, b = (i, a, j, b) if i < j else (j, b, i, a)
+        return d * q + pairs.index((i, j)) * q * q + a * q + b
+
+    gains = []
+    for x in np.unique(X, axis=0):
+        known = np.flatnonzero(~np.isnan(x))
+        x = np.nan_to_num(x).astype(int)
+        for i in known:
+            for a in set(range(q)) - {x[i]}:
+                gain = np.zeros(len(zero_sum))
+                for state, sign in ((x[i], 1), (a, -1)):
+                    gain[i * q + state] += sign
+                    for j in set(known) - {i}:
+                        gain[place(i, state, j, x[j])] += sign
+                gains.append(gain @ zero_sum)
+    gains = np.array(gains)
+    m, size = gains.shape
+    found = linprog(
+        np.append(np.zeros(size), -np.ones(m)),
+        A_ub=np.hstack([-gains, np.eye(m)]),
+        b_ub=np.zeros(m),
+        bounds=[(None, None)] * size + [(0, 1)] * m,
+    )
+    # What gains nothing where the cone of these directions does not is in its span.
+    span = null_space(gains[found.x[size:] < 0.5])
+    return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6

@@ -29,7 +29,7 @@ from sklearn_boltz.loglinear import (
 )
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
-from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two, multiply_local, parity
+from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._dual_update import Penalty as DualPenalty
@@ -109,8 +109,7 @@ from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
-from sklearn_boltz.networks.training._fit import MAX_ITER, Task
-from sklearn_boltz.networks.training._fit import maximise as maximise_network
+from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._likelihood import Further, Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
-from private import StateSpace, is_power_of_two, multiply_local, parity
+from private import StateSpace
 
 cardinalities = st.lists(st.sampled_from([2, 2, 2, 3, 4, 5, 6, 8]), min_size=1, max_size=5).filter(
     lambda n_values: math.prod(n_values) <= 2000
@@ -77,16 +77,6 @@ def test_product_moments(n_values, seed):
     assert_allclose(space.product_moments(phi @ p, left, right), expected, atol=1e-12 * space.size)
 
 
-@pytest.mark.parametrize("m", [3, 5, 6, 7])
-def test_multiply_local(m):
-    phi = oracles.local_basis(m)
-    f = np.random.default_rng(m).normal(size=(2, m, 4))  # a function of the middle variable
-    for k in range(1, m):
-        moments = np.einsum("jx,axb->ajb", phi, f)
-        multiply_local(moments, 1, k)
-        assert_allclose(moments, np.einsum("jx,x,axb->ajb", phi, phi[k], f), atol=1e-12)
-
-
 @given(cardinalities, st.integers(1, 300))
 def test_split_layout(n_values, limit):
     space = StateSpace(n_values)
@@ -103,9 +93,3 @@ def test_sizes_beyond_any_table():
     assert space.size == 6**100
     signs = space.signs(np.zeros((1, 200), dtype=np.int64), np.eye(200, dtype=np.int64))
     assert_array_equal(signs[0], np.tile([1, -1], 100))
-
-
-@given(st.integers(0, 2**62))
-def test_parity_and_powers(x):
-    assert parity(np.array([x]))[0] == bin(x).count("1") % 2
-    assert is_power_of_two(x + 1) == (bin(x + 1).count("1") == 1)

@@ -99,13 +99,6 @@ def test_every_number_has_a_density(name, strange):
     assert 0 <= bins.encode(np.array([strange])) < bins.n_bins
 
 
-def test_less_than_anything_seen():
-    """Negative numbers in a column without any have much less than small ones."""
-    bins = Bins.learn(NUMBERS["ages"])
-    negative, small = bins.log_density(np.array([-1.0, 1.0]))
-    assert negative < small - 4
-
-
 @given(st.lists(st.integers(0, 3) | st.floats(-1e6, 1e6), min_size=1, max_size=60), st.data())
 @settings(max_examples=cases(60))
 def test_weights_are_repetitions(numbers, data):
@@ -124,7 +117,10 @@ def test_weights_are_repetitions(numbers, data):
     assert (np.diff(one.encode(np.sort(inside))) >= 0).all()
 
 
-def test_atoms_and_equal_bins():
+def test_atoms_equal_bins_and_tails():
+    # Negative numbers in a column without any have much less than small ones.
+    negative, small = Bins.learn(NUMBERS["ages"]).log_density(np.array([-1.0, 1.0]))
+    assert negative < small - 4
     numbers = np.append(np.zeros(100), np.linspace(1, 2, 100))
     bins = Bins.learn(numbers, most=6)
     assert bins.atoms.tolist() == [0.0] and bins.labels()[0] == "0"

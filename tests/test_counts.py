@@ -5,10 +5,12 @@ import functools
 import operator
 import tracemalloc
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -142,20 +144,8 @@ def cut(X, step=130):
 
 
 def parquet(X, path):
-    pytest.importorskip("pyarrow")
     X.to_parquet(path / "people.parquet", row_group_size=90)
     return Batches(path / "people.parquet", batch_rows=100)
-
-
-def tables(X, path):
-    pytest.importorskip("pyarrow")
-    import pyarrow as pa
-
-    return Batches([pa.Table.from_pandas(piece) for piece in cut(X)])
-
-
-def dask_frame(X, path):
-    return pytest.importorskip("dask.dataframe").from_pandas(X, npartitions=4)
 
 
 SOURCES = {
@@ -163,8 +153,8 @@ SOURCES = {
     "reversed": lambda X, path: Batches(cut(X)[::-1]),
     "function": lambda X, path: Batches(lambda: iter(cut(X))),
     "parquet": parquet,
-    "pyarrow": tables,
-    "dask": dask_frame,
+    "pyarrow": lambda X, path: Batches([pa.Table.from_pandas(piece) for piece in cut(X)]),
+    "dask": lambda X, path: pytest.importorskip("dask.dataframe").from_pandas(X, npartitions=4),
 }
 # The share of unseen values depends on which of the rows are looked at.
 MODELS = [FSLLDensity(unseen="missing"), FVBMPseudoLikelihood(unseen="missing")]
@@ -180,15 +170,17 @@ def same_columns(model, expected):
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_batches_of_a_table_give_what_the_table_gives(make, tmp_path):
-    X = people()
-    for model in MODELS:
-        expected = clone(model).fit(X)
-        model = clone(model).fit(make(X, tmp_path))
+    X, declared = people(), ["nominal", {"kids": "count", "city": ["Bern", "Oslo", "Rome"]}]
+    few = X[["city", "kids", "member"]]
+    tables = [(X, "auto"), *((few, columns) for columns in [*declared, {"kids": "ordinal"}])]
+    for (X, columns), model in product(tables, MODELS):
+        model = clone(model).set_params(columns=columns)
+        expected, model = clone(model).fit(X), model.fit(make(X, tmp_path))
         same_columns(model, expected)
         assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
         found, sample = (m.sample(5, random_state=0) for m in (model, expected))
-        if make in (parquet, tables):
-            found = found.to_pandas()  # of PyArrow
+        if isinstance(found, pa.Table):
+            found = found.to_pandas()
         assert found.columns.tolist() == sample.columns.tolist()
         for name in X:  # Parquet has units of its own
             assert found[name].dtype.kind == sample[name].dtype.kind
@@ -250,18 +242,6 @@ def test_what_pandas_writes_to_parquet(tmp_path):
     assert model.categories_[1].tolist() == ["xs", "s", "m"]
     sample = model.sample(2, random_state=0)
     assert sample.column_names == ["city", "size"] and sample.schema.field("size").type.ordered
-
-
-@pytest.mark.parametrize(
-    "columns", ["nominal", {"kids": "count", "city": ["Bern", "Oslo", "Rome"]}, {"kids": "ordinal"}]
-)
-def test_declared_columns_of_batches(columns):
-    X = people()[["city", "kids", "member"]]
-    for model in MODELS:
-        model = clone(model).set_params(columns=columns)
-        expected, model = clone(model).fit(X), model.fit(Batches(cut(X)))
-        same_columns(model, expected)
-        assert_allclose(model.score_samples(X), expected.score_samples(X), rtol=1e-6)
 
 
 def test_columns_that_change_from_batch_to_batch():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import oracles
+from oracles import assert_drawn
 from private import LogLinearModel, _factor, adjacent_variables, components
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
@@ -73,9 +74,16 @@ def test_samples_follow_the_distribution(n_values):
     # False alarms: two in a million for each case, whatever the seed.
     model, p, every = random_model(n_values, 5, seed=3)
     sample = model.sample(20_000, np.random.default_rng(7))
-    oracles.assert_drawn(sample, every, p)
+    assert_drawn(sample, every, p)
     # The order tells nothing: the two halves follow the same distribution.
-    oracles.assert_drawn(sample[:10_000], every, p)
+    assert_drawn(sample[:10_000], every, p)
+
+
+def test_the_chi_square_test_can_fail():
+    _, p, every = random_model([2] * 6, 5, seed=3)
+    other, _, _ = random_model([2] * 6, 5, seed=4)
+    with pytest.raises(AssertionError):
+        assert_drawn(other.sample(20_000, np.random.default_rng(7)), every, p)
 
 
 def test_connected_variables():

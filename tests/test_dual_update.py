@@ -88,13 +88,6 @@ def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
         assert dtype == np.float32
 
 
-def test_lanes():
-    # Registers of 16, 32 or 64 bytes, or none.
-    double, single = (penalty(12, dtype)[0].lanes for dtype in DTYPES)
-    assert (double, single) in [(1, 1), (2, 4), (4, 8), (8, 16)]
-    assert penalty(2, np.float64)[0].lanes <= 4
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nan_is_never_a_champion(dtype):
     t, d = tables(10, dtype, 0)

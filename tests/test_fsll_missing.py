@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import binomtest
 from sklearn.base import clone
+from test_fsll import SOLVERS, random_data
 
 import oracles
 from private import _distribution, _factor, _given
@@ -21,16 +22,10 @@ from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.datasets import make_bayesian_network
 
-SOLVERS = ["greedy", "newton"]
-
 
 def random_table(n_values, n_rows, seed, share=0.3):
     """Rows near a few patterns, with missing cells, and no column without a cell."""
-    rng = np.random.default_rng(seed)
-    few = np.column_stack([rng.integers(m, size=4) for m in n_values])
-    noise = np.column_stack([rng.integers(m, size=n_rows) for m in n_values])
-    X = few[rng.integers(4, size=n_rows)]
-    X = np.where(rng.random(X.shape) < 0.25, noise, X).astype(float)
+    X, rng = random_data(n_values, n_rows, seed, 4).astype(float), np.random.default_rng(seed)
     X[rng.random(X.shape) < share] = np.nan
     X[rng.integers(n_rows), np.isnan(X).all(axis=0)] = 0
     return X
@@ -42,10 +37,7 @@ def completions(row, n_values):
 
 
 def observed_cost(model, X, weights=None):
-    """Divergence from the observed cells, pattern by pattern, and description lengths.
-
-    Of columns that share a table.
-    """
+    """Divergence from the observed cells by patterns, and lengths; of columns of one table."""
     n_values = model.n_values_.tolist()
     p = oracles.log_linear_probabilities(n_values, model.basis_, model.theta_).reshape(n_values)
     weights = np.ones(len(X)) if weights is None else weights
@@ -133,29 +125,20 @@ def test_weights_are_repeated_rows(n_values, seed, solver, share):
         assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_batches_partial_fit_and_dask_learn_the_same():
+def test_batches_without_a_column_and_dask_learn_the_same():
     X = random_table([2, 3, 2, 2], 300, seed=5)
-    X[:100, 1] = np.nan  # a batch without this column
+    X[:100, 1] = np.nan
     model = FSLLDensity(columns=[range(2), range(3), range(2), range(2)])
-    whole = clone(model).fit(X)
-    found = [clone(model).fit(Batches([X[100:200], X[:100], X[200:]]))]
-    found.append(clone(model).fit(X[100:200]).partial_fit(X[:100]).partial_fit(X[200:]))
-    array = pytest.importorskip("dask.array").from_array(X, chunks=(100, 4))
-    found.append(clone(model).fit(array))
-    for other in found:
+    whole, array = clone(model).fit(X), pytest.importorskip("dask.array")
+    for rows in (Batches([X[100:200], X[:100], X[200:]]), array.from_array(X, chunks=(100, 4))):
+        other = clone(model).fit(rows)
         assert_array_equal(other.theta_, whole.theta_)
         assert_array_equal(other.basis_, whole.basis_)
         assert other.cost_ == pytest.approx(whole.cost_, abs=1e-12)
 
 
-def test_rows_without_cells_count_for_nothing():
-    X = random_table([2, 2, 3], 120, seed=1)
-    more = np.vstack([np.full((7, 3), np.nan), X, np.full((40, 3), np.nan)])
-    one, other = FSLLDensity().fit(X), FSLLDensity().fit(more)
-    for name in ("theta_", "basis_", "cost_path_"):
-        assert_array_equal(getattr(one, name), getattr(other, name))
-    # A row of which only a constant column is known says nothing about the others.
-    X = np.column_stack([X, np.ones(len(X))])
+def test_a_row_of_which_only_a_constant_column_is_known_says_nothing_about_others():
+    X = np.column_stack([random_table([2, 2, 3], 120, seed=1), np.ones(120)])
     more = np.vstack([X, [[np.nan, np.nan, np.nan, 1.0]] * 50])
     one, other = FSLLDensity().fit(X), FSLLDensity().fit(more)
     assert_array_equal(one.marginal([0, 1, 2]), other.marginal([0, 1, 2]))

@@ -4,8 +4,9 @@ from itertools import combinations
 
 import networks
 import numpy as np
+import pandas as pd
 import pytest
-from networks import draw, fit
+from networks import assert_share, draw, fit, items
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
@@ -77,13 +78,44 @@ def test_a_penalty_may_be_kept():
     assert_allclose(kept.resamples, expected.resamples, atol=1e-5)
 
 
-def test_bootstrap_errors_are_those_of_the_sandwich():
-    """The spread of 400 resamples has a standard error of 3.5 %, and 6 of them are allowed."""
-    rows = draw(chain(3, 0.4), 3000, seed=1)
-    model = fit(rows)
-    ratio = statistics.bootstrap(model, rows, 400, random_state=0).std_err
-    ratio /= statistics.inference(model, rows).std_err
-    assert_allclose(ratio, 1, atol=6 / np.sqrt(800) + 0.02)
+def mixed(n=300, seed=0):
+    """Two numbers and two words; the first number depends on one word, the second on both."""
+    rng = np.random.default_rng(seed)
+    x = pd.DataFrame({"yes": rng.choice(["no", "yes"], n), "of three": rng.choice(list("abc"), n)})
+    x["one"] = rng.normal(size=n) + (x["yes"] == "yes")
+    x["two"] = 0.75 * x["one"] + rng.normal(size=n) + (x["of three"] == "a")
+    return x[["yes", "one", "of three", "two"]]
+
+
+SCORED = {"one": "number", "two": "number"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "params", "n_resamples", "atol"),
+    [
+        (draw(chain(3, 0.4), 3000, seed=1), {"alpha": 0.0}, 400, 6 / np.sqrt(800) + 0.02),
+        (items(400, 3), {"columns": "ordinal"}, 60, 0.45),
+        *((mixed().drop(columns=left_out), {"columns": SCORED}, 60, 0.4)
+          for left_out in ([], ["of three"], ["yes", "of three"])),
+    ],
+    ids=["bits", "levels", "numbers and words", "numbers and bits", "numbers"],
+)  # fmt: skip
+def test_bootstrap_errors_are_those_of_the_sandwich(rows, params, n_resamples, atol):
+    """The spread of 400 resamples has a standard error of 3.5 %, and 6 of them are allowed.
+
+    That of 60 has one of 9 %: with 4.5 times that, one run in 5,000 fails.
+    """
+    model = FVBMPseudoLikelihood(**params).fit(rows)
+    inference = statistics.inference(model, rows)
+    resampled = statistics.bootstrap(model, rows, n_resamples, random_state=0)
+    assert_array_equal(resampled.names, inference.names)
+    assert_allclose(resampled.estimate, inference.estimate, atol=1e-8)
+    known = inference.std_err > 0
+    assert_allclose((resampled.std_err / inference.std_err)[known], 1, atol=atol)
+    if params == {"columns": SCORED}:
+        assert resampled.edge_frequency[-1, 0] == 1
+        graph = statistics.to_networkx(model, resampled)
+        assert graph.edges["one", "two"]["frequency"] == 1
 
 
 @few_or_many_sets
@@ -97,9 +129,8 @@ def test_bootstrap_intervals_cover(n_sets):
             low, high = (result.coupling_matrix(end) for end in result.interval(method))
             inside = (low < truth.coupling) & (truth.coupling < high)
             shares.append(inside[np.triu_indices(3, 1)].mean())
-    low, high = binom.interval(1 - 1e-5, n_sets, 0.9)
-    for method, shares in covered.items():
-        assert low / n_sets <= np.mean(shares) <= high / n_sets, method
+    for shares in covered.values():
+        assert_share(np.mean(shares), n_sets, 0.9, 1e-5)
 
 
 def of_one_intercept(resamples, estimate=0.0):
@@ -110,21 +141,14 @@ def of_one_intercept(resamples, estimate=0.0):
 
 
 def test_bias_is_taken_out_of_intervals():
-    """Where resamples are normal and too high by .5, the estimate is so by as much."""
+    """Of normal resamples that are too high by .5, so is the estimate. Ties are no bias."""
     n = 20_000
     result = of_one_intercept(norm.ppf((np.arange(n) + 0.5) / n) + 0.5)
     assert_allclose(np.ravel(result.interval()), [-0.5 - 1.96, -0.5 + 1.96], atol=0.01)
     assert_allclose(np.ravel(result.interval("percentile")), [0.5 - 1.96, 0.5 + 1.96], atol=0.01)
-
-
-def test_the_variance_of_two_resamples_is_half_the_square_of_their_difference():
-    assert of_one_intercept(np.array([1.0, 4.0])).std_err == pytest.approx([3 / np.sqrt(2)])
-
-
-def test_ties_with_the_estimate_are_no_bias():
-    """As of couplings that a penalty has set to 0: as many resamples are above as below."""
     result = of_one_intercept(np.repeat([-2.0, -1.0, 0.0, 1.0, 2.0], [10, 90, 200, 90, 10]))
     assert_allclose(result.interval(), result.interval("percentile"))
+    assert of_one_intercept(np.array([1.0, 4.0])).std_err == pytest.approx([3 / np.sqrt(2)])
 
 
 def test_quantiles_are_those_of_numpy():
@@ -135,9 +159,11 @@ def test_quantiles_are_those_of_numpy():
 
 
 def test_edge_frequencies():
-    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=list("abcde"))
-    result = statistics.bootstrap(fit(table, penalty="l1", alpha=0.1), table, 20, random_state=0)
+    model = fit(table, penalty="l1", alpha=0.1)
+    result = statistics.bootstrap(model, table, 20, random_state=0)
+    edges = statistics.to_networkx(model, result).edges
+    assert edges["a", "b"]["frequency"] == result.edge_frequency[0, 1]
     assert_allclose(result.edge_frequency, (result.couplings != 0).mean(axis=0))
     assert result.edge_frequency[0, 1] == 1 > result.edge_frequency[0, 4]
     frame = result.to_frame()
@@ -212,7 +238,6 @@ def test_a_split_estimates_the_pairs_that_the_other_rows_select():
 
 @pytest.mark.parametrize("params", [{}, {"nodewise": "and"}, {"alpha": "cv"}, {"max_order": 3}])
 def test_a_share_of_the_rows_selects(params):
-    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=list("abcde")).replace({-1: "no", 1: "yes"})
     sparse = SparseFVBM(**params)
     one, again, other = (
@@ -239,8 +264,7 @@ def test_rows_that_did_not_select_are_valid_though_there_is_nothing():
             edges = np.isfinite(result.coupling_matrix(result.std_err))
             again = statistics.inference(fit(rows[first], edges=edges), rows[first])
             wrong.append(np.mean(again.p_value[6:][selected] < 0.05))
-    low, high = binom.interval(1 - 1e-6, 60, 0.05)
-    assert low / 60 <= np.mean(right) <= high / 60
+    assert_share(np.mean(right), 60, 0.05)
     assert np.mean(wrong) > 0.3
 
 
@@ -264,8 +288,7 @@ def test_intervals_after_a_split_cover(n_sets):
         if selected[true == 0].any():
             false.append((p_value[selected & (true == 0)] < 0.05).mean())
     for shares, level in ((inside, 0.95), (false, 0.05)):
-        low, high = binom.interval(1 - 2e-6, len(shares), level)
-        assert low / len(shares) <= np.mean(shares) <= high / len(shares), level
+        assert_share(np.mean(shares), len(shares), level, 2e-6)
 
 
 def test_criteria_of_a_selected_network_count_what_is_not_0():
@@ -367,7 +390,6 @@ def test_p_values_of_equal_groups_are_uniform(n_sets):
 
 
 def test_groups_that_differ():
-    pd = pytest.importorskip("pandas")
     rows = np.concatenate([draw(chain(4, 0.0), 200, 0), draw(chain(4, 0.6), 200, 1)])
     table, groups = pd.DataFrame(rows, columns=list("abcd")), np.repeat([2, 7], 200)
     model = SparseFVBM(penalty="l1", alpha=0.05)
@@ -389,3 +411,24 @@ def test_groups_of_categories_and_gaps():
     model = FVBMPseudoLikelihood(alpha=0.1)
     result = compare_groups(model, rows, np.repeat([0, 1], 60), 9, random_state=0)
     assert np.isfinite(result.difference).all() and (result.difference >= 0).all()
+
+
+def test_groups_of_numbers():
+    """Of two numbers, the couplings are twice the correlations of scores, one row of which is 0."""
+    X = mixed()[["one", "two"]]
+    groups = np.arange(300) % 2
+    X.loc[groups == 1, "two"] = np.random.default_rng(1).permutation(X["two"][groups == 1])
+    model = FVBMPseudoLikelihood(columns="number")
+    found = statistics.compare_groups(model, X, groups, 19, random_state=0)
+    z = model.fit(X)._table.scores(X)[0][..., 0]
+    shrunk = np.array([np.corrcoef(z[groups == k].T)[0, 1] * 150 / 151 for k in (0, 1)])
+    assert_allclose(found.coupling[:, 0, 1], 2 * np.abs(shrunk), atol=1e-3)
+    assert_allclose(found.difference[0, 1], 2 * (shrunk[0] - shrunk[1]), atol=1e-3)
+    assert found.max_difference_p_value == 0.05
+
+
+def test_centralities_of_numbers_are_stable():
+    X, options = mixed(), {"n_samples": 3, "shares": [0.1, 0.5], "random_state": 0}
+    model = FVBMPseudoLikelihood(columns=SCORED)
+    found = statistics.centrality_stability(model, X, **options)
+    assert found.coefficient > 0 and (found.correlations > 0.5).all()

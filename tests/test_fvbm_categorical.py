@@ -1,40 +1,41 @@
 """Networks of categorical columns: objective, solvers, gauge, errors and scores, by brute force."""
 
 import gzip
-import re
+import warnings
 from functools import partial
 from itertools import combinations, permutations, product
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import parameter_index
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import differences, enumerate_states, random_potts
+from oracles_fvbm import enumerate_states, random_potts
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, spearmanr
+from sklearn.exceptions import ConvergenceWarning
 
+from oracles import differences
 from private import (
-    MAX_ITER,
     CategoricalPseudoLikelihood,
     CodesTask,
     Contrasts,
     Regressions,
-    SolverMonitor,
     as_parameters,
     average_product_correction,
     find_patterns,
     frobenius_scores,
-    maximise_network,
     state_offsets,
     to_zero_sum,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz.datasets import read_alignment
+from sklearn_boltz.metrics import sequence_weights
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=20)
 
@@ -48,9 +49,16 @@ def random_table(rng, n_values, n, missing=0.2):
     return np.where(rng.random(codes.shape) < missing, -1, codes)
 
 
-def zero_sum_potts(n_values, seed=0):
+def fit(codes, n_values, weights=None, **options):
+    """A network of codes, in which a missing cell has no term."""
+    columns = [range(m) for m in n_values]
+    model = FVBMPseudoLikelihood(**{"columns": columns, "missing": "observed"} | options)
+    return model.fit(np.where(codes < 0, np.nan, codes), sample_weight=weights)
+
+
+def zero_sum_potts(n_values, seed=0, scale=0.5):
     """A model in the gauge of the estimates."""
-    model = random_potts(n_values, seed, scale=0.5)
+    model = random_potts(n_values, seed, scale)
     return model.like(*to_zero_sum(model.coupling, model.intercept, model.n_values))
 
 
@@ -85,36 +93,6 @@ def test_newton_is_for_few_parameters(monkeypatch):
         assert task.method("newton").name == name
 
 
-def fit_categorical(
-    codes, n_values, weights=None, *, solver="newton", tol=1e-5, max_iter=None, coupling_penalty=0.0
-):
-    """The result of rows of codes, also of bits; λ_J as of `CategoricalPseudoLikelihood`."""
-    weights = np.ones(len(codes)) if weights is None else weights
-    alpha = 8 * coupling_penalty / weights.sum() if weights.any() else 0.0
-    task = CodesTask(codes, weights, n_values, alpha)
-    method = task.method(solver)
-    monitor = SolverMonitor(tol, MAX_ITER[method.name] if max_iter is None else max_iter)
-    task.label = lambda *cell: f"cell {cell}"
-    message = monitor.run(partial(maximise_network, task, (None, None), method))
-    network = task.network(monitor.last)
-    objective = np.array(monitor.values) / monitor.total + task.constant
-    return SimpleNamespace(
-        coupling=network[0], intercept=network[1], network=network, objective=objective,
-        message=message, status=monitor.status,
-    )  # fmt: skip
-
-
-def scores_of(codes, n_values, weights=None, *, coupling_penalty, **options):
-    """Corrected scores of a fit by L-BFGS in which a missing cell has no term."""
-    weights = np.ones(len(codes)) if weights is None else weights
-    columns = FVBMPseudoLikelihood(
-        columns=list(map(range, n_values)), alpha=8 * coupling_penalty / weights.sum(),
-        missing="observed", solver="lbfgs", **options,
-    )  # fmt: skip
-    model = columns.fit(np.where(codes < 0, np.nan, codes), sample_weight=weights)
-    return model.interaction_scores()
-
-
 @settings(max_examples=cases(40))
 @given(SIZES, st.integers(1, 400), st.booleans(), st.integers(0, 2**32 - 1))
 def test_value_and_gradient(n_values, n, zero_sum, seed):
@@ -140,7 +118,7 @@ def test_value_and_gradient(n_values, n, zero_sum, seed):
 def test_lbfgs_meets_no_directions_of_the_penalty_alone():
     """Without the gauge it takes 70 iterations, with it 23."""
     X = random_table(np.random.default_rng(0), [8] * 12, 400, missing=0)
-    model = FVBMPseudoLikelihood(columns=range(8), solver="lbfgs", alpha=0.01).fit(X)
+    model = fit(X, [8] * 12, solver="lbfgs", alpha=0.01)
     assert model.converged_
     assert model.n_iter_ <= 40
 
@@ -190,42 +168,21 @@ def test_gauge_keeps_the_distribution(n_values, seed):
     assert_allclose(enumerate_states(model.like(moved, fields))[1], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_bits_give_the_binary_estimate(solver, alpha, missing):
-    """½ α N Σ m² is α N / 8 Σ J², and m is J(1, 1) in the zero-sum gauge."""
-    codes, n_values = random_table(np.random.default_rng(0), [2] * 6, 500, missing), np.full(6, 2)
-    codes = codes[(codes >= 0).any(axis=1)]
-    model = FVBMPseudoLikelihood(alpha=alpha, tol=1e-11, missing="observed")
-    model.fit(np.where(codes < 0, np.nan, codes))
-    penalty = alpha * len(codes) / 8
-    result = fit_categorical(codes, n_values, solver=solver, tol=1e-11, coupling_penalty=penalty)
-    coupling, intercept = to_zero_sum(result.coupling, result.intercept, n_values)
-    assert_allclose(coupling[1::2, 1::2], model.coupling_, atol=1e-6)
-    assert_allclose(intercept[1::2], model.intercept_, atol=1e-6)
-    last = model.history_["log_pseudo_likelihood"][-1]
-    assert result.objective[-1] == pytest.approx(last, abs=1e-9)
-    assert result.status == "converged" and result.message is None
-
-
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("penalty", [0.0, 5.0])
-def test_solvers_agree(missing, penalty):
-    rng = np.random.default_rng(1)
-    n_values = np.array([2, 3, 4, 3, 1, 5])
-    codes = random_table(rng, n_values, 3000, missing)
-    results = [
-        fit_categorical(codes, n_values, solver=solver, tol=1e-10, coupling_penalty=penalty)
+@pytest.mark.parametrize("alpha", [0.0, 0.013])
+def test_solvers_agree(missing, alpha):
+    n_values = [2, 3, 4, 3, 1, 5]
+    codes = random_table(np.random.default_rng(1), n_values, 3000, missing)
+    one, other = (
+        fit(codes, n_values, solver=solver, tol=1e-10, alpha=alpha)
         for solver in ("newton", "lbfgs")
-    ]
-    for result in results:
-        assert result.status == "converged" and result.message is None
-    assert_allclose(results[0].coupling, results[1].coupling, atol=1e-5)
-    assert_allclose(results[0].intercept, results[1].intercept, atol=1e-5)
-    assert_allclose(
-        to_zero_sum(*results[0].network[:2], n_values)[0], results[0].coupling, atol=1e-12
     )
+    assert (one.solver_, other.solver_) == ("newton", "lbfgs")
+    assert one.converged_ and other.converged_
+    assert_allclose(one.coupling_, other.coupling_, atol=1e-5)
+    assert_allclose(one.intercept_, other.intercept_, atol=1e-5)
+    zero_sum = to_zero_sum(one.coupling_, one.intercept_, one.n_values_)
+    assert_allclose(zero_sum[0], one.coupling_, atol=1e-12)
 
 
 @settings(max_examples=cases(10))
@@ -304,18 +261,6 @@ def test_standard_errors_are_those_of_simulations():
     assert binom.ppf(0.00025, n_runs, 0.95) <= covered <= binom.ppf(0.99975, n_runs, 0.95)
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("codes", [
-    np.full((3, 2), -1), np.zeros((1, 2), int), np.zeros((0, 2), int), np.array([[0, 1], [1, -1]]),
-])  # fmt: skip
-def test_tables_of_hardly_anything(solver, codes):
-    for penalty in (0.0, 1.0):
-        result = fit_categorical(
-            codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50
-        )
-        assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
-
-
 def test_scores_by_hand():
     n_values = np.array([3, 2, 4])
     model = random_potts(n_values, 6)
@@ -339,37 +284,21 @@ def test_scores_by_hand():
     assert_array_equal(average_product_correction([[1.0]]), 0)
 
 
-def read_sequences(path, alphabet, ignored="$^"):
-    """Letters of an alignment, and their codes of either case; -2 for what has none."""
-    with gzip.open(path, "rt") as file:
-        entries = file.read().split(">")[1:]
-    rows = ["".join(entry.split("\n")[1:]) for entry in entries]
-    letters = np.array([re.sub(ignored, "", row) for row in rows])
-    letters = letters.view(np.uint32).reshape(len(rows), -1)
-    code_of = np.full(128, -2)
-    for k, letter in enumerate(alphabet):
-        code_of[[ord(letter), ord(letter.lower())]] = k
-    return letters, code_of[letters]
-
-
-AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-
-
 def test_chain_of_three_states(shared_data):
     """plmc's potts3: an open chain, 500 rows of 60 columns."""
-    _, codes = read_sequences(shared_data / "oracles/potts/plmc_potts3.a2m.gz", "_*^")
-    n_values = np.full(60, 3)
-    scores = scores_of(codes, n_values, coupling_penalty=1.0)
+    path = shared_data / "oracles/potts/plmc_potts3.a2m.gz"
+    codes = read_alignment(path, alphabet="_*^", gaps="missing").codes
+    scores = fit(codes, [3] * 60, alpha=8 / 500, solver="lbfgs").interaction_scores()
     i, j = np.triu_indices(60, 1)
     strongest = np.argsort(-scores[i, j])[:59]
     assert (j - i)[strongest].max() == 1
     # Neighbours are equal as often as with J = 2.177, a model in which states may be permuted.
     pairs = np.column_stack([codes[:, :-1].ravel(), codes[:, 1:].ravel()])
     pairs = np.concatenate([np.array(order)[pairs] for order in permutations(range(3))])
-    result = fit_categorical(pairs, [3, 3], tol=1e-9)
-    two = block(result.coupling, [3, 3], 0, 1)
+    model = fit(pairs, [3, 3], alpha=0.0, tol=1e-9)
+    two = model.coupling_[:3, 3:]
     assert_allclose(two - two[0, 1], 2.177 * np.eye(3), atol=3e-4)
-    assert_allclose(result.intercept, 0, atol=1e-7)
+    assert_allclose(model.intercept_, 0, atol=1e-7)
 
 
 @pytest.mark.slow
@@ -377,16 +306,13 @@ def test_chain_of_three_states(shared_data):
 def test_dhfr_scores(shared_data):
     """A few iterations; more of them give the same ranks."""
     folder = shared_data / "oracles/potts"
-    letters, codes = read_sequences(folder / "plmc_DHFR.a2m.gz", AMINO_ACIDS)
-    is_lower = letters >= ord("a")
-    codes[np.isin(letters, [ord("-"), ord(".")]) | is_lower] = -1
-    codes = codes[:, ~is_lower[0] & (letters[0] >= ord("A"))]
-    kept = (codes > -2).all(axis=1)
-    weights = np.loadtxt(folder / "plmc_DHFR_weights_raw.txt.gz")
-    assert codes.shape[1] == 159 and (~kept).sum() == 13
-    assert weights.sum() == pytest.approx(1568.104282573092)
-    n_values = np.full(159, 20)
-    scores = scores_of(codes[kept], n_values, weights[kept], coupling_penalty=16.0, max_iter=10)
+    found = read_alignment(
+        folder / "plmc_DHFR.a2m.gz", focus="DYR_ECOLI", unknown="drop", gaps="missing"
+    )
+    weights = np.loadtxt(folder / "plmc_DHFR_weights_raw.txt.gz")[found.rows]
+    assert found.codes.shape[1] == 159
+    options = {"alpha": 8 * 16 / weights.sum(), "solver": "lbfgs", "max_iter": 10}
+    scores = fit(found.codes, [20] * 159, weights, **options).interaction_scores()
     with gzip.open(folder / "plmc_DHFR.couplings.gz", "rt") as file:
         table = [line.split() for line in file]
     numbers = sorted({int(row[k]) for row in table for k in (0, 2)})
@@ -404,13 +330,10 @@ def test_plmdca_scores(shared_data):
     are few.
     """
     folder = shared_data / "oracles/potts"
-    _, codes = read_sequences(
-        folder / "plmDCA_example1_alignment.fasta.gz", "-" + AMINO_ACIDS, ignored="[^A-Z-]"
-    )
+    codes = read_alignment(folder / "plmDCA_example1_alignment.fasta.gz").codes
     # Letters that are no amino acid count as gaps.
     codes = np.unique(np.maximum(codes, 0), axis=0)
-    near = [((row == codes).mean(axis=1) >= 0.8).sum() for row in codes]
-    weights = 1 / np.array(near)
+    weights = sequence_weights(codes)
     assert weights.sum() == pytest.approx(1478.2347, abs=1e-4)
     (n, d), q, total = codes.shape, 21, weights.sum()
     dense = one_hot(codes, [q] * d).astype(np.float32)
@@ -440,3 +363,160 @@ def test_plmdca_scores(shared_data):
     assert len(i) == 1378
     assert_allclose(scores[i, j], table[:, 2], atol=0.03)
     assert spearmanr(scores[i, j], table[:, 2])[0] > 0.995
+
+
+# The estimator.
+
+N_VALUES = [2, 3, 4, 2]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return zero_sum_potts(N_VALUES, 4, 0.4)
+
+
+@pytest.fixture(scope="module")
+def X(truth):
+    return truth.sample(1500, np.random.default_rng(0), 1)
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
+
+
+def test_attributes(model, X):
+    assert model.coupling_.shape == (11, 11) and model.intercept_.shape == (11,)
+    assert_array_equal(model.n_values_, N_VALUES)
+    assert not hasattr(model, "values_")
+    starts = np.concatenate([[0], np.cumsum(N_VALUES)])
+    assert_array_equal(model.coupling_, model.coupling_.T)
+    for j in range(4):
+        own = slice(starts[j], starts[j + 1])
+        assert_allclose(model.coupling_[own].sum(axis=0), 0, atol=1e-12)
+        assert model.intercept_[own].sum() == pytest.approx(0, abs=1e-12)
+        assert not model.coupling_[own, own].any()
+    names = model.get_feature_names_out()
+    assert model.sample(2, random_state=0).dtype == np.int64
+    assert names.tolist()[:6] == ["x0=0", "x0=1", "x1=0", "x1=1", "x1=2", "x2=0"]
+    assert model.transform(X[:7].astype(np.float32)).dtype == np.float32
+    assert model.transform(X[:7]).shape == (7, 11) == (7, len(names))
+    last = model.history_["log_pseudo_likelihood"][-1]
+    assert last == pytest.approx(model.log_pseudo_likelihood(X).mean(), abs=1e-9)
+
+
+def test_the_estimate_is_near_the_truth_and_has_contrasts(model, truth, X):
+    """Each within 5 standard errors of the inference."""
+    result = statistics.inference(model, X)
+    expected = np.concatenate([truth.intercept, np.zeros(len(result.names) - 11)])
+    matrix = result.coupling_matrix(result.estimate)
+    assert_array_equal(matrix[:2, 2:], model.coupling_[:2, 2:])
+    assert np.isnan(matrix[:2, :2]).all()
+    errors = result.coupling_matrix(result.std_err)
+    off = ~np.isnan(matrix)
+    assert (np.abs(matrix - truth.coupling)[off] < 5 * errors[off]).all()
+    assert (np.abs(result.estimate - expected)[:11] < 5 * result.std_err[:11]).all()
+    assert result.names[0] == "b[x0=0]" and result.names[11] == "m[x0=0,x1=0]"
+    names = result.names.tolist()
+    one, other = names.index("m[x0=0,x1=0]"), names.index("m[x0=0,x1=2]")
+    found = result.contrast({names[one]: 1, names[other]: -1})
+    assert found.estimate[0] == pytest.approx(result.estimate[one] - result.estimate[other])
+    c = result.covariance
+    variance = c[one, one] + c[other, other] - 2 * c[one, other]
+    assert found.std_err[0] == pytest.approx(np.sqrt(variance))
+    assert "m[x0=0,x1=2]" in str(found)
+
+
+@pytest.mark.parametrize(("missing", "solver", "alpha"), [
+    ("em", "newton", 0.05), ("observed", "newton", 0.05), ("observed", "newton", 0.0),
+    ("observed", "lbfgs", 0.05), ("observed", "lbfgs", 0.0),
+])  # fmt: skip
+def test_one_categorical_column_changes_nothing_of_the_bits(missing, solver, alpha):
+    """A third value that no row has makes codes of bits; ½ α N Σ m² is α N / 8 Σ J²."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(2, size=(400, 4)).astype(float)
+    X[:, 3] = np.where(rng.random(400) < 0.5, X[:, 2], X[:, 3])
+    X[rng.random(X.shape) < 0.15] = np.nan
+    options = {"alpha": alpha, "missing": missing, "tol": 1e-9}
+    spins = FVBMPseudoLikelihood(**options).fit(X)
+    columns = [range(3), range(2), range(2), range(2)]
+    codes = FVBMPseudoLikelihood(columns=columns, solver=solver, **options).fit(X)
+    assert codes.coupling_.shape == (9, 9)
+    assert_allclose(codes.coupling_[4::2, 4::2], spins.coupling_[1:, 1:], atol=1e-5)
+    assert_allclose(codes.coupling_[1, 4::2] - codes.coupling_[0, 4::2],
+                    2 * spins.coupling_[0, 1:], atol=1e-5)  # fmt: skip
+    assert_array_equal(codes.coupling_[2], 0)
+    assert codes.predict_column_proba(X, 0)[:, 2].max() < 0.01
+    observed = statistics.inference(codes, X)
+    assert np.isnan(observed.std_err[2]) and np.isfinite(observed.std_err[3:9]).all()
+    one = observed.std_err[observed.names.tolist().index("m[x1=1,x2=1]")]
+    other = statistics.inference(spins, X)
+    expected = other.std_err[other.names.tolist().index("m[x1,x2]")]
+    # With draws of missing cells, both within their noise.
+    assert one == pytest.approx(expected, rel=1e-6 if missing == "observed" else 0.05)
+
+
+def test_interaction_scores(model):
+    plain = model.interaction_scores(apc=False)
+    assert plain[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[2:5, 5:9]))
+    corrected = model.interaction_scores()
+    means = plain.sum(axis=0) / 3
+    assert corrected[0, 3] == pytest.approx(plain[0, 3] - means[0] * means[3] / means.mean())
+    ignored = model.interaction_scores(apc=False, ignore=[-1, 0, -1, -1])
+    assert ignored[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[3:5, 5:9]))
+    bits = FVBMPseudoLikelihood(alpha=0.0).fit(np.random.default_rng(0).integers(2, size=(200, 3)))
+    scores = bits.interaction_scores(apc=False)
+    assert_allclose(scores, 2 * np.abs(bits.coupling_), atol=1e-12)
+
+
+def test_scores_without_a_letter():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(list("AC-"), size=(100, 4)))
+    X[3] = rng.choice(list("AC"), size=100)  # without a gap
+    model = FVBMPseudoLikelihood().fit(X)
+    scores = model.interaction_scores(ignore="-")
+    assert_array_equal(scores, model.interaction_scores(ignore=[0, 0, 0, -1]))
+    assert not np.allclose(scores, model.interaction_scores())
+
+
+def test_constant_columns_and_values_that_never_occur(X):
+    model = FVBMPseudoLikelihood(
+        columns=[range(2), range(3), range(6), range(2), range(3)], tol=1e-9, alpha=0.0
+    )
+    constant = np.column_stack([X, np.full(len(X), 1)])
+    model.fit(constant)
+    alone = FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
+    assert_allclose(model.coupling_[:9, :9], alone.coupling_[:9, :9], atol=1e-7)
+    assert_array_equal(model.coupling_[9:11], 0)
+    assert_array_equal(model.coupling_[13:], 0)
+    # One observation more, spread evenly over the values.
+    p = (np.array([0, 1500, 0]) + 1 / 3) / 1501
+    assert_allclose(model.marginal(4), p, atol=1e-12)
+    assert 0 < model.marginal(2)[4:].max() < 1e-3
+    assert np.isfinite(model.score(constant))
+    errors = statistics.inference(model, constant).std_err
+    assert np.isnan(errors[[9, 10, 13, 14, 15]]).all() and np.isfinite(errors[:9]).all()
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("rows", [[[0, 0]], [[0, 2]], [[0, 1], [1, -1]], [[1, 1]] * 5])
+def test_tables_of_hardly_anything(solver, alpha, rows):
+    model = fit(np.array(rows), [2, 3], solver=solver, alpha=alpha)
+    assert np.isfinite(model.coupling_).all() and np.isfinite(model.score([[0, 0], [1, 2]]))
+
+
+def test_values_that_never_meet_are_named(X):
+    kept = X[~((X[:, 1] == 2) & (X[:, 2] == 3))]
+    with pytest.warns(ConvergenceWarning, match="column 1 = 2 never occurs together with column 2"):
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(kept)
+    assert not model.converged_ and np.isfinite(model.coupling_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert FVBMPseudoLikelihood(alpha=0.01).fit(kept).converged_
+
+
+def test_a_code_beyond_memory_is_allowed_where_given():
+    X = np.random.default_rng(0).integers(70, size=(300, 2))
+    model = FVBMPseudoLikelihood(columns=range(70), alpha=0.1).fit(X)
+    assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))

@@ -5,25 +5,21 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime
 from scipy.stats import binom, chi2
 from sklearn.base import clone
 
-from oracles import states
+from oracles import differences, states
 from private import (
-    Further,
     InteractionPseudoLikelihood,
-    Likelihood,
     PseudoLikelihood,
     SpinModel,
-    Statistics,
-    _network_fit,
     best_triples,
     gains,
     heirs,
@@ -73,8 +69,8 @@ problems = st.tuples(
 
 @settings(max_examples=cases(15))
 @given(problems)
-def test_objective(args):
-    """Against its definition; a missing cell has no term of its own and adds nothing to others."""
+def test_objective_and_derivatives(args):
+    """A missing cell has no term and adds nothing to others; then curvatures are upper bounds."""
     problem, theta = random_problem(*args)
     spins, w = problem.pairs.spins, problem.pairs.weights
     fields = brute_fields(spins, problem, theta)
@@ -83,20 +79,10 @@ def test_objective(args):
     assert problem.at(theta).value == pytest.approx((log_p @ w).sum() - penalty, rel=1e-10)
     expected = np.tanh(fields) * (spins != 0)
     assert_allclose(problem.tanh(*problem.unpack(theta)), expected, atol=1e-12)
-
-
-@settings(max_examples=cases(15))
-@given(problems)
-def test_gradient_and_curvature(args):
-    """Central differences; where cells are missing, the curvature is an upper bound."""
-    problem, theta = random_problem(*args)
-    step = 1e-5
-    ends = [[problem.at(theta + s) for s in (step * e, -step * e)] for e in np.eye(len(theta))]
-    slopes = [(up.value - down.value) / (2 * step) for up, down in ends]
+    slopes = differences(lambda theta: problem.at(theta).value, theta)
     assert_allclose(problem.at(theta).gradient, slopes, atol=1e-5)
     problem.set_scale(theta)
-    bends = np.array([(down.gradient[k] - up.gradient[k]) / (2 * step)
-                      for k, (up, down) in enumerate(ends)])  # fmt: skip
+    bends = -differences(lambda theta: problem.at(theta).gradient, theta).diagonal()
     if args[-1]:
         assert (problem.curvature() > bends - 1e-3).all()
     else:
@@ -262,7 +248,6 @@ def test_estimator():
 
 
 def test_given_terms_by_name():
-    pd = pytest.importorskip("pandas")
     X = pd.DataFrame(rows_with_a_term(), columns=list("abcdef"))
     model = fit(X, **LIKELIHOOD, terms=[("c", "a", "b"), (3, 4, 5)])
     assert model.terms_ == [(0, 1, 2), (3, 4, 5)]
@@ -290,150 +275,3 @@ def test_constant_columns_and_few_rows():
     for rows in (constant[:1], constant[:, :1], constant[:, :2], np.tile(constant[:1], (5, 1))):
         few = fit(rows, max_order=3, alpha=0.1)
         assert few.terms_ == [] and np.isfinite(few.score(rows))
-
-
-# Maximum likelihood with given terms, and with a potential of the number of ones.
-
-D = 5
-CODES = states([2] * D)
-ALL = 2.0 * CODES - 1
-TERMS = [(0, 1, 2), (1, 2, 3, 4)]
-UPPER = np.triu_indices(D, 1)
-
-
-def terms_of(x, counts=()):
-    """Sufficient statistics of rows of ±1."""
-    products = [x[:, list(term)].prod(axis=1, keepdims=True) for term in TERMS]
-    ones = (x > 0).sum(axis=1, keepdims=True)
-    pairs = x[:, UPPER[0]] * x[:, UPPER[1]]
-    return np.hstack([x, pairs, *products, ones == np.asarray(counts, dtype=int)])
-
-
-def neurons(seed, n=2000):
-    rng = np.random.default_rng(seed)
-    return np.where(rng.normal(size=(n, D)) + rng.normal(size=(n, 1)) > 0.8, 1.0, -1.0)
-
-
-def problem_and_further(x, weights, alpha=0.0):
-    problem = PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha)
-    frequencies = np.bincount((x > 0).sum(axis=1), weights, D + 1)
-    return problem, Further(D, TERMS, frequencies, alpha > 0)
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
-@settings(max_examples=cases(15))
-def test_likelihood_gradient_and_information_are_those_of_brute_force(seed, alpha):
-    x = neurons(seed, 100)
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(1, 3, len(x)).astype(float)
-    likelihood = Likelihood(*problem_and_further(x, weights, alpha))
-    total, counts = likelihood.total, likelihood.further.counts
-    assert len(counts) == D + 1 - (2 if alpha else 3)
-    features = terms_of(ALL, counts)
-    # One more row: each number of ones is as likely, and each row with as many.
-    ones = CODES.sum(axis=1)
-    even = 1 / np.bincount(ones)[ones] / (D + 1)
-    moments = (weights @ terms_of(x, counts) + even @ features) / (weights.sum() + 1)
-    assert_allclose(likelihood.sums / total, moments)
-    assert_allclose(total, weights.sum() + 1)
-    theta = rng.normal(0, 0.5, len(moments))
-    n_penalised = 15 + len(TERMS)
-
-    def value(theta):
-        penalty = alpha * weights.sum() / total / 2 * (theta[D:n_penalised] ** 2).sum()
-        return theta @ moments - np.logaddexp.reduce(features @ theta) - penalty
-
-    point = likelihood.evaluate(theta)
-    assert_allclose(point.value / total, value(theta))
-    gradient = likelihood.gradient(point) / total
-    assert_allclose(gradient, approx_fprime(theta, value, 1e-6), atol=1e-4)
-    p = np.exp(features @ theta)
-    information = np.cov(features.T, aweights=p, ddof=0)
-    penalised = np.arange(D, n_penalised)
-    information[penalised, penalised] += alpha * weights.sum() / total
-    assert_allclose(likelihood.information(point) / total, information, atol=1e-10)
-    model = likelihood.model(theta)
-    assert_allclose(np.exp(model.log_weight(CODES) - model.log_partition()), p / p.sum())
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
-@settings(max_examples=cases(15))
-def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):
-    """And at each number, the rows are distributed as after the step alone."""
-    x, rng = neurons(seed, 100), np.random.default_rng(seed)
-    likelihood = Likelihood(*problem_and_further(x, np.ones(len(x)), alpha))
-    theta = rng.normal(0, 0.5, likelihood.n_parameters)
-    start, step = likelihood.evaluate(theta), rng.normal(0, 0.5, len(theta))
-    found = likelihood.after(start, step, 1.0, likelihood.moved(step))
-    alone = likelihood.evaluate(theta + step)
-    ones = CODES.sum(axis=1)
-    models = [likelihood.model(point.theta) for point in (found, alone)]
-    weights = np.exp([model.log_weight(CODES) for model in models])
-    p, q = weights / weights.sum(axis=1, keepdims=True)
-    expected = np.bincount((x > 0).sum(axis=1), minlength=D + 1) + 1 / (D + 1)
-    assert_allclose(np.bincount(ones, p), expected / (len(x) + 1))
-    assert_allclose(p / np.bincount(ones, p)[ones], q / np.bincount(ones, q)[ones])
-    if alpha:
-        assert_allclose(models[0].coupling, models[1].coupling)
-    assert found.value >= alone.value
-    penalised = np.arange(D, len(likelihood.terms))
-    assert_allclose(np.delete(likelihood.gradient(found), penalised)[D:], 0, atol=1e-9)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
-def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
-    """Independent columns, where it begins, have P(K = 10) = 1e-13, and the rows 1e-4."""
-    rng = np.random.default_rng(0)
-    x = rng.random((1000, 10)) < 0.05
-    model = fit(x, count_potential=True, alpha=alpha, **LIKELIHOOD)
-    assert model.converged_ and model.n_iter_ < 15
-    codes = states([2] * 10)
-    found = np.bincount(codes.sum(axis=1), np.exp(model.score_samples(codes.astype(bool))))
-    expected = np.bincount(x.sum(axis=1), minlength=11) + 1 / 11
-    assert_allclose(found, expected / 1001, rtol=1e-6)
-    assert_allclose(model.energy(codes.astype(bool)), -model._model().log_weight(codes))
-
-
-def test_expectations_with_a_potential_are_those_of_all_states():
-    model = fit(neurons(1), count_potential=True, **LIKELIHOOD)
-    p, table = np.exp(model.score_samples(ALL)), model.interactions()
-    columns = [[int(name[1:]) for name in term.split("*")] for term in table["term"]]
-    expected = [p @ ALL[:, term].prod(axis=1) for term in columns]
-    assert_allclose(table["expectation"], expected, atol=1e-10)
-
-
-def test_products_of_given_terms_are_those_of_the_rows():
-    x = neurons(1)
-    model = fit(x, terms=TERMS, **LIKELIHOOD)
-    p = np.exp(model.score_samples(ALL))
-    assert_allclose(p @ terms_of(ALL), terms_of(x).mean(axis=0), atol=1e-6)
-    assert model.terms_ == TERMS
-    assert model.score(x) > fit(x, **LIKELIHOOD).score(x)
-    assert_allclose(model.history_["log_likelihood"][-1], model.score(x))
-
-
-def test_chains_find_what_a_table_finds(monkeypatch):
-    """All moments within half a standard error of the data, and the chains' own."""
-    x, options = neurons(2), dict(LIKELIHOOD, terms=TERMS, count_potential=True, alpha=0.01)
-    exact = fit(x, **options)
-    monkeypatch.setattr(_network_fit, "MAX_COLUMNS", 1)
-    sampled = fit(x, **options, random_state=0)
-    assert sampled.solver_ == "sampling"
-    assert sampled.converged_
-    problem, further = problem_and_further(x, np.ones(len(x)), 0.01)
-    statistics = Statistics(problem, further)
-    theta = np.concatenate([
-        sampled.intercept_, sampled.coupling_[statistics.upper], sampled.term_weights_,
-        sampled.count_potential_[further.counts],
-    ])  # fmt: skip
-    likelihood = Likelihood(problem, further)
-    point = likelihood.evaluate(theta)
-    value = point.value / likelihood.total
-    gradient = likelihood.gradient(point) / likelihood.total
-    errors = np.sqrt(statistics.variances / len(x))
-    # Raw moments of pairs vary more than centred ones: the mean is in them.
-    for part in (slice(0, D), slice(15, None)):
-        assert (np.abs(gradient[part]) <= 0.8 * errors[part]).all()
-    # The noise of the rows costs half a nat for each parameter.
-    assert exact.history_["log_likelihood"][-1] - value < len(theta) / (2 * len(x))
-    assert_allclose(sampled.history_["log_likelihood"][-1], value, atol=0.03)

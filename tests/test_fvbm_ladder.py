@@ -12,12 +12,21 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import lattice
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import enumerate_states, random_potts, random_spins
-from scipy.special import comb
-from scipy.stats import chi2
+from oracles_fvbm import (
+    columns,
+    enumerate_states,
+    estimator_of,
+    random_model,
+    random_potts,
+    random_spins,
+    seeds,
+)
+from scipy.special import comb, logsumexp
 from sklearn.utils import Bunch
 
+from oracles import assert_drawn
 from private import NetworkRung as Rung
 from private import (
     Path,
@@ -33,33 +42,11 @@ from private import (
     make_ladder,
     mean_and_error,
 )
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import statistics
 
 NAMES = "log_partition", "energy", "entropy", "specific_heat"
 # ln Z of the Ising model on the periodic 7 × 7 lattice, by transfer matrix.
 ISING = {0.2: 35.992579, 0.4: 43.447619, 0.5: 50.957647, 0.6: 59.989710}
-
-
-def lattice(side, beta):
-    """Couplings of the Ising model on a periodic square lattice."""
-    coupling = np.zeros((side, side, side, side))
-    i, j = np.indices((side, side)).reshape(2, -1)
-    for there in (((i + 1) % side, j), (i, (j + 1) % side)):
-        coupling[i, j, there[0], there[1]] = coupling[there[0], there[1], i, j] = beta
-    return coupling.reshape(side**2, side**2)
-
-
-def random_model(n_values, scale, seed):
-    """A spin model if all columns are binary, else a Potts model."""
-    if set(n_values) == {2}:
-        return random_spins(len(n_values), seed, scale)
-    return random_potts(n_values, seed, scale)
-
-
-def enumerated(model):
-    """All states, their log-weights, and ln Z."""
-    codes, _, weights = enumerate_states(model)
-    return codes, weights, np.logaddexp.reduce(weights)
 
 
 def path_to(model, seed=0):
@@ -68,12 +55,9 @@ def path_to(model, seed=0):
     return Path.from_model(model, np.zeros_like(model.intercept), rng), rng
 
 
-def with_model(coupling, intercept=None):
-    """An estimator of ±1 with given parameters."""
-    d = len(coupling)
-    model = FVBMPseudoLikelihood().fit(np.random.default_rng(0).choice([-1, 1], (100, d)))
-    model.coupling_, model.intercept_ = coupling, np.zeros(d) if intercept is None else intercept
-    return model
+def ising(beta, field=0.0):
+    """A lattice of ±1."""
+    return estimator_of(SpinModel(beta * lattice(7), np.full(49, field)), low=-1)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +66,7 @@ def estimator():
     rng = np.random.default_rng(0)
     coupling = 0.3 + 0.1 * rng.normal(size=(8, 8))
     coupling = np.triu(coupling, 1) + np.triu(coupling, 1).T
-    return with_model(coupling, 0.1 * rng.normal(size=8))
+    return estimator_of(SpinModel(coupling, 0.1 * rng.normal(size=8)), low=-1)
 
 
 # Rungs.
@@ -91,7 +75,7 @@ def estimator():
 @pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])
 def test_rungs_know_their_states(n_values):
     """After sweeps and exchanges, local fields and log-weights are those of the states."""
-    model = random_model(n_values, 0.5, 0)
+    model = random_model(n_values, 0)
     path, rng = path_to(model)
     ladder = make_ladder(path, [0, 0.4, 1], 30, rng)
     with Workers(1) as workers:
@@ -112,18 +96,14 @@ def test_rungs_know_their_states(n_values):
 @pytest.mark.parametrize("n_values", [[2] * 3, [2, 3]])
 @pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
 def test_chains_of_a_rung_have_its_law(n_values, beta):
-    model, n = random_model(n_values, 0.8, 0), 20_000
+    model, n = random_model(n_values, 0), 20_000
     path, rng = path_to(model)
     rung = Rung(path, beta, path.independent(n, rng))
     rung.move(30, Stream(0), 0)
-    codes, weights, _ = enumerated(model)
+    codes, _, weights = enumerate_states(model)
     base = model.chains(codes, 0).field_weight(path.base)
     law = np.exp((1 - beta) * base + beta * weights)
-    expected = n * law / law.sum()
-    places = np.ravel_multi_index(rung.chains.codes.T, n_values)  # the order of `states`
-    counts = np.bincount(places, minlength=len(law))
-    # A false alarm has a probability of 1e-6.
-    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-6, len(law) - 1)
+    assert_drawn(rung.chains.codes, codes, law / law.sum())
 
 
 def test_moments_of_a_record_are_those_of_its_rounds():
@@ -144,7 +124,7 @@ def test_moments_of_a_record_are_those_of_its_rounds():
 @pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])
 def test_random_numbers_are_those_of_the_row(n_values):
     """A chain by itself moves as it does among others, wherever the population is cut."""
-    model = random_model(n_values, 0.5, 0)
+    model = random_model(n_values, 0)
     path, rng = path_to(model)
     for beta in (0.0, 0.7):
         rung = Rung(path, beta, path.independent(10, rng))
@@ -159,23 +139,23 @@ def test_random_numbers_are_those_of_the_row(n_values):
 
 def test_independent_columns_prefer_no_mode():
     """Whatever shares of two modes the first chains find, half-way both have their chance."""
-    path, _ = path_to(SpinModel(lattice(7, 0.6), np.full(49, 0.01)))
+    path, _ = path_to(SpinModel(0.6 * lattice(7), np.full(49, 0.01)))
     # Six of ten chains in one mode would make it 49 · atanh(.2) = 10.
     assert np.abs(path.base.sum()) < 0.1
 
 
 def test_independent_columns_have_the_rates_of_the_model():
-    model = random_model([2, 3, 2], 0.1, 0)
+    model = random_potts([2, 3, 2], 0, 0.1)
     path, _ = path_to(model)
-    codes, weights, log_z = enumerated(model)
-    rates = model.rates(codes, np.exp(weights - log_z))
+    codes, log_p, _ = enumerate_states(model)
+    rates = model.rates(codes, np.exp(log_p))
     # 100 chains: 5 standard errors, of which a Rao-Blackwell mean has less.
     assert np.abs(model.rates_of_independent(path.base) - rates).max() < 5 * 0.05
 
 
 def test_temperatures_by_acceptance():
     """Neighbours accept .3 of the exchanges or more (.05 is four errors of the mean), not all."""
-    path, rng = path_to(SpinModel(lattice(6, 0.4), np.zeros(36)))
+    path, rng = path_to(SpinModel(0.4 * lattice(6), np.zeros(36)))
     with Workers(1) as workers:
         betas = find_betas(path, [0.5, 1.0], rng, workers)
         record = ThermalRecord(make_ladder(path, betas, 100, rng), workers)
@@ -188,22 +168,22 @@ def test_temperatures_by_acceptance():
 # ln Z.
 
 
-@given(st.lists(st.integers(2, 4), min_size=2, max_size=5), st.floats(0, 1), st.integers(0, 2**20))
+@given(columns.filter(lambda n: len(n) > 1), st.floats(0, 1.5), seeds)
 @settings(max_examples=cases(12))
-def test_log_partition_of_any_model(n_values, scale, seed):
+def test_log_partition_of_any_model(n_values, strength, seed):
     """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
-    model = random_model(n_values, scale, seed)
+    model = random_model(n_values, seed, strength=strength)
     path, rng = path_to(model, seed)
     estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)
-    assert abs(estimate.value - enumerated(model)[2]) < 6 * estimate.std_err + 1e-8
+    assert abs(estimate.value - logsumexp(enumerate_states(model)[2])) < 6 * estimate.std_err + 1e-8
     assert estimate.trusted and estimate.std_err <= 0.1
     assert estimate.high - estimate.low == pytest.approx(6 * estimate.std_err)
 
 
 def test_standard_errors_are_right():
     """z scores of 40 runs: mean 0 within 4 / √40, and variance 1 within its quantiles of 1e-4."""
-    model = random_model([2] * 8, 0.4, 3)
-    exact, z = enumerated(model)[2], []
+    model = random_spins(8, 3, 0.4)
+    exact, z = logsumexp(enumerate_states(model)[2]), []
     with Workers(1) as workers:
         for seed in range(40):
             path, rng = path_to(model, seed)
@@ -218,7 +198,7 @@ def test_standard_errors_are_right():
 @pytest.mark.parametrize("beta", ISING)
 def test_two_modes_of_the_ising_model(beta):
     """ln Z and, where it has modes, the share of the one that is up: within 4 standard errors."""
-    path, rng = path_to(SpinModel(lattice(7, beta), np.zeros(49)))
+    path, rng = path_to(SpinModel(beta * lattice(7), np.zeros(49)))
     estimate = ladder_log_partition(path, None, 100, 0.1, 2000, rng)
     assert estimate.trusted and estimate.std_err <= 0.1
     assert abs(estimate.value - ISING[beta]) < 4 * estimate.std_err
@@ -242,12 +222,18 @@ def test_the_ladder_beside_enumeration(estimator):
     hot = estimator.log_partition("ladder", temperature=3.0, random_state=0)
     assert abs(hot.value - estimator.log_partition(temperature=3.0).value) < 4 * hot.std_err
     assert hot.value < found.value
+    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
+    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
+    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
+    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
+    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
+    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
 @pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
 def test_same_bits_whatever_the_threads(n_values, monkeypatch):
     monkeypatch.setattr(Rung, "cost", 1e9)  # threads are worth their while
-    model, found = random_model(n_values, 0.5, 0), []
+    model, found = random_model(n_values, 0), []
     for n_jobs in (1, 2):
         path, rng = path_to(model)
         with Workers(n_jobs) as workers:
@@ -259,18 +245,9 @@ def test_same_bits_whatever_the_threads(n_values, monkeypatch):
         assert_array_equal(one, two)
 
 
-def test_few_chains_and_steps_as_given(estimator):
-    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
-    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
-    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
-    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
-    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
-    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
-
-
 def test_a_broken_ladder_says_so():
     """From independent columns to a cold lattice in one step: no bounds, and a warning."""
-    model = with_model(lattice(7, 2.0))
+    model = ising(2.0)
     with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
         found = model.log_partition("ladder", n_temperatures=1, random_state=0)
     assert not found.trusted and (found.low, found.high) == (-np.inf, np.inf)
@@ -283,7 +260,7 @@ def test_a_broken_ladder_says_so():
 
 
 def test_too_few_rounds_say_so():
-    model = with_model(lattice(7, 0.5))
+    model = ising(0.5)
     options = dict(method="ladder", tol=1e-3, random_state=0)
     found = model.log_partition(**options, max_rounds=1000)
     assert found.trusted and found.std_err > 1e-3
@@ -299,7 +276,7 @@ def test_too_few_rounds_say_so():
 
 
 def test_an_annealed_run_that_contradicts(estimator):
-    model = with_model(estimator.coupling_)
+    model = estimator_of(SpinModel(estimator.coupling_, np.zeros(8)), low=-1)
     floor = model._cached("log_partition_floor", Bunch)
     floor.update(low=100.0, value=103.0)
     with pytest.warns(UserWarning, match="not to be trusted: an AIS run before says 100.0"):
@@ -326,7 +303,7 @@ def test_mass_that_chains_from_the_data_do_not_see():
 
 def brute_force(model, T):
     """The figures of `thermodynamics` at one temperature."""
-    _, weights, _ = enumerated(model)
+    weights = enumerate_states(model)[2]
     log_z = np.logaddexp.reduce(weights / T)
     p = np.exp(weights / T - log_z)
     mean = p @ weights
@@ -335,7 +312,7 @@ def brute_force(model, T):
 
 @pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 4], [2]])
 def test_exact_thermodynamics(n_values):
-    model = random_model(n_values, 0.8, 2)
+    model = random_model(n_values, 2)
     for T in (0.1, 1.0, 30.0):
         log_z, weight, variance = model.cumulants([1 / T])[:, 0]
         log_z_, energy, entropy, heat = brute_force(model, T)
@@ -353,7 +330,7 @@ def test_exact_thermodynamics_of_unconnected_parts():
 
 
 def test_exact_sums_over_many_blocks(monkeypatch):
-    model = random_model([2] * 9, 0.5, 0)
+    model = random_spins(9)
     whole = model.cumulants([0.5, 1, 2])
     monkeypatch.setattr(_factor, "BLOCK", 16)
     again = SpinModel(model.coupling, model.intercept)
@@ -387,7 +364,7 @@ def test_entropy_and_specific_heat(estimator, monkeypatch):
     heat = np.diff(statistics.thermodynamics(estimator, [T - 1e-3, T + 1e-3]).energy)[0] / 2e-3
     assert heat == pytest.approx(exact.specific_heat[0], rel=1e-4)
     monkeypatch.setattr(_model, "MAX_STATES", 1)
-    other = with_model(estimator.coupling_, estimator.intercept_)
+    other = estimator_of(estimator._model(), low=-1)
     assert abs(other.entropy(T) - exact.entropy[0]) < 4 * 0.05
     assert other.entropy(T) == other.entropy(T)
     assert statistics.specific_heat(other, T) == pytest.approx(heat, rel=0.1)
@@ -401,7 +378,7 @@ def test_entropy_and_specific_heat(estimator, monkeypatch):
 
 def test_shares_of_modes_in_samples():
     """Two modes that plain chains never leave. The exact mean spin is .433: 4 standard errors."""
-    model = with_model(lattice(7, 0.6), np.full(49, 0.01))
+    model = ising(0.6, 0.01)
     X = model.sample(300, random_state=0, n_steps=300)
     assert abs(X.mean() - 0.433) < 4 * 0.05
     assert len(model.sample(3, random_state=0, n_steps=20, n_temperatures=1)) == 3

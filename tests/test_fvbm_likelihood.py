@@ -11,6 +11,7 @@ from oracles_fvbm import seeds
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from oracles import differences
 from private import (
     Further,
     Likelihood,
@@ -26,10 +27,15 @@ from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
 
 
-def terms(x):
-    """Sufficient statistics of rows of ±1, (n, q)."""
+TERMS = [(0, 1, 2), (1, 2, 3, 4)]
+
+
+def terms(x, products=(), counts=()):
+    """Sufficient statistics of rows of ±1, (n, q): columns, pairs, products, numbers of ones."""
     j, k = np.triu_indices(x.shape[1], 1)
-    return np.hstack([x, x[:, j] * x[:, k]])
+    of_terms = [x[:, list(term)].prod(axis=1, keepdims=True) for term in products]
+    ones = (x > 0).sum(axis=1, keepdims=True)
+    return np.hstack([x, x[:, j] * x[:, k], *of_terms, ones == np.asarray(counts, dtype=int)])
 
 
 def log_likelihood(theta, x, weights, penalty=0.0):
@@ -45,8 +51,13 @@ def maximum(x, penalty):
     return minimize(lambda theta: -log_likelihood(theta, x, ones, penalty), start, tol=1e-12)
 
 
-def problem_of(x, weights, alpha=0.0):
-    return Likelihood(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
+def problem_of(x, weights, alpha=0.0, products=None):
+    """With products of columns, if only an empty list, also with a potential of the ones."""
+    pairs, d = PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha), x.shape[1]
+    if products is None:
+        return Likelihood(pairs)
+    frequencies = np.bincount((x > 0).sum(axis=1), weights, d + 1)
+    return Likelihood(pairs, Further(d, products, frequencies, alpha > 0))
 
 
 def rows(seed, d, n=60):
@@ -73,24 +84,38 @@ def estimate_of(model):
 sizes = st.integers(2, 6)
 
 
-@given(seeds, sizes, st.sampled_from([0.0, 0.1, 3.0]))
-@settings(max_examples=30)
-def test_objective_gradient_and_information_are_those_of_brute_force(seed, d, alpha):
-    x = rows(seed, d)
-    rng = np.random.default_rng(seed)
+@given(seeds, sizes, st.sampled_from([0.0, 0.1, 3.0]), st.booleans())
+@settings(max_examples=45)
+def test_objective_gradient_and_information_are_those_of_brute_force(seed, d, alpha, is_further):
+    x, rng = rows(seed, d), np.random.default_rng(seed)
     weights = rng.integers(1, 4, len(x)).astype(float)
-    problem = problem_of(x, weights, alpha)
-    theta = rng.normal(0, 0.5, problem.n_parameters)
-    point = problem.at(theta)
-    arguments = x, weights, problem.penalty
-    assert_allclose(point.value, log_likelihood(theta, *arguments))
-    slope = approx_fprime(theta, log_likelihood, 1e-6, *arguments)
-    assert_allclose(problem.gradient(point), slope, atol=1e-3 * weights.sum())
-    p = np.exp(terms(ALL[d]) @ theta)
-    information = weights.sum() * np.cov(terms(ALL[d]).T, aweights=p, ddof=0)
-    pairs = np.arange(d, len(theta))
-    information[pairs, pairs] += problem.penalty
-    assert_allclose(problem.information(point), information, atol=1e-8 * weights.sum())
+    products = [term for term in TERMS if max(term) < d] if is_further and d > 2 else None
+    problem = problem_of(x, weights, alpha, products)
+    kinds = products or (), problem.further.counts
+    features, sums, total = terms(ALL[d], *kinds), weights @ terms(x, *kinds), weights.sum()
+    if products is not None:
+        # One more row: each number of ones is as likely, and each row with as many.
+        assert len(kinds[1]) == d + 1 - (2 if alpha else 3)
+        ones = (ALL[d] > 0).sum(axis=1)
+        sums, total = sums + 1 / np.bincount(ones)[ones] / (d + 1) @ features, total + 1
+    assert_allclose(problem.sums, sums)
+    assert_allclose(problem.total, total)
+    penalised, penalty = np.arange(d, len(sums) - len(kinds[1])), alpha * weights.sum()
+
+    def value(theta):
+        log_z = np.logaddexp.reduce(features @ theta)
+        return theta @ sums - total * log_z - penalty / 2 * (theta[penalised] ** 2).sum()
+
+    theta = rng.normal(0, 0.5, len(sums))
+    point = problem.evaluate(theta)
+    assert_allclose(point.value, value(theta))
+    assert_allclose(problem.gradient(point), differences(value, theta), atol=1e-6 * total)
+    p = np.exp(features @ theta)
+    information = total * np.cov(features.T, aweights=p, ddof=0)
+    information[penalised, penalised] += penalty
+    assert_allclose(problem.information(point), information, atol=1e-8 * total)
+    model, codes = problem.model(theta), (ALL[d] > 0).astype(int)
+    assert_allclose(np.exp(model.log_weight(codes) - model.log_partition()), p / p.sum())
 
 
 @given(seeds, sizes)
@@ -114,11 +139,70 @@ def test_the_maximum_is_that_of_another_optimiser(alpha):
     assert len(model.history_["seconds"]) == model.n_iter_
 
 
-def test_constant_columns_are_left_out():
-    x = rows(1, 4, 100)
-    model, alone = likeliest(np.insert(x, 2, 1, axis=1)), likeliest(x)
-    assert not model.coupling_[2].any()
-    assert_allclose(np.delete(model.intercept_, 2), alone.intercept_)
+@pytest.mark.parametrize("count_potential", [False, True])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_maximum_likelihood_of_one_and_two_columns(n_columns, count_potential):
+    """Without a penalty, the model has the frequencies of the states."""
+    X = np.array([[0, 0]] * 3 + [[0, 1]] * 4 + [[1, 0]] * 5 + [[1, 1]] * 8)[:, :n_columns]
+    model = MaximumEntropy(count_potential=count_potential, tol=1e-12).fit(X)
+    states, counts = np.unique(X, axis=0, return_counts=True)
+    # A count potential determines nothing that one and two columns leave open.
+    atol = 0.02 if count_potential else 1e-6
+    assert_allclose(np.exp(model.score_samples(states)), counts / len(X), atol=atol)
+
+
+@given(seeds, st.sampled_from([0.0, 0.3]))
+@settings(max_examples=15)
+def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):
+    """And at each number, the rows are distributed as after the step alone."""
+    x, rng, d = rows(seed, 5), np.random.default_rng(seed), 5
+    likelihood = problem_of(x, np.ones(len(x)), alpha, TERMS)
+    theta = rng.normal(0, 0.5, likelihood.n_parameters)
+    start, step = likelihood.evaluate(theta), rng.normal(0, 0.5, len(theta))
+    found = likelihood.after(start, step, 1.0, likelihood.moved(step))
+    alone = likelihood.evaluate(theta + step)
+    codes = (ALL[d] > 0).astype(int)
+    ones = codes.sum(axis=1)
+    models = [likelihood.model(point.theta) for point in (found, alone)]
+    weights = np.exp([model.log_weight(codes) for model in models])
+    p, q = weights / weights.sum(axis=1, keepdims=True)
+    expected = np.bincount((x > 0).sum(axis=1), minlength=d + 1) + 1 / (d + 1)
+    assert_allclose(np.bincount(ones, p), expected / (len(x) + 1))
+    assert_allclose(p / np.bincount(ones, p)[ones], q / np.bincount(ones, q)[ones])
+    if alpha:
+        assert_allclose(models[0].coupling, models[1].coupling)
+    assert found.value >= alone.value
+    penalised = np.arange(d, len(likelihood.terms))
+    assert_allclose(np.delete(likelihood.gradient(found), penalised)[d:], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
+    """Independent columns, where it begins, have P(K = 10) = 1e-13, and the rows 1e-4."""
+    rng = np.random.default_rng(0)
+    x = rng.random((1000, 10)) < 0.05
+    model = likeliest(x, count_potential=True, alpha=alpha)
+    assert model.converged_ and model.n_iter_ < 15
+    codes = np.indices((2,) * 10).reshape(10, -1).T
+    found = np.bincount(codes.sum(axis=1), np.exp(model.score_samples(codes.astype(bool))))
+    expected = np.bincount(x.sum(axis=1), minlength=11) + 1 / 11
+    assert_allclose(found, expected / 1001, rtol=1e-6)
+    assert_allclose(model.energy(codes.astype(bool)), -model._model().log_weight(codes))
+
+
+def test_products_and_counts_of_the_model_are_those_of_the_rows():
+    x = rows(1, 5, 2000)
+    model = likeliest(x, terms=TERMS)
+    p = np.exp(model.score_samples(ALL[5]))
+    assert_allclose(p @ terms(ALL[5], TERMS), terms(x, TERMS).mean(axis=0), atol=1e-6)
+    assert model.terms_ == TERMS
+    assert model.score(x) > likeliest(x).score(x)
+    assert_allclose(model.history_["log_likelihood"][-1], model.score(x))
+    model = likeliest(x, count_potential=True)
+    p, table = np.exp(model.score_samples(ALL[5])), model.interactions()
+    columns = [[int(name[1:]) for name in term.split("*")] for term in table["term"]]
+    expected = [p @ ALL[5][:, term].prod(axis=1) for term in columns]
+    assert_allclose(table["expectation"], expected, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:The log-likelihood has no maximum")
@@ -279,6 +363,30 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed, most_rounds, monk
     assert np.abs(problem.gradient(point) / errors).max() < 0.6
     assert -maximum(x, problem.penalty).fun - point.value < 0.5
     assert_allclose(sampled.history_["log_likelihood"][-1], point.value / len(x), atol=0.03)
+
+
+def test_chains_find_products_and_counts(no_table, monkeypatch):
+    """All moments within half a standard error of the data, and the chains' own."""
+    x, options = rows(2, 5, 2000), dict(terms=TERMS, count_potential=True, alpha=0.01)
+    sampled = likeliest(x, **options, random_state=0)
+    monkeypatch.undo()
+    exact = likeliest(x, **options)
+    assert sampled.solver_ == "sampling" and sampled.converged_ and exact.solver_ == "newton"
+    problem = problem_of(x, np.ones(len(x)), 0.01, TERMS)
+    statistics = Statistics(problem.pairs, problem.further)
+    theta = np.concatenate([
+        estimate_of(sampled), sampled.term_weights_,
+        sampled.count_potential_[problem.further.counts],
+    ])  # fmt: skip
+    point = problem.evaluate(theta)
+    value, gradient = point.value / problem.total, problem.gradient(point) / problem.total
+    errors = np.sqrt(statistics.variances / len(x))
+    # Raw moments of pairs vary more than centred ones: the mean is in them.
+    for part in (slice(0, 5), slice(15, None)):
+        assert (np.abs(gradient[part]) <= 0.8 * errors[part]).all()
+    # The noise of the rows costs half a nat for each parameter.
+    assert exact.history_["log_likelihood"][-1] - value < len(theta) / (2 * len(x))
+    assert_allclose(sampled.history_["log_likelihood"][-1], value, atol=0.03)
 
 
 def test_chains_are_repeatable_and_begin_where_they_are_told(no_table):

@@ -3,13 +3,13 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import (
     agreeing,
-    assert_sampled,
     brute_conditional,
     columns,
     densities,
@@ -24,7 +24,8 @@ from oracles_fvbm import (
 )
 from scipy.special import logsumexp
 
-from private import Path, SpinModel, _factor, _model, ladder_log_partition
+from oracles import assert_drawn
+from private import SpinModel, _factor, _model
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -200,7 +201,6 @@ def test_states_of_equal_energy_end():
 
 
 def test_minima_of_random_starts_and_of_tables():
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(200) < 0.3, "b": rng.random(200) < 0.4})
     X["c"] = X.a
@@ -216,10 +216,7 @@ def test_minima_of_random_starts_and_of_tables():
 
 
 def sample(network, how, **options):
-    """Codes that a network draws; those of chains of 50 sweeps are as good as independent here.
-
-    The slowest correlation is below 0.6 a sweep.
-    """
+    """Codes that a network draws. Correlations after a sweep are below 0.6, and there are 50."""
     model = estimator_of(network)
     if how != "exact":
         options |= {"n_steps": 50, "n_temperatures": 1 if how == "chains" else "auto"}
@@ -237,7 +234,7 @@ def test_samples(n_values, seed, how, request):
         request.getfixturevalue("chains_only")
     network = random_model(n_values, seed)
     states, log_p, _ = enumerate_states(network)
-    assert_sampled(sample(network, how), states, np.exp(log_p))
+    assert_drawn(sample(network, how), states, np.exp(log_p))
 
 
 @pytest.mark.parametrize("how", ["exact", "chains"])
@@ -252,18 +249,7 @@ def test_drawn_completions(n_values, seed, how, request):
         p = np.exp(log_p[kept] - logsumexp(log_p[kept]))
         rows = np.tile(rows_of(row, 0), (4000, 1))
         drawn = model.impute(rows, how="sample", n_steps=50, random_state=0)
-        assert_sampled(drawn, states[kept], p)
-
-
-def test_a_ladder_of_interactions():
-    """Within 5 standard errors: a false alarm in two million runs."""
-    model = random_interactions(8, 2, scale=1.0)
-    _, _, weights = enumerate_states(model)
-    generator = np.random.default_rng(0)
-    path = Path.from_model(model, np.zeros(8), generator)
-    estimate = ladder_log_partition(path, None, 100, 0.02, 3000, generator)
-    assert estimate.trusted and 0 < estimate.std_err < 0.03
-    assert abs(estimate.value - logsumexp(weights)) < 5 * estimate.std_err
+        assert_drawn(drawn, states[kept], p)
 
 
 @pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 6, 0), ([2] * 6, 2)])

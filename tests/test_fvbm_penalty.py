@@ -18,7 +18,7 @@ from private import (
     next_weights,
     to_zero_sum,
 )
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import statistics
 from sklearn_boltz.batches import Batches
 
 no_warning = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -213,23 +213,6 @@ def test_few_strong_pairs_are_shrunk_less():
     assert np.mean(gains) > 2 * np.std(gains, ddof=1) / np.sqrt(12)
 
 
-def test_weights_order_signs_and_batches_make_no_difference():
-    X = spins(400, 6, 6)
-    weights = np.random.default_rng(0).integers(0, 4, len(X))
-    repeated = np.repeat(X, weights, axis=0)
-    rng = np.random.default_rng(1)
-    order, signs = rng.permutation(6), rng.choice([-1, 1], 6)
-    expected = auto(repeated).alpha_
-    for other in (
-        auto(X, weights),
-        auto(rng.permutation(repeated)[:, order] * signs[order]),
-        auto((repeated + 1) // 2),
-        auto(Batches([repeated[:300], repeated[300:]])),
-        FVBMPseudoLikelihood().partial_fit(repeated[:300]).partial_fit(repeated[300:]),
-    ):
-        assert other.alpha_ == pytest.approx(expected, rel=1e-3)
-
-
 def test_curvature_of_batches(monkeypatch):
     """By passes over batches, and of the rows in memory."""
     X = spins(300, 6, 7)
@@ -249,10 +232,7 @@ def test_curvature_of_batches(monkeypatch):
 @pytest.mark.parametrize("same", [0.5, 0.6, 0.75, 0.95])
 @pytest.mark.parametrize("n", [40, 400])
 def test_held_out_rows(n, same):
-    """Of 12 sets of 8 columns, no worse than without a penalty, and better if there are few rows.
-
-    By two standard errors and by .01 nats a row.
-    """
+    """Of 12 sets: by 2 sd or .01 nats no worse than without a penalty, and better of few rows."""
     gains = []
     for seed in range(12):
         X = spins(n + 5000, 8, seed, same=same)
@@ -303,11 +283,6 @@ def test_inference_is_that_without_a_penalty(fitted):
     assert_array_equal(one.resamples, other.resamples)
     assert_array_equal(one.estimate, other.estimate)
     assert chosen.alpha_ > 0 == without.alpha_  # nothing has changed the model
-
-
-def test_graph(fitted):
-    pytest.importorskip("networkx")
-    X, chosen, without = fitted
     result = statistics.inference(chosen, X)
     weight = statistics.to_networkx(chosen, result).edges["x0", "x1"]["weight"]
     assert weight == without.coupling_[0, 1]

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit, parameter_index
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import block_diag, null_space
-from scipy.optimize import linprog
+from oracles_fvbm import separated_parameters
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,45 +36,6 @@ def levels(seed=0):
     X = np.random.default_rng(seed).choice(4, p=LEVELS, size=(300, 3))
     X[(X[:, 1] == 3) & (X[:, 2] == 3), 1] = 0
     return X
-
-
-def separated_parameters(X, q):
-    """Those that change along some direction that never lowers a field and raises one.
-
-    By one linear program over all cells of the table, for h_i(a), then J_ij(a, b), zero-sum.
-    """
-    d = X.shape[1]
-    pairs = list(combinations(range(d), 2))
-    center = np.eye(q) - 1 / q
-    zero_sum = block_diag(*[center] * d, *[np.kron(center, center)] * len(pairs))
-
-    def place(i, a, j, b):
-        i, a, j, b = (i, a, j, b) if i < j else (j, b, i, a)
-        return d * q + pairs.index((i, j)) * q * q + a * q + b
-
-    gains = []
-    for x in np.unique(X, axis=0):
-        known = np.flatnonzero(~np.isnan(x))
-        x = np.nan_to_num(x).astype(int)
-        for i in known:
-            for a in set(range(q)) - {x[i]}:
-                gain = np.zeros(len(zero_sum))
-                for state, sign in ((x[i], 1), (a, -1)):
-                    gain[i * q + state] += sign
-                    for j in set(known) - {i}:
-                        gain[place(i, state, j, x[j])] += sign
-                gains.append(gain @ zero_sum)
-    gains = np.array(gains)
-    m, size = gains.shape
-    found = linprog(
-        np.append(np.zeros(size), -np.ones(m)),
-        A_ub=np.hstack([-gains, np.eye(m)]),
-        b_ub=np.zeros(m),
-        bounds=[(None, None)] * size + [(0, 1)] * m,
-    )
-    # What gains nothing where the cone of these directions does not is in its span.
-    span = null_space(gains[found.x[size:] < 0.5])
-    return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6
 
 
 @settings(max_examples=cases(20))
@@ -131,12 +90,6 @@ def test_an_empty_cell_beside_gaps_has_a_maximum_without_completions(q):
     assert not statistics.inference(model, X).separated.any()
 
 
-def test_a_pair_that_may_not_be_connected_separates_nothing():
-    result = statistics.inference(fit(bits(), edges=[(0, 2), (1, 2)]), bits())
-    assert not result.separated.any()
-    assert np.isfinite(result.std_err[[0, 1, 2, 4, 5]]).all()
-
-
 @pytest.mark.parametrize(("alpha", "expected"), [(0.0, [1, 1, 0, 1, 0, 0]), (0.01, [0, 0, 0, 1])])
 @pytest.mark.parametrize("params", [{}, {"kind": MaximumEntropy}, {"missing": "em"}],
                          ids=["complete", "likelihood", "em"])  # fmt: skip
@@ -177,19 +130,31 @@ def test_em_of_categories(gaps):
     assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))
 
 
-def test_too_large_a_program_is_not_solved(monkeypatch):
-    monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(_separation, "positive_rows", None)
-    result = statistics.inference(fit(bits()), bits())
-    assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
-
-
-def test_the_other_parameters_are_as_in_the_limit():
+def test_a_pair_of_bits(monkeypatch):
+    """Other parameters are as in the limit, and nothing is left of the pair with an empty cell."""
     X = bits()
-    result, exact = statistics.inference(fit(X), X), statistics.inference(fit(X, tol=1e-9), X)
+    model = fit(X)
+    result, exact = statistics.inference(model, X), statistics.inference(fit(X, tol=1e-9), X)
     known = ~result.separated
     assert_allclose(result.std_err[known], exact.std_err[known], rtol=1e-3)
     assert_allclose(result.estimate[known], exact.estimate[known], atol=1e-3)
+    test, p_value = result.wald_test([("x0", "x1")]), result.pair_p_value()
+    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
+    assert np.isnan(p_value[0, 1]) and np.isfinite(p_value[2, :2]).all()
+    # In the limit each row with one rare bit determines the other: its term is 1.
+    trace = (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
+    assert 0 < trace < 2 * known.sum() + 1
+    without_both, without_another = (fit(X, edges=[pair, (1, 2)]) for pair in ((0, 2), (0, 1)))
+    ratio = statistics.likelihood_ratio(model, X, without_both)
+    assert np.isnan(ratio.p_value) and ratio.statistic > 0
+    assert 0 < statistics.likelihood_ratio(model, X, without_another).p_value < 1
+    # A pair that may not be connected separates nothing.
+    apart = statistics.inference(without_both, X)
+    assert not apart.separated.any() and np.isfinite(apart.std_err[[0, 1, 2, 4, 5]]).all()
+    # Too large a program is not solved.
+    monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(_separation, "positive_rows", None)
+    assert_array_equal(statistics.inference(fit(X), X).separated, [1, 1, 0, 1, 0, 0])
 
 
 def test_tables_tests_and_adjusted_p_values():
@@ -225,27 +190,6 @@ def test_a_pair_with_an_empty_cell_is_tested_by_what_is_left(gaps):
     assert np.isfinite(odds.p_value).all() and result.wald_test(ones).df == 3
 
 
-def test_nothing_is_left_of_a_pair_of_bits():
-    result = statistics.inference(fit(bits()), bits())
-    test = result.wald_test([("x0", "x1")])
-    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
-    p_value = result.pair_p_value()
-    assert np.isnan(p_value[0, 1]) and np.isfinite(p_value[2, :2]).all()
-
-
-def test_criteria_and_likelihood_ratios():
-    X = bits()
-    model = fit(X)
-    # In the limit each row with one rare bit determines the other: its term is 1.
-    trace = (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
-    known = ~statistics.inference(model, X).separated
-    assert 0 < trace < 2 * known.sum() + 1
-    without_both = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 2), (1, 2)]))
-    assert np.isnan(without_both.p_value) and without_both.statistic > 0
-    without_another = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 1), (1, 2)]))
-    assert 0 < without_another.p_value < 1
-
-
 def test_bootstrap():
     X = bits()
     with pytest.warns(UserWarning, match="did not converge"):
@@ -257,7 +201,6 @@ def test_bootstrap():
 
 @pytest.mark.parametrize("X", [bits(), levels()], ids=["bits", "levels"])
 def test_pictures(X):
-    pytest.importorskip("matplotlib")
     model = fit(X, alpha="auto")
     heatmap = CouplingDisplay.from_estimator(model, X)
     assert heatmap.separated.any() and "grey: separated" in heatmap.ax_.get_title()
@@ -286,12 +229,3 @@ def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
         n_empty += result.separated[(result.columns == [[0], [1]]).all(axis=0)].any()
     assert n_empty > 0.04 * n_tables
     assert rejected <= binom.isf(1e-3, n_tables, 0.064)
-
-
-@pytest.mark.parametrize("q", [2, 3])
-def test_constant_columns_with_gaps_separate_nothing(q):
-    X = np.array([[1, 1], [1, np.nan], [np.nan, 1]] * 5)
-    model = fit(X, columns=[range(q)] * 2)
-    result = statistics.inference(model, X)
-    assert not result.separated.any() and np.isnan(result.std_err).all()
-    assert np.isfinite(statistics.aic(model, X))

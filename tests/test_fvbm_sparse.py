@@ -1,10 +1,10 @@
 """Sparse networks: the penalties, the solver, the path and the choice on it."""
 
 import math
-import pickle
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from conftest import cases
@@ -18,14 +18,13 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.fixes import parse_version
 
-from private import PseudoLikelihood, descend, price
+from private import CategoricalPseudoLikelihood, PottsModel, PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
-from sklearn_boltz import SparseFVBM, statistics
-from sklearn_boltz.batches import Batches
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 seeds = st.integers(0, 10**6)
 by_node = pytest.mark.parametrize("nodewise", [False, "and"])
@@ -231,29 +230,84 @@ def test_by_node_against_logistic_regression():
         assert_array_equal(path.coupling[k][j, others] == 0, np.abs(expected) < 1e-6)
 
 
-@settings(max_examples=cases(12))
-@given(seed=seeds, alpha=st.floats(0.01, 0.3), standardize=st.booleans(), missing=st.booleans())
-def test_kkt_of_groups(seed, alpha, standardize, missing):
-    n_values = np.array([2, 3, 4, 2])
-    every = np.minimum(np.arange(4)[:, None], n_values - 1)  # all values occur
-    X = np.vstack([categories(150, n_values, seed), every]).astype(float)
+# Columns of three, four, five and two values, of which all but the second may have an order.
+Q, KINDS = np.array([3, 4, 5, 2]), ["ordinal", "nominal", "ordinal", "ordinal"]
+
+
+def inverse_root(m, is_ordered):
+    """A⁻¹ of a column of m values, for contrasts; it maps a constant vector to 0."""
+    if not is_ordered:
+        return np.eye(m) - 1 / m
+    degrees = np.arange(1, m)
+    polynomials = np.linalg.qr(np.vander(np.arange(m), increasing=True))[0][:, 1:]
+    return polynomials / np.sqrt(degrees * (degrees + 1) / 2) @ polynomials.T
+
+
+def roots_of(kinds):
+    return [inverse_root(m, kind == "ordinal") for m, kind in zip(Q, kinds, strict=False)]
+
+
+def strength_of(codes, roots, i, j, standardize):
+    """The weight of the norm of a pair, by the formula of the docstring."""
+    weight = 0.5
+    for k in (i, j):
+        p = np.bincount(codes[codes[:, k] >= 0, k], minlength=Q[k])
+        p = p / p.sum()
+        middle = np.diag(p) - np.outer(p, p) if standardize else np.eye(Q[k]) / Q[k]
+        weight *= np.sqrt(np.trace(roots[k] @ middle @ roots[k]) * Q[k])
+    return weight
+
+
+@settings(max_examples=cases(20))
+@given(
+    seed=seeds, alpha=st.floats(0.01, 0.3), standardize=st.booleans(), missing=st.booleans(),
+    kinds=st.sampled_from([KINDS, ["nominal"] * 4]),
+)  # fmt: skip
+def test_kkt_of_groups(seed, alpha, standardize, missing, kinds):
+    """With the norm of A_i J A_j, whose dual is that of A_i⁻¹ J A_j⁻¹."""
+    every = np.minimum(np.arange(5)[:, None], Q - 1)  # all values occur
+    X = np.vstack([categories(200, Q, seed), every]).astype(float)
     if missing:
-        X[:-4][np.random.default_rng(seed).random((150, 4)) < 0.1] = np.nan
+        X[:-5][np.random.default_rng(seed).random((200, 4)) < 0.1] = np.nan
         X = X[~np.isnan(X).all(axis=1)]
-    model = fit(X, penalty="group", alpha=alpha, standardize=standardize, missing="observed")
-    codes = np.where(np.isnan(X), -1, X).astype(np.int16)
-    sd = np.ones(4)
-    if standardize:
-        shares = [np.bincount(c[c >= 0], minlength=q) / (c >= 0).sum()
-                  for c, q in zip(codes.T, n_values, strict=True)]  # fmt: skip
-        sd = np.sqrt([(1 - p @ p) / (1 - 1 / len(p)) for p in shares])
-    for i, j, slope, block in zero_sum_slopes(codes, n_values, model, 3e-5):
-        freedom = (n_values[i] - 1) * (n_values[j] - 1)
-        strength = alpha * sd[i] * sd[j] / 2 * np.sqrt(freedom)
+    options = {"alpha": alpha, "standardize": standardize, "missing": "observed", "tol": 1e-9}
+    model = SparseFVBM(columns=kinds, **options).fit(X)
+    assert model.ordered_.tolist() == [kind == "ordinal" for kind in kinds[:3]] + [False]
+    codes, roots = np.where(np.isnan(X), -1, X).astype(np.int16), roots_of(kinds)
+    for i, j, slope, block in zero_sum_slopes(codes, Q, model, 1e-6):
+        strength = alpha * strength_of(codes, roots, i, j, standardize)
+        dual = roots[i] @ slope @ roots[j]
         if block.any():
-            assert_allclose(slope, strength * block / np.linalg.norm(block), atol=3e-5)
+            scaled = np.linalg.pinv(roots[i]) @ block @ np.linalg.pinv(roots[j])
+            assert_allclose(dual, strength * scaled / np.linalg.norm(scaled), atol=1e-6)
         else:
-            assert np.linalg.norm(slope) <= strength + 3e-5
+            assert np.linalg.norm(dual) <= strength + 1e-6
+
+
+def test_groups_against_a_general_solver():
+    """All pairs are selected, where the penalty is smooth."""
+    X, alpha, roots = categories(200, Q, 4)[:, :3], 0.02, roots_of(KINDS)
+    model = SparseFVBM(columns=KINDS[:3], alpha=alpha, standardize=False, tol=1e-9).fit(X)
+    assert (model._pair_norms() > 0).sum() == 6
+    problem = CategoricalPseudoLikelihood(X.astype(np.int16), Q[:3], np.ones(200))
+
+    def cost(theta):
+        value, gradient = problem.evaluate(theta)
+        value, gradient = -value / 200, -gradient / 200
+        for i, j, place in problem.blocks():
+            left, right = np.linalg.pinv(roots[i]), np.linalg.pinv(roots[j])
+            scaled = left @ theta[place].reshape(Q[i], Q[j]) @ right
+            norm, strength = np.linalg.norm(scaled), alpha * strength_of(X, roots, i, j, False)
+            value += strength * norm
+            gradient[place] += (strength / norm * left @ scaled @ right).ravel()
+        return value, gradient
+
+    start = np.random.default_rng(0).normal(size=problem.n_parameters) / 10
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-8})
+    ours = problem.pack(model.coupling_, model.intercept_)
+    assert_allclose(cost(ours)[0], found.fun, atol=1e-9)
+    both = [problem.centered(theta)[problem.n_states :] for theta in (ours, found.x)]
+    assert_allclose(*both, atol=1e-4)
 
 
 def test_a_group_of_two_bits_is_l1():
@@ -284,19 +338,23 @@ def test_what_forbids_no_pair_is_a_plain_fit(X, plain, other):
     assert_allclose(found.coupling_, expected.coupling_, atol=1e-6)
 
 
-def test_edges_by_name():
-    """Pairs of names or numbers, in any order and twice, are the mask of the same pairs."""
-    pd = pytest.importorskip("pandas")
+def test_pairs_are_those_of_the_mask():
+    """Of names or numbers, in any order and twice, and as argwhere gives them."""
     X = pd.DataFrame(spins(200, 4, 4), columns=list("abcd"))
-    mask = np.zeros((4, 4), dtype=bool)
-    mask[[0, 2, 1, 3], [2, 0, 3, 1]] = True
+    one_way = np.zeros((4, 4), dtype=bool)
+    one_way[[0, 1], [2, 3]] = True
+    mask = one_way | one_way.T
     expected, whole = fit(X, edges=mask).coupling_, fit(X)
-    for pairs in ([("c", "a"), ("b", "d")], [(0, 2), ("b", 3), ["c", "a"]]):
+    for pairs in (
+        [("c", "a"), ("b", "d")], [(0, 2), ("b", 3), ["c", "a"]], np.argwhere(mask),
+        np.argwhere(one_way), np.argwhere(one_way).astype("u1"),
+    ):  # fmt: skip
         model = fit(X, edges=pairs)
         assert_array_equal(model.coupling_, expected)
         assert statistics.likelihood_ratio(whole, X, model).df == 4
         assert np.isnan(statistics.inference(model, X).pair_p_value()[~mask]).all()
-    assert not fit(X, edges=[]).coupling_.any()
+    for nothing in ([], np.argwhere(mask & False)):
+        assert not fit(X, edges=nothing).coupling_.any()
 
 
 def test_edges_and_ridge():
@@ -334,31 +392,6 @@ def test_rows_that_hardly_count_select_nothing():
     """ln N would be negative, and reward couplings."""
     X = spins(150, 4, 6)
     assert not SparseFVBM().fit(X, sample_weight=np.full(150, 1e-3)).coupling_.any()
-
-
-@pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": "and"},
-    {"alpha": 0.05, "penalty": "elasticnet"},
-])  # fmt: skip
-def test_what_must_not_matter(options):
-    X = spins(150, 4, 6)
-    options = {"penalty": "l1", "tol": 1e-9} | options
-    model = fit(X, **options)
-    order, flip = np.array([2, 0, 3, 1]), np.array([1, -1, 1, 1])
-    counts = np.random.default_rng(0).integers(1, 4, 150)
-    repeated = fit(np.repeat(X, counts, axis=0), **options)
-    for found, expected, atol in (
-        (fit(X[::-1, order], **options), model.coupling_[np.ix_(order, order)], 1e-6),
-        (fit((X > 0).astype(np.float32), **options), model.coupling_, 1e-12),
-        (fit(X * flip, **options), np.outer(flip, flip) * model.coupling_, 1e-6),
-        (fit(X, counts, **options), repeated.coupling_, 1e-9),
-        (fit(Batches([X[:70], X[70:]]), **options), model.coupling_, 1e-9),
-    ):
-        assert_allclose(found.coupling_, expected, atol=atol)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.sample(5, random_state=0), model.sample(5, random_state=0))
-    assert clone(model).get_params() == model.get_params()
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 def test_em_solves_the_expected_equation():
@@ -486,33 +519,49 @@ def bits_of_any_rate(rng):
     return np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
 
 
-def independent_items(rng):
-    return rng.choice(5, size=(500, 10), p=[0.1, 0.2, 0.4, 0.2, 0.1])
+def independent_items(rng, shape=(500, 10)):
+    return rng.choice(5, size=shape, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+
+
+def ordered_items(rng):
+    return independent_items(rng, (400, 6))
 
 
 @pytest.mark.parametrize(
-    ("table", "n_tables", "most"), [(bits_of_any_rate, 20, 18), (independent_items, 10, 10)]
-)
-def test_ebic_finds_few_edges_in_independent_columns(table, n_tables, most):
-    """Of tables with 45 pairs each, in all.
+    ("table", "kind", "n_tables", "most"),
+    [
+        (bits_of_any_rate, "auto", 20, 18), (independent_items, "auto", 10, 10),
+        (ordered_items, "ordinal", 8, 6),
+    ],
+)  # fmt: skip
+def test_ebic_finds_few_edges_in_independent_columns(table, kind, n_tables, most):
+    """Of tables with 45 pairs each, or 15, in all.
 
     A pair enters if its fall of -2 ℓ exceeds the price, of one coupling ln 500 + ½ ln 9 = 7.3, in
-    both regressions. By its definition that has a probability of .007 or less: 6.2 or 3.1 edges are
-    expected at most, and more than 18 or 10 have a probability of 2e-5 or 4e-4.
+    both regressions. By its definition that has a probability of .007 or less, of trends .0084: 6.2
+    edges are expected at most, or 3.1, or 1, and more than 18, 10 or 6 have a probability of 2e-5,
+    4e-4 and 8e-5.
     """
     rng, found = np.random.default_rng(0), 0
     for _ in range(n_tables):
-        model = fit(table(rng), penalty="group", alpha="ebic", nodewise="and")
+        model = fit(table(rng), penalty="group", alpha="ebic", nodewise="and", columns=kind)
         found += np.triu(model._pair_norms() > 0).sum()
     assert found <= most
 
 
-@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
-def test_a_path_begins_with_the_least_penalty_without_a_pair(l1_ratio):
-    X, options = spins(200, 4, 3), {"penalty": "elasticnet", "l1_ratio": l1_ratio, "tol": 1e-8}
-    first = fit(X, alpha="ebic", **options).alphas_[0]
-    assert not fit(X, alpha=1.01 * first, **options).coupling_.any()
-    assert fit(X, alpha=0.97 * first, **options).coupling_.any()
+@pytest.mark.parametrize(("X", "options"), [
+    (spins(200, 4, 3), {"penalty": "elasticnet", "l1_ratio": 0.3}),
+    (spins(200, 4, 3), {"penalty": "elasticnet", "l1_ratio": 1.0}),
+    (categories(300, Q, 4), {"columns": KINDS}),
+    (categories(300, Q, 4), {"columns": KINDS, "nodewise": "and"}),
+])  # fmt: skip
+def test_a_path_begins_with_the_least_penalty_without_a_pair(X, options):
+    first = np.max(SparseFVBM(**options, tol=1e-8).fit(X).alphas_[0])
+    if "nodewise" in options:
+        options = options | {"nodewise": "or"}
+    more, less = (SparseFVBM(**options, alpha=k * first, tol=1e-8) for k in (1.01, 0.99))
+    assert not more.fit(X).coupling_.any()
+    assert (less.fit(X)._pair_norms() > 0).sum() == 2
 
 
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet", "l2"])
@@ -542,6 +591,7 @@ def test_cross_validation_is_what_it_says(penalty):
         (spins(200, 6, 3, missing=0.1), {"penalty": "elasticnet", "missing": "observed"}, 1e-7),
         (categories(400, [2, 3, 4, 2], 1), {}, 1e-6),
         (categories(400, [2, 3, 4, 2], 1), {"nodewise": "or", "alpha": 0.1}, 1e-6),
+        (items(600, 5) // 2.0, {"columns": "ordinal"}, 1e-5),
     ],
 )
 def test_relaxed_fits(X, options, atol):
@@ -674,3 +724,213 @@ def test_em_has_no_pairs_that_the_criterion_has_not_selected(q):
         n_edges = np.triu(model.interaction_scores(apc=False) > 0, 1).sum()
         n_more += n_edges - model.path_.n_edges[model.alphas_ == model.alpha_][0]
     assert n_more <= 0
+
+
+# Columns of levels in an order.
+
+
+def ordered(X, **options):
+    return SparseFVBM(**{"columns": KINDS} | options).fit(X)
+
+
+def test_squares_are_those_of_the_dense_network():
+    X = categories(200, Q, 3)
+    ours = ordered(X, penalty="l2", alpha=0.05, tol=1e-10)
+    theirs = FVBMPseudoLikelihood(alpha=0.05, columns=KINDS, tol=1e-14).fit(X)
+    assert_allclose(ours.coupling_, theirs.coupling_, atol=2e-5)
+    with pytest.raises(ValueError, match="columns 0, 2 have.*as 'nominal'"):
+        statistics.inference(ours, X)
+    assert_array_equal(ours.ordered_, theirs.ordered_)
+    assert not ordered(X, penalty="l2", alpha=0).ordered_.any()
+
+
+def test_levels_backwards_and_a_column_without_an_order():
+    X = categories(300, Q, 4)
+    model, turned = ordered(X), ordered(np.where([True, False, True, False], Q - 1 - X, X))
+    assert_allclose(turned.alpha_, model.alpha_, rtol=1e-6)
+    assert_allclose(turned._pair_norms(), model._pair_norms(), atol=2e-4)
+    plain = ordered(X, columns="auto")
+    assert_array_equal(ordered(X, columns={3: "ordinal"}).coupling_, plain.coupling_)
+    assert np.abs(plain.coupling_ - model.coupling_).max() > 0.01
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_the_criterion_of_trends_is_what_it_says(bent):
+    """Of one pair: the cheaper of its trend and its block, each with its own maximum."""
+    n, trend = 2000, [np.arange(5) - 2, np.arange(3) - 1]
+    block = 0.3 * np.outer(np.array([1, -1, 1, -1, 1]) if bent else trend[0] / 3, trend[1])
+    coupling = np.block([[np.zeros((5, 5)), block], [block.T, np.zeros((3, 3))]])
+    truth = PottsModel(coupling, np.zeros(8), np.array([5, 3]))
+    X = truth.sample(n, np.random.default_rng(0), 100).astype(np.int16)
+    model = SparseFVBM(columns="ordinal", tol=1e-9).fit(X)
+    problem = CategoricalPseudoLikelihood(X, [5, 3], np.ones(n))
+
+    def deviance(parameters):
+        block = parameters[8] * np.outer(*trend)
+        coupling = np.block([[np.zeros((5, 5)), block], [block.T, np.zeros((3, 3))]])
+        return -2 * problem.evaluate(problem.pack(coupling, parameters[:8]))[0]
+
+    whole = FVBMPseudoLikelihood(alpha=0.0, tol=1e-12).fit(X)
+    block = -2 * problem.evaluate(problem.pack(whole.coupling_, whole.intercept_))[0]
+    single = np.log(n) + 2 * 0.25 * np.log(1) + 2 * np.log(2)
+    expected = [minimize(deviance, np.zeros(9)).fun + 2 * single, block + 2 * price(8, single)]
+    assert (np.argmin(expected) == 1) == bent
+    assert_allclose(model.path_.ebic[-1], min(expected), atol=0.5)
+    assert abs(expected[0] - expected[1]) > 5
+
+
+@by_node
+def test_order_finds_edges_of_items_in_few_rows(nodewise):
+    """All 16 of four chains of 200 rows."""
+    true, found = chain(5), {}
+    for kind in ("nominal", "ordinal"):
+        model = SparseFVBM(columns=(kind, range(5)), nodewise=nodewise)
+        fits = [clone(model).fit(items(200, 5, seed)) for seed in range(4)]
+        found[kind] = np.array([one._pair_norms() > 0 for one in fits])
+    assert found["ordinal"][:, true].all() and found["ordinal"][:, ~true].sum() <= 2
+    assert found["nominal"][:, true].sum() / 2 <= 12
+
+
+def test_completed_items():
+    X = items(600, 5, 0) // 2.0  # with fewer levels, all of a pair occur together
+    X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    model = SparseFVBM(columns="ordinal", alpha="cv", cv=3).fit(X)
+    assert model.solver_ == "prox-newton" and (model._pair_norms() > 0)[chain(5)].all()
+
+
+# What there is to choose.
+
+BIT = np.arange(20)[:, None] % 2
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.zeros((20, 2), int), BIT, np.hstack([BIT, 0 * BIT]), np.arange(20)[:, None] % 3],
+    ids=["constant", "one column", "one that varies", "one of three values"],
+)
+@pytest.mark.parametrize("alpha", ["ebic", "cv"])
+@pytest.mark.parametrize("nodewise", [False, "and"])
+def test_no_pair_to_choose(X, alpha, nodewise):
+    penalty = "l1" if X.max() < 2 else "group"
+    model = SparseFVBM(penalty=penalty, alpha=alpha, nodewise=nodewise).fit(X)
+    alone = FVBMPseudoLikelihood(alpha=0.0).fit(X)
+    assert not model.coupling_.any() and model.converged_
+    assert_allclose(model.intercept_, alone.intercept_, atol=1e-4)
+    assert len(model.alphas_) == 0 and not hasattr(model, "path_")
+    assert not np.nan_to_num(model.alpha_).any()
+
+
+def likert(rng, n_items=12, strength=0.7):
+    """Answers of five levels with one common cause."""
+    cause = rng.normal(size=(300, 1))
+    answers = 2 + strength * cause + rng.normal(size=(300, n_items))
+    return np.clip(np.round(answers), 0, 4).astype(int)
+
+
+def test_an_empty_network_of_dependent_columns_is_told():
+    X = likert(np.random.default_rng(0))
+    with pytest.warns(UserWarning, match="no pair.*of 66 pairs dependent.* more. Use alpha='cv'"):
+        empty = SparseFVBM(ebic_gamma=20).fit(X)
+    assert not empty.coupling_.any()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("strength", [0.0, 0.7])
+def test_other_networks_are_silent(strength):
+    """False alarm for independent columns by the level of the tests: 1 % for this seed."""
+    model = SparseFVBM().fit(likert(np.random.default_rng(0), strength=strength))
+    assert model.coupling_.any() == (strength > 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_that_may_not_be_connected_are_not_tested():
+    rng = np.random.default_rng(0)
+    X = np.hstack([likert(rng, 4), likert(rng, 4)])
+    apart = [(j, k) for j in range(4) for k in range(4, 8)]
+    model = SparseFVBM(edges=apart).fit(X)
+    assert not model.coupling_.any()
+
+
+# Penalties that a user writes: the named ones again, and one that is not convex.
+
+
+class Lasso:
+    """The norm, as ``penalty="group"`` has it."""
+
+    def value(self, norms):
+        return norms
+
+    def prox(self, norms, step):
+        return np.maximum(norms - step, 0)
+
+
+class MinimaxConcave:
+    """Zhang (2010): its slope falls from 1 at 0 to 0 at gamma."""
+
+    def __init__(self, gamma=1.5):
+        self.gamma = gamma
+
+    def value(self, norms):
+        return np.where(norms < self.gamma, norms - norms**2 / (2 * self.gamma), self.gamma / 2)
+
+    def prox(self, norms, step):
+        curved = np.maximum(1 - step / self.gamma, 1e-12)
+        soft = np.where(norms < self.gamma, np.maximum(norms - step, 0) / curved, norms)
+        hard = np.where(norms**2 > step * self.gamma, norms, 0.0)
+        return np.where(step < self.gamma, soft, hard)
+
+
+BITS, CODES = spins(200, 6, 1), categories(300)
+
+
+@pytest.mark.parametrize("table", [BITS, CODES], ids=["bits", "categories"])
+@pytest.mark.parametrize("options", [
+    {"alpha": 0.05}, {}, {"alpha": "cv", "cv": 2}, {"nodewise": "and"}, {"edges": [(0, 1), (1, 2)]},
+])  # fmt: skip
+def test_the_lasso_is_that_of_its_name(table, options):
+    expected = SparseFVBM(**options, tol=1e-8).fit(table)
+    model = SparseFVBM(penalty=Lasso(), **options, tol=1e-8).fit(table)
+    assert_allclose(model.alpha_, expected.alpha_)
+    assert_allclose(model.coupling_, expected.coupling_, atol=1e-6)
+    assert_allclose(model.history_["log_pseudo_likelihood"][-1:],
+                    expected.history_["log_pseudo_likelihood"][-1:])  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [BITS, CODES], ids=["bits", "categories"])
+def test_a_penalty_that_is_not_convex_ends_at_a_local_minimum(table):
+    """No small change of a pair raises the mean log pseudo-likelihood less the penalty."""
+    penalty, alpha, binary = MinimaxConcave(), 0.05, table is BITS
+    model = SparseFVBM(penalty=penalty, alpha=alpha, standardize=False, tol=1e-9).fit(table)
+    starts = np.append(0, np.cumsum(np.ones(6) if binary else model.n_values_)).astype(int)
+    sizes = model.n_values_ - 1
+    lasso = SparseFVBM(alpha=alpha, standardize=False).fit(table)
+    assert np.abs(model.coupling_).max() > np.abs(lasso.coupling_).max() + 0.01
+
+    def objective(coupling):
+        model.coupling_ = coupling
+        cost = 0.0
+        for j in range(len(sizes)):
+            for k in range(j):
+                block = coupling[starts[k] : starts[k + 1], starts[j] : starts[j + 1]]
+                norm = np.linalg.norm(block) * (1 if binary else 0.5)
+                cost += np.sqrt(sizes[j] * sizes[k]) * penalty.value(np.array([norm]))[0]
+        return model.log_pseudo_likelihood(table).mean() - alpha * cost
+
+    best, rng = model.coupling_.copy(), np.random.default_rng(0)
+    value = objective(best)
+    for _ in range(100):
+        j, k = sorted(rng.choice(len(sizes), 2, replace=False))
+        rows, columns = slice(starts[j], starts[j + 1]), slice(starts[k], starts[k + 1])
+        step = 1e-4 * rng.normal(size=best[rows, columns].shape)
+        step -= 0 if binary else step.mean(axis=0) + step.mean(axis=1)[:, None] - step.mean()
+        changed = best.copy()
+        changed[rows, columns] += step
+        changed[columns, rows] += step.T
+        assert objective(changed) <= value + 1e-10
+
+
+def test_scikit_learn_clones_and_searches_it():
+    model = clone(SparseFVBM(penalty=MinimaxConcave(2.0), alpha=0.05))
+    assert model.penalty.gamma == 2.0
+    search = GridSearchCV(model, {"penalty": ["group", MinimaxConcave(1.0)]}, cv=3).fit(BITS)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

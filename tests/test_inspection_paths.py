@@ -1,6 +1,6 @@
 """Pictures of paths of penalties and of contacts: what they show."""
 
-import copy
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from matplotlib import pyplot as plt
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils import Bunch
 
 from private import apart
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
@@ -21,131 +20,87 @@ from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay, plot_logo
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
-def with_path(estimator, criterion="ebic", nodewise=False):
-    """A fitted estimator with a path, whose couplings are those of the fit, shrunk."""
-    estimator = copy.copy(estimator)
-    alphas = np.geomspace(1, 0.01, 20)
-    shrink = np.maximum(np.abs(estimator.coupling_) - alphas[:, None, None], 0)
-    coupling = np.sign(estimator.coupling_) * shrink
-    value = (np.log(alphas) + 2) ** 2 * (1 if criterion == "ebic" else -1)
-    estimator.alpha_ = alphas[np.argmin((np.log(alphas) + 2) ** 2)]
-    n_edges = np.count_nonzero(np.triu(coupling, 1), axis=(1, 2))
-    if nodewise:
-        d = estimator.n_features_in_
-        n_edges = np.count_nonzero(coupling, axis=2)
-        scale = np.arange(1, d + 1)
-        alphas, value = np.outer(alphas, scale), np.outer(value, scale)
-        # The path of the first column ends before those of others.
-        alphas[15:, 0] = value[15:, 0] = np.nan
-        estimator.alpha_ = estimator.alpha_ * scale
-    estimator.path_ = Bunch(alphas=alphas, coupling=coupling, n_edges=n_edges, **{criterion: value})
-    return estimator
-
-
 @pytest.fixture(scope="module")
-def model():
+def chain():
+    """Six columns, each mostly equal to the one before or not, and one that is constant."""
     rng = np.random.default_rng(0)
-    X = rng.choice([-1, 1], size=(500, 4))
-    X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
-    X[:, 3] = -X[:, 1] * rng.choice([-1, 1], size=500, p=[0.3, 0.7])
-    return FVBMPseudoLikelihood().fit(pd.DataFrame(X, columns=list("abcd")))
+    flips = rng.choice([-1, 1], size=(400, 6), p=[0.25, 0.75])
+    X = np.cumprod(flips, axis=1) * [1, 1, 1, -1, -1, -1]
+    return pd.DataFrame(np.column_stack([X, np.ones(400, dtype=int)]), columns=list("abcdefg"))
 
 
-def test_path(model):
-    estimator = with_path(model)
+@pytest.mark.parametrize(
+    ("alpha", "best", "ylabel"),
+    [("ebic", np.min, "EBIC"), ("cv", np.max, "held-out\nlog pseudo-likelihood")],
+)
+def test_path(chain, alpha, best, ylabel):
+    estimator = SparseFVBM(penalty="l1", alpha=alpha).fit(chain)
+    path, pairs = estimator.path_, list(combinations(range(7), 2))
     display = PathDisplay.from_estimator(estimator, n_names=1)
-    assert display.pairs.tolist() == ["a, b", "a, c", "a, d", "b, c", "b, d", "c, d"]
-    chosen = np.flatnonzero(estimator.path_.alphas == estimator.alpha_)[0]
-    at_fit = estimator.path_.coupling[chosen][np.triu_indices(4, 1)]
+    assert display.pairs.tolist() == [", ".join("abcdefg"[j] for j in pair) for pair in pairs]
+    at_fit = estimator.coupling_[np.triu_indices(7, 1)]
     assert_array_equal(display.selected_, at_fit != 0)
-    assert display.selected_.sum() == 2
-    pairs = zip(display.lines_, zip(*np.triu_indices(4, 1), strict=True), strict=True)
-    for line, (j, k) in pairs:
-        assert_array_equal(line.get_xdata(), estimator.path_.alphas)
-        assert_array_equal(line.get_ydata(), estimator.path_.coupling[:, j, k])
+    for line, (j, k) in zip(display.lines_, pairs, strict=True):
+        assert_array_equal(line.get_xdata(), path.alphas)
+        assert_array_equal(line.get_ydata(), path.coupling[:, j, k])
+    # Signs have a hue and a line, and so has what is not selected.
     styles = [(line.get_color(), line.get_linestyle()) for line in display.lines_]
-    assert styles[1] != styles[4] and len(set(styles)) == 3
-    assert styles[0] == styles[2] == styles[3] == styles[5]
+    of_signs = {(style, sign) for style, sign in zip(styles, np.sign(at_fit), strict=True)}
+    assert len(of_signs) == len(set(styles)) == 3
     criterion, edges = display.axes_["criterion"], display.axes_["n_edges"]
-    marked = criterion.lines[-1].get_data()
-    assert_allclose(np.ravel(marked), [estimator.alpha_, estimator.path_.ebic.min()])
-    assert_array_equal(edges.lines[0].get_ydata(), estimator.path_.n_edges)
-    assert criterion.get_ylabel() == "EBIC" and edges.get_ylabel() == "edges"
+    ((at,), (value,)) = criterion.lines[-1].get_data()
+    assert at == pytest.approx(estimator.alpha_) and value == best(display.criterion)
+    assert_array_equal(edges.lines[0].get_ydata(), path.n_edges)
+    assert criterion.get_ylabel() == ylabel and edges.get_ylabel() == "edges"
     # The penalty falls from left to right.
-    assert criterion.get_xlim() == pytest.approx((1, 0.01), rel=0.02)
-    assert [text.get_text() for text in display.axes_["coupling"].texts] == ["a, c"]
-
-
-def test_path_of_cross_validation_and_of_one_variable(model):
-    estimator = with_path(model, "cv_score")
+    assert criterion.get_xlim() == pytest.approx((path.alphas[0], path.alphas[-1]), rel=0.02)
+    strongest = display.pairs[np.abs(at_fit).argmax()]
+    assert [text.get_text() for text in display.axes_["coupling"].texts] == [strongest]
+    display.figure_.canvas.draw()
+    # Of one variable.
     _, axes = plt.subplots(2, 1)
     display = PathDisplay.from_estimator(estimator, "b", ax=axes)
-    assert display.figure_ is axes[0].figure
-    assert axes[1].get_ylabel() == "held-out\nlog pseudo-likelihood"
-    assert display.pairs.tolist() == ["b, a", "b, c", "b, d"]
-    others = estimator.path_.coupling[:, 1, [0, 2, 3]]
+    assert display.figure_ is axes[0].figure and display.pairs[:2].tolist() == ["b, a", "b, c"]
+    others = np.delete(path.coupling[:, 1], 1, axis=1)
     assert_array_equal(display.coupling, others)
     n_edges = display.axes_["n_edges"].lines[0].get_ydata()
     assert_array_equal(n_edges, np.count_nonzero(others, axis=1))
     assert_array_equal(PathDisplay.from_estimator(estimator, 1).coupling, others)
 
 
-def test_path_of_nodes(model):
-    estimator = with_path(model, nodewise=True)
-    display = PathDisplay.from_estimator(estimator, "a")
-    assert display.alpha == estimator.alpha_[0]
-    assert_array_equal(display.lines_[0].get_xdata(), estimator.path_.alphas[:15, 0])
-    assert_array_equal(display.lines_[1].get_ydata(), estimator.path_.coupling[:15, 0, 2])
-    other = PathDisplay.from_estimator(estimator, "c")
-    n_edges = other.axes_["n_edges"].lines[0].get_ydata()
-    assert_array_equal(n_edges, estimator.path_.n_edges[:, 2])
-    assert other.axes_["coupling"].get_xlim()[0] == pytest.approx(3, rel=0.02)
+def test_path_of_nodes(chain):
+    estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
+    path, ends = estimator.path_, []
+    for node, name in enumerate("abcdef"):
+        display = PathDisplay.from_estimator(estimator, name)
+        assert display.alpha == estimator.alpha_[node]
+        # The path of a column may end before those of others.
+        going = np.isfinite(path.alphas[:, node])
+        ends.append(going.sum())
+        assert_array_equal(display.lines_[0].get_xdata(), path.alphas[going, node])
+        others = np.delete(path.coupling[going, node], node, axis=1)
+        assert_array_equal([line.get_ydata() for line in display.lines_], others.T)
+        n_edges = display.axes_["n_edges"].lines[0].get_ydata()
+        assert_array_equal(n_edges, path.n_edges[going, node])
+        # Its neighbours in the chain, with the AND rule; there may be more in its own equation.
+        kept = np.delete(estimator.coupling_[node], node) != 0
+        assert (display.selected_ >= kept).all() and kept.any()
+        limit = display.axes_["coupling"].get_xlim()[0]
+        assert limit == pytest.approx(path.alphas[0, node], rel=0.02)
+        plt.close(display.figure_)
+    assert len(set(ends)) > 1
+    with pytest.raises(ValueError, match="the chosen variable"):  # it is constant
+        PathDisplay.from_estimator(estimator, 6)
 
 
 def test_path_of_categories():
     X = np.random.default_rng(0).integers(3, size=(300, 3))
     X[:, 2] = (X[:, 0] + (np.arange(300) % 4 == 0)) % 3
-    estimator = with_path(FVBMPseudoLikelihood(alpha=0.1).fit(X))
+    estimator = SparseFVBM().fit(X)
     display = PathDisplay.from_estimator(estimator)
     block = estimator.path_.coupling[:, :3, 6:]
     assert_allclose(display.coupling[:, 1], np.linalg.norm(block, axis=(1, 2)))
     assert display.axes_["coupling"].get_ylabel() == "norm of the block"
-
-
-@pytest.fixture(scope="module")
-def chain():
-    """Six columns, each mostly equal to the one before, and one that is constant."""
-    rng = np.random.default_rng(0)
-    flips = rng.choice([-1, 1], size=(400, 6), p=[0.25, 0.75])
-    return np.column_stack([np.cumprod(flips, axis=1), np.ones(400, dtype=int)])
-
-
-@pytest.mark.parametrize("alpha", ["ebic", "cv"])
-def test_path_of_a_fit(chain, alpha):
-    estimator = SparseFVBM(penalty="l1", alpha=alpha).fit(chain)
-    display = PathDisplay.from_estimator(estimator)
-    assert_array_equal(display.selected_, estimator.coupling_[np.triu_indices(7, 1)] != 0)
-    n_edges = display.axes_["n_edges"].lines[0].get_ydata()
-    assert_array_equal(n_edges, estimator.path_.n_edges)
-    ((at,), (value,)) = display.axes_["criterion"].lines[-1].get_data()
-    best = {"ebic": np.min, "cv": np.max}[alpha]
-    assert at == pytest.approx(estimator.alpha_) and value == best(display.criterion)
-    display.figure_.canvas.draw()
-
-
-def test_path_of_a_nodewise_fit(chain):
-    estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
-    for node in range(6):
-        display = PathDisplay.from_estimator(estimator, node)
-        alphas = display.lines_[0].get_xdata()
-        n_edges = display.axes_["n_edges"].lines[0].get_ydata()
-        assert_array_equal(n_edges, estimator.path_.n_edges[: len(alphas), node])
-        # Its neighbours in the chain, with the AND rule; there may be more in its own equation.
-        kept = np.delete(estimator.coupling_[node], node) != 0
-        assert (display.selected_ >= kept).all() and kept.any()
-        plt.close(display.figure_)
-    with pytest.raises(ValueError, match="the chosen variable"):  # it is constant
-        PathDisplay.from_estimator(estimator, 6)
 
 
 @given(st.lists(st.floats(-100, 100, width=32), max_size=8), st.floats(0.01, 10))

@@ -7,6 +7,7 @@ with others.
 import numpy as np
 import pandas as pd
 import pytest
+from networks import lattice
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
@@ -31,13 +32,6 @@ def ising(n, seed=0, scale=0.4):
     rng = np.random.default_rng(seed)
     J = np.triu(rng.normal(0, scale, (n, n)), 1)
     return J + J.T, rng.normal(0, 0.3, n)
-
-
-def lattice(side):
-    """Which sites of a periodic square lattice are neighbours."""
-    x, y = np.divmod(np.arange(side**2), side)
-    steps = [(np.subtract.outer(a, a) % side, np.subtract.outer(b, b)) for a, b in ((x, y), (y, x))]
-    return sum(((a == 1) | (a == side - 1)) & (b == 0) for a, b in steps).astype(float)
 
 
 def log_weights(J, h):
@@ -432,7 +426,4 @@ def test_r_hat_compares_halves_of_chains():
     assert r_hat(apart) == pytest.approx(np.sqrt(1 + 8 / 7), rel=0.01)
     drift = rng.normal(size=(1, 100_000)) + np.repeat([-1, 1], 50_000)
     assert r_hat(drift) == pytest.approx(np.sqrt(1 + 2), rel=0.01)
-
-
-def test_constant_chains_have_no_time():
     assert np.isnan(autocorrelation_time(np.ones((2, 10)))) and np.isnan(r_hat(np.ones((2, 10))))

@@ -26,6 +26,8 @@ NUMBERS = np.random.default_rng(0).normal(size=(40, 6))
 # The second column is never 1 where the first is.
 APART = pd.DataFrame(BITS, columns=list("abcd"))
 APART.loc[APART["a"] == 1, "c"] = 0
+WORDS = pd.DataFrame({"worried": ["no", "yes"] * 30, "open": ["a", "b", "b"] * 20})
+WORDS["often"] = np.where(WORDS.worried == "yes", "often", "never")
 APART_OF_THREE = np.column_stack([APART, THREE_VALUES])
 # The fourth is the majority of the first three.
 MAJORITY = np.array([[a, b, c, a + b + c > 1, e] for a, b, c, e in product((0, 1), repeat=4)])
@@ -88,6 +90,10 @@ CASES = {
     ),
     "values that never meet in observed cells": lambda: fit(
         changed(7, 3, np.nan, APART.to_numpy()), alpha=0.0, missing="observed"
+    ),
+    "words that never meet": lambda: fit(WORDS, alpha=0.0),
+    "words that never meet, beside a column of three": lambda: fit(
+        WORDS.assign(open=WORDS["open"].where(np.arange(60) > 6, "rarely")), alpha=0.0
     ),
     "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
     "values of three that never meet, by L-BFGS": lambda: fit(

@@ -73,6 +73,9 @@ def mixture(**given):
     return fit(BoltzmannMixture([("terms", TERMS)]), PEOPLE).sample(given=given)
 
 
+MANY_WORDS = np.empty((400, 2), dtype=object)
+MANY_WORDS[:, 0], MANY_WORDS[:, 1] = [f"word {k % 100}" for k in range(400)], np.arange(400) % 2
+MANY_WORDS[7, 1] = 99
 CODES = np.random.default_rng(0).integers(3, size=(40, 2))
 TYPED = SDCPRBM(2, columns={0: Categorical([3]), 1: "nominal"}, max_iter=1)
 GAPS = seven(np.where(np.arange(40) < 2, np.nan, np.arange(40) % 2))
@@ -97,6 +100,7 @@ CASES = {
     "99, FVBMPseudoLikelihood": partial(fit, PAIRS, changed([4, 7], [1, 3], 99)),
     "99, FSLLDensity": partial(fit, TERMS, changed([4, 7], [1, 3], 99, dtype=int)),
     "a fraction beside three values": partial(fit, PAIRS, changed(3, 1, 1.5, X + X[:, :1])),
+    "99 beside bits, and many words": partial(fit, PAIRS, MANY_WORDS),
     "a dictionary in a frame": lambda: Table.learn(pd.DataFrame({"a": [{}, {}]})),
     "texts of numbers": lambda: Table.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
     # Cells that were not there in `fit`.

@@ -199,7 +199,7 @@ def test_column_probabilities_by_draws_and_by_annealing(columns, n_draws, atol, 
         assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
 
 
-def assert_sampled_given(case, model, given=None, temperature=1.0, **options):
+def assert_drawn_given(case, model, given=None, temperature=1.0, **options):
     every, p = enumerated(case, model)
     given = given or {}
     agrees = np.all([every[:, j] == value for j, value in given.items()], axis=0)
@@ -213,10 +213,10 @@ def test_samples_with_conditions_and_temperatures(case):
     """False alarms: 1e-6 for each of six chi-square tests, whatever the seed."""
     model, values = fitted(case), legal_values(case)
     for given in ({0: values[0][1]}, {1: values[1][0], -1: values[4][1]}):
-        assert_sampled_given(case, model, given)
+        assert_drawn_given(case, model, given)
     for temperature in (0.5, 3.0, 1e9):
-        assert_sampled_given(case, model, temperature=temperature)
-    assert_sampled_given(case, model, {2: values[2][0]}, temperature=2.0)
+        assert_drawn_given(case, model, temperature=temperature)
+    assert_drawn_given(case, model, {2: values[2][0]}, temperature=2.0)
     every, _ = enumerated(case, model)
     cold = model.sample(50, random_state=0, temperature=1e-300)
     assert_allclose(model.energy(cold), model.energy(every).min(), atol=1e-9)
@@ -234,7 +234,7 @@ def test_samples_with_conditions_and_temperatures_by_gibbs(monkeypatch):
     model = fitted("pairs of bits")
     for options in ({"given": {0: 1, 3: 0}}, {"temperature": 2.0},
                     {"temperature": 0.8, "given": {4: 1}}):  # fmt: skip
-        assert_sampled_given("pairs of bits", model, n_steps=200, **options)
+        assert_drawn_given("pairs of bits", model, n_steps=200, **options)
     with pytest.warns(UserWarning, match="hardly exchange states"):
         X = model.sample(5, 0, temperature=1e-300, n_steps=3, n_temperatures=4)
     assert np.isfinite(X).all()
