@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from private import DeviceRows
 from sklearn_boltz import SDCPRBM, TAPRBM
 
 # Parameters with which a fit learns nothing. A classifier has its labels to learn.
@@ -42,14 +41,6 @@ def test_early_stopping_waits_out_the_first_plateau(digits, n_rows, n_units):
     assert model.score(test) > independent(train, test) + 4
     figures = model.history_["validation_log_likelihood"]
     assert len(figures) == model.n_iter_ < 1000
-
-
-def test_a_plateau_does_not_end_the_fit(digits):
-    # A rate so small that nothing happens.
-    model = SDCPRBM(8, learning_rate=1e-6, early_stopping=True, max_iter=25, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="no better than independent columns"):
-        model.fit(digits[:100])
-    assert model.n_iter_ == 25
 
 
 def test_learning_by_heart_ends_the_fit():
@@ -104,10 +95,3 @@ def test_small_data_are_trained_long_enough(digits):
     # Ten epochs, as for MNIST, end at about -20.7 nats, and 25.2 are those of independent pixels.
     model = SDCPRBM(64, random_state=0).fit(digits[:1400])
     assert model.score(digits[1400:]) > -18
-
-
-def test_rows_on_a_device_take_another_type():
-    # Where no library of devices is installed, no fit gets here. The functions are the same.
-    rows = DeviceRows(np.eye(3)).astype(np.float32)
-    assert rows.dtype == rows.array.dtype == np.float32
-    assert rows.shape == (3, 3)
