@@ -24,6 +24,19 @@ def pseudo_likelihoods(log_p, n_values):
     return sum(table - logsumexp(table, i, keepdims=True) for i in range(table.ndim)).ravel()
 
 
+def slopes(function, array, eps=1e-5):
+    """Derivatives of what a function makes of an array, by differences, entry by entry."""
+    found = []
+    for place in np.ndindex(array.shape):
+        value, ends = array[place], []
+        for step in (eps, -eps):
+            array[place] = value + step
+            ends.append(function())
+        array[place] = value
+        found.append((ends[0] - ends[1]) / (2 * eps))
+    return np.reshape(found, array.shape + np.shape(ends[0]))
+
+
 def agreeing(V, p, row):
     """The law of the states given the cells of a row that are not missing."""
     seen = ~np.isnan(row)
@@ -188,6 +201,7 @@ def small_layer(kind, rng, n=None):
         "BB": lambda: Bernoulli(values(6)),
         "C": lambda: Categorical([3, 2], values(5)),
         "CC": lambda: Categorical([1, 4, 2], values(7)),
+        "CCC": lambda: Categorical(3, values(9)),
         "G": lambda: Gaussian(values(2), np.array([1.5, 3.0])),
         "T": lambda: TruncatedGaussian(values(n or 2), 3 * values(n or 2), -1.0, 1.5),
         "S": lambda: TruncatedGaussBernoulli(

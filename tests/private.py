@@ -140,7 +140,6 @@ from sklearn_boltz.numerics._threads import (
     _blas,
     _disown_blas,
     limit_blas,
-    row_blocks,
 )
 from sklearn_boltz.partition import _ladder
 from sklearn_boltz.partition._estimates import (
@@ -177,7 +176,6 @@ from sklearn_boltz.restricted.model import _class_arrays, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._columns import (
-    Layout,
     kinds_of,
     learn_layout,
     published,
@@ -229,7 +227,6 @@ from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
-from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._discriminative import Objective, gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training

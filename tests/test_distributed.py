@@ -5,6 +5,8 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import time
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from types import SimpleNamespace
@@ -16,22 +18,17 @@ from contract.estimators import random_spins
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
-from fatal import FatalBernoulli, FatalRBM, fatal_score
 from private import (
     ATTEMPTS,
     Cluster,
     Parts,
-    Stream,
-    Workers,
     _annealing,
     _batches,
     _Dask,
-    _enumeration,
     find_cluster,
     network_rows,
     outlive_workers,
 )
-from private import RBMModel as Model
 from sklearn_boltz import (
     SDCPRBM,
     TAP,
@@ -42,13 +39,10 @@ from sklearn_boltz import (
     RBMClassifier,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Bernoulli
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
-
-from kills import Killer, wait_for_both  # noqa: E402, which imports distributed
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 
@@ -64,7 +58,7 @@ def shared_client():
         settings["distributed.worker.multiprocessing-method"] = "forkserver"
         with dask.config.set(settings):
             context = distributed.utils.get_mp_context()  # which sets modules of its own, once
-        context.set_forkserver_preload(["distributed", "pandas", "sklearn_boltz", "fatal"])
+        context.set_forkserver_preload(["distributed", "pandas", "sklearn_boltz"])
     with (
         dask.config.set(settings),
         distributed.LocalCluster(**options) as cluster,
@@ -75,9 +69,63 @@ def shared_client():
 
 @pytest.fixture
 def client(shared_client):
-    """Two processes, also after a test has killed one."""
-    wait_for_both(shared_client.cluster)
+    """Two processes, also after a test has killed one.
+
+    Of one that is not started again for half a minute, another takes the place. The scheduler is
+    asked: what the cluster has heard of its workers can be out of date.
+    """
+    cluster = shared_client.cluster
+    if not has_both(cluster, 30):
+        cluster.scale(len(cluster.workers) + 1)
+        if not has_both(cluster, 60):
+            raise TimeoutError("A worker was not started.")
     return shared_client
+
+
+def has_both(cluster, seconds):
+    """Whether the scheduler has two workers, within some seconds."""
+    end = time.monotonic() + seconds
+    while len(cluster.scheduler.workers) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    return len(cluster.scheduler.workers) >= 2
+
+
+class Killer(distributed.SchedulerPlugin):
+    """Count the results of tasks, and kill a worker at a number of them.
+
+    Where the scheduler is in this process, as that of a `LocalCluster` is.
+    """
+
+    def __init__(self, scheduler):
+        self.scheduler = scheduler
+
+    def begin(self, at, other):
+        """Count from 0; at that number, kill the worker that sent the result, or another one."""
+        self.n_results, self.at, self.other, self.killed = 0, at, other, False
+
+    def transition(self, key, start, finish, *args, worker=None, **options):
+        """See a task change its state."""
+        if start != "processing" or finish != "memory":
+            return
+        self.n_results += 1
+        if self.n_results == self.at:
+            alive = self.scheduler.workers
+            others = [address for address in alive if address != worker]
+            os.kill(alive[others[0] if self.other and others else worker].pid, signal.SIGKILL)
+            self.killed = True
+
+
+@contextmanager
+def killing(client, at=None, other=False):
+    """A `Killer` in the scheduler of a cluster, which begins at once."""
+    scheduler = client.cluster.scheduler
+    killer = Killer(scheduler)
+    killer.begin(at, other)
+    scheduler.add_plugin(killer, name="killer")
+    try:
+        yield killer
+    finally:
+        scheduler.remove_plugin("killer")
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +171,18 @@ def nothing_is_collected(monkeypatch):
 # Through joblib.
 
 
-def test_grid_search_outlives_a_worker(client, X, tmp_path):
+@pytest.mark.parametrize("other", [False, True])
+def test_grid_search_outlives_a_worker(client, X, other):
     grid = {"alpha": [0.5, 1.0, 2.0]}
     splits = list(KFold(2).split(X))
     expected = GridSearchCV(FSLLDensity(), grid, cv=splits).fit(X)
-    scoring = partial(fatal_score, str(tmp_path / "dead"))
     # Of arrays that are not named here, joblib keeps a single copy, on some worker.
-    with joblib.parallel_config("dask", scatter=[X, *chain(*splits)]):
-        search = GridSearchCV(FSLLDensity(), grid, cv=splits, scoring=scoring).fit(X)
-    assert (tmp_path / "dead").exists()
+    with (
+        joblib.parallel_config("dask", scatter=[X, *chain(*splits)]),
+        killing(client, 2, other) as killer,
+    ):
+        search = GridSearchCV(FSLLDensity(), grid, cv=splits).fit(X)
+    assert killer.killed
     scores = "mean_test_score"
     np.testing.assert_array_equal(search.cv_results_[scores], expected.cv_results_[scores])
     assert search.best_params_ == expected.best_params_
@@ -161,25 +212,15 @@ def test_annealed_chains_in_other_processes_of_any_kind(X, monkeypatch, batch_si
     np.testing.assert_array_equal(found.log_weights, expected.log_weights)
 
 
-def test_annealed_chains_outlive_a_worker(client, tmp_path):
-    rng = np.random.default_rng(0)
-    visible = FatalBernoulli(rng.normal(size=6), str(tmp_path / "dead"))
-    model = Model(rng.normal(size=(4, 6)), visible, Bernoulli(rng.normal(size=4)))
-
-    def estimate():
-        with Workers(1) as workers:
-            return _annealing.annealed_importance_sampling(
-                model, Bernoulli(np.zeros(6)), np.linspace(0, 1, 20), 300, Stream(1), workers
-            )
-
-    expected = estimate()
-    with joblib.parallel_config("dask"):
-        found = estimate()
-    assert (tmp_path / "dead").exists()
+@pytest.mark.parametrize("other", [False, True])
+def test_annealed_chains_outlive_a_worker(client, X, other):
+    model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
+    options = {"n_chains": 300, "n_temperatures": 5000, "random_state": 0}
+    expected = model.log_partition("ais", **options)
+    with joblib.parallel_config("dask"), killing(client, 1, other) as killer:
+        found = model.log_partition("ais", **options)
+    assert killer.killed
     np.testing.assert_array_equal(found.log_weights, expected.log_weights)
-    # A ladder of 20 temperatures is short: within ten standard errors of the truth.
-    exact = _enumeration.exact_log_partition(model._replace(visible=Bernoulli(visible.intercept)))
-    assert abs(found.value - exact) < 10 * found.std_err
 
 
 # Collections.
@@ -255,62 +296,33 @@ TRAINED = [
         ((5, 3), False, EXACT), ((5, 3, 2), True, EXACT), ((5, 3), False, PAPER)
     ]
 ] + [
-    SDCPRBM(5, chains=random_spins, max_iter=1, batch_size=100, random_state=0)
+    SDCPRBM(5, chains=random_spins, max_iter=1, batch_size=100, random_state=0),
+    RBMClassifier(5, max_iter=2, early_stopping=True, alpha=0.5, batch_size=100, random_state=0),
 ]  # fmt: skip
 SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @SHORT
-@pytest.mark.parametrize("estimator", TRAINED, ids=range(len(TRAINED)))
-def test_mini_batches_are_shared(client, X, estimator, nothing_is_collected):
-    rows = Batches(X, batch_rows=90)
-    expected = clone(estimator).fit(rows)
-    assert_same_fit(clone(estimator).fit(in_blocks(X)), expected)
-    untrained = clone(estimator).set_params(max_iter=0).fit(rows)
-    assert not np.allclose(expected.components_[0], untrained.components_[0])
-
-
-@SHORT
 @pytest.mark.parametrize(
-    ("number", "weighted"), [(0, False), (0, True), (2, True), (5, True), (8, False)]
+    ("number", "incomplete", "weighted"),
+    [(k, False, False) for k in range(len(TRAINED))]
+    + [(0, True, False), (0, True, True), (2, True, True), (5, True, True), (8, True, False)]
+    + [(-1, True, True)],
 )
-def test_missing_cells_and_weights_are_shared(client, X, number, weighted, nothing_is_collected):
-    rng = np.random.default_rng(0)
-    gaps = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-    gaps[[3, 200]] = np.nan
-    weights = rng.integers(3, size=400) if weighted else None
-    models = (clone(TRAINED[number]) for _ in range(2))
-    expected, model = (
-        model.fit(rows, sample_weight=weights)
-        for model, rows in zip(models, (Batches(gaps, batch_rows=90), in_blocks(gaps)), strict=True)
-    )
-    assert_same_fit(model, expected)
-
-
-@SHORT
-@pytest.mark.parametrize("incomplete", [False, True])
-def test_labelled_mini_batches_are_shared(client, X, incomplete, nothing_is_collected):
-    """Also with missing cells and weights."""
-    rng = np.random.default_rng(0)
+def test_mini_batches_are_shared(client, X, number, incomplete, weighted, nothing_is_collected):
+    rng, estimator = np.random.default_rng(0), TRAINED[number]
     y = np.where(rng.random(400) < 0.3, None, X[:, 0] + X[:, 1])
-    rows, weights = X, None
+    weights = rng.integers(3, size=400) if weighted else None
     if incomplete:
-        rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-        weights = rng.integers(3, size=400)
-    options = {"early_stopping": True, "alpha": 0.5, "batch_size": 100, "random_state": 0}
-    expected, model = (RBMClassifier(5, max_iter=2, **options) for _ in range(2))
-    expected.fit(Batches(rows, batch_rows=90), y, sample_weight=weights)
-    model.fit(in_blocks(rows), da.from_array(y, chunks=90), sample_weight=weights)
-    assert_same_fit(model, expected, atol=1e-9)
-
-
-def test_mini_batches_outlive_a_worker(client, X, tmp_path):
+        X = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+        X[[3, 200]] = np.nan
     rows = Batches(X, batch_rows=90)
-    expected = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0).fit(rows)
-    estimator = FatalRBM(str(tmp_path / "dead"), os.getpid())
-    estimator.fit(in_blocks(X))
-    assert (tmp_path / "dead").exists()
-    assert_same_fit(estimator, expected)
+    expected = clone(estimator).fit(rows, y, sample_weight=weights)
+    labels = da.from_array(y, chunks=90) if isinstance(estimator, RBMClassifier) else None
+    model = clone(estimator).fit(in_blocks(X), labels, sample_weight=weights)
+    assert_same_fit(model, expected, atol=1e-12 if labels is None else 1e-9)
+    untrained = clone(estimator).set_params(max_iter=0).fit(rows, y)
+    assert not np.allclose(expected.components_[0], untrained.components_[0])
 
 
 KILLED = [
@@ -320,27 +332,23 @@ KILLED = [
     (FSLLDensity(), 0.9),
     (RBMClassifier(5, max_iter=2, batch_size=100, random_state=0), 0.6),
 ]
-# The worker that has sent a result, or the other one.
-KILLS = [(*case, False) for case in KILLED] + [
+# The worker that has sent a result; or the other one, in the middle of a task.
+KILLS = [(*case, False) for case in KILLED] + [(*KILLED[0], True)] + [
     pytest.param(estimator, share, other, marks=pytest.mark.slow)
     for estimator, _ in KILLED
     for share in (0.1, 0.3, 0.6, 0.9)
     for other in (False, True)
-]
+]  # fmt: skip
 
 
 @SHORT
 @pytest.mark.parametrize(("estimator", "share", "other"), KILLS, ids=range(len(KILLS)))
 def test_fits_outlive_a_killed_worker(client, X, estimator, share, other):
-    scheduler, y = client.cluster.scheduler, (X[:, 0] + X[:, 1]).astype(int)
-    rows, killer = in_blocks(X, 50), Killer(scheduler)
-    scheduler.add_plugin(killer, name="killer")
-    try:
+    rows, y = in_blocks(X, 50), (X[:, 0] + X[:, 1]).astype(int)
+    with killing(client) as killer:
         clone(estimator).fit(rows, y)
         killer.begin(round(share * killer.n_results), other)
         model = clone(estimator).fit(rows, y)
-    finally:
-        scheduler.remove_plugin("killer")
     assert killer.killed
     assert_same_fit(model, clone(estimator).fit(Batches(X, batch_rows=50), y))
 
@@ -407,14 +415,10 @@ class Failing:
         return self.n_calls
 
 
-@pytest.mark.parametrize("make", OF_WORKERS)
-def test_the_cluster_is_asked_again(make, monkeypatch):
-    monkeypatch.setattr(_batches, "PAUSE", 0)
-    assert outlive_workers(Failing(make, 1)) == 2
-
-
 def test_the_cluster_is_asked_again_a_few_times(monkeypatch):
     monkeypatch.setattr(_batches, "PAUSE", 0)
+    for make in OF_WORKERS:
+        assert outlive_workers(Failing(make, 1)) == 2
     assert outlive_workers(Failing(OSError, ATTEMPTS - 1)) == ATTEMPTS
     failing = Failing(killed_worker, ATTEMPTS)
     with pytest.raises(RuntimeError, match=f"each of {ATTEMPTS} attempts.*smaller; if machines"):

@@ -94,15 +94,6 @@ def test_bernoulli_layers_are_one_law_with_its_kernels():
     assert_array_equal(Stacked(layers).states(), [0, 1])
 
 
-def test_steps_of_several_unit_types_stay_legal():
-    units = stacked(random_layered(("bits", "spiked")).layers)
-    before = units.layers[0].intercept.copy()
-    slopes = {name: np.full(len(a), -9.0) for name, a in units.parameters().items()}
-    units.ascend(slopes, 1.0)
-    assert (units.layers[1].rho > 0).all()
-    assert (units.layers[0].intercept == before - 9).all()
-
-
 # Given rows, and free: errors of the third order.
 
 

@@ -4,16 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from contract.frames import memory_map
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from oracles_rbm import binary
+from oracles_rbm import binary, slopes
 from private import (
     ENOUGH_LABELS,
     ClassModel,
@@ -105,19 +106,11 @@ def objective_of(model, V, codes, weights, generative):
     return total / weights.sum()
 
 
-def finite_differences(model, function):
-    found = []
-    for array in arrays_of(model):
-        slopes = np.zeros(array.shape)
-        for place in np.ndindex(array.shape):
-            value, step = array[place], 1e-5
-            array[place] = value + step
-            up = function()
-            array[place] = value - step
-            slopes[place] = (up - function()) / (2 * step)
-            array[place] = value
-        found.append(slopes.ravel())
-    return np.concatenate(found)
+def finite_differences(model, rows, generative):
+    def objective():
+        return objective_of(model, *rows, generative)
+
+    return np.concatenate([slopes(objective, array).ravel() for array in arrays_of(model)])
 
 
 def some_rows(n=12, seed=1, gaps=False):
@@ -140,7 +133,7 @@ def one_gradient(model, rows, generative, seed=0, n_gibbs=1, gap_seed=None):
 
 def test_the_discriminative_gradient_against_finite_differences():
     model, rows = a_model(), some_rows()
-    expected = finite_differences(model, lambda: objective_of(model, *rows, 0.0))
+    expected = finite_differences(model, rows, 0.0)
     assert_allclose(one_gradient(model, LabelledRows(*rows), 0.0), expected, atol=1e-8)
 
 
@@ -150,7 +143,7 @@ def test_the_discriminative_gradient_against_finite_differences():
 def test_the_gradient_in_the_mean(generative, gaps):
     """Chains of 12 transitions forget where they began: weights are small."""
     model, rows = a_model(scale=0.3), some_rows(gaps=gaps)
-    expected = finite_differences(model, lambda: objective_of(model, *rows, generative))
+    expected = finite_differences(model, rows, generative)
     draws = [
         one_gradient(
             model, LabelledRows(*rows), generative, seed, 12, 1000 + seed if gaps else None
@@ -373,14 +366,11 @@ def test_early_stopping_auto_needs_labels(problem, stops):
     few, n_labels = np.full(len(y), -1), ENOUGH_LABELS - (not stops)
     labelled = np.random.default_rng(0).permutation(len(y))[:n_labels]
     few[labelled] = y[labelled]
-    model, same, other = (
-        small(early_stopping=choice, max_iter=5).fit(X, few)
-        for choice in ("auto", stops, not stops)
+    model, same = (
+        small(early_stopping=choice, max_iter=5).fit(X, few) for choice in ("auto", stops)
     )
     assert model.do_early_stopping_ is same.do_early_stopping_ is stops
-    assert other.do_early_stopping_ is not stops
     assert ("validation_log_loss" in model.history_) == stops
-    assert ("validation_log_loss" in other.history_) != stops
     assert_array_equal(model.components_, same.components_)
     batches = small(early_stopping="auto", max_iter=5).fit(Batches(as_pairs(X, few)))
     assert batches.do_early_stopping_ is stops
@@ -388,14 +378,10 @@ def test_early_stopping_auto_needs_labels(problem, stops):
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_early_stopping_auto_where_each_class_has_a_single_row(problem):
+def test_early_stopping_auto_where_each_class_has_a_single_row():
     X = np.eye(8)[np.arange(ENOUGH_LABELS) % 8]
     model = small(early_stopping="auto", max_iter=1).fit(X, np.arange(len(X)))
     assert not model.do_early_stopping_
-    X, y = problem
-    few = np.full(len(y), -1)
-    few[np.unique(y, return_index=True)[1]] = np.arange(3)
-    small(max_iter=1).fit(X, few)
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -514,8 +500,7 @@ def test_batches(problem, tmp_path):
         small(**short).fit(Batches(pairs)),
     )
     assert_array_equal(paired.components_, listed.components_)
-    np.save(tmp_path / "X.npy", X)
-    mapped = small(**short).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    mapped = small(**short).fit(memory_map(X, tmp_path), y)
     assert_allclose(mapped.components_, small(**short).fit(X, y).components_, atol=1e-9)
     few = small(early_stopping=True, **short).fit(Batches(as_pairs(X, np.where(y == 2, -1, y))))
     assert_array_equal(few.classes_, [0, 1])
@@ -567,15 +552,6 @@ def test_labels_that_the_rows_do_not_tell(problem):
     labels = np.random.default_rng(0).integers(2, size=240)
     with pytest.warns(ConvergenceWarning, match="no better than by the frequencies"):
         small(max_iter=1, learning_rate=1e-6).fit(problem[0], labels)
-
-
-def test_it_is_tuned_by_its_accuracy_on_labelled_rows(problem):
-    """Without `scoring`, a search takes the score of the estimator."""
-    X, y = problem
-    y = np.where(np.arange(len(y)) % 4, y, -1)
-    search = GridSearchCV(small(), {"learning_rate": [1e-6, 0.03]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"learning_rate": 0.03}
-    assert search.best_score_ > 0.85  # at most 0.75 with -1 as a class
 
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])

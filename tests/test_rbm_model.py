@@ -25,7 +25,6 @@ from private import (
     log_pseudo_likelihood,
     n_enumerated,
     reverse_importance_sampling,
-    row_blocks,
     run_chains,
     temperature_ladder,
     tempered_samples,
@@ -213,12 +212,6 @@ def test_chains_do_not_depend_on_threads_and_any_units_will_do():
         assert_array_equal(V, results[0][0])
     for _, H in results[1:3]:
         assert_array_equal(H, results[0][1])
-
-
-def test_row_blocks_cover_the_rows():
-    for n in [0, 1, 10, 74, 75, 100, 130, 200]:
-        blocks = row_blocks(n)
-        assert np.concatenate([np.arange(n)[block] for block in blocks]).tolist() == list(range(n))
 
 
 def test_parallel_tempering_mixes_where_gibbs_does_not(workers):

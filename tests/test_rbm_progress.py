@@ -39,21 +39,21 @@ def bits(n_rows, n_columns=6, seed=0):
     return X.astype(float)
 
 
+SHORT = {"FALL_AFTER": 3, "FALL_AFTER_BATCHES": 1, "MOST_BEFORE_STOP": 40, "MOST_LAST": 30}
+
+
 @pytest.fixture
 def short(monkeypatch):
     """Trainings of at most 40 epochs and a last stage of 30; epochs in vain end a stage soon."""
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER", 3)
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER_BATCHES", 1)
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_BEFORE_STOP", 40)
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.MOST_LAST", 30)
+    for name, value in SHORT.items():
+        monkeypatch.setattr(f"sklearn_boltz.restricted._mini_batches.{name}", value)
 
 
-def test_what_is_better_by_a_part():
-    """Also of densities, whose logarithms may be positive."""
-    for independent in (-10.0, 10.0):
-        better = Comparison("", independent + 0.2, independent)
-        assert better.exceeds(0.01) and not better.exceeds(0.03)
-        assert not Comparison("", independent - 0.2, independent).exceeds(0.03)
+@pytest.mark.parametrize("independent", [-10.0, 10.0])  # logarithms of densities may be positive
+def test_what_is_better_by_a_part(independent):
+    better = Comparison("", independent + 0.2, independent)
+    assert better.exceeds(0.01) and not better.exceeds(0.03)
+    assert not Comparison("", independent - 0.2, independent).exceeds(0.03)
 
 
 # What "auto" stands for.
@@ -234,8 +234,8 @@ class Fake:
         return None, rates
 
 
-def plan(patience, n_stages):
-    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(patience, n_stages))
+def plan(*stages, **options):
+    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(*stages, **options))
 
 
 RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
@@ -266,15 +266,12 @@ def test_the_end_of_a_stage(scores, gaps, std_err, stages, kept):
 @pytest.mark.parametrize(("plateau", "kept"), [(0, 3), (6, 7), (np.inf, None)])
 def test_a_plateau_at_the_start_is_waited_for(plateau, kept):
     """A stage of patience 2 then ends two epochs after the last one that did not count."""
-    stages = Stages(2, 1, plateau=plateau)
     flat = Fake([-9.0] * 12, [0.0] * 12, 0.0)
-    assert flat.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages), started=False)[0] == kept
+    assert flat.run(plan(2, 1, plateau=plateau), started=False)[0] == kept
 
 
 def test_a_stage_of_long_progress_ends():
-    rising = Fake(list(np.arange(-9.0, 0)), [0.0] * 9, 0.0)
-    stages = Stages(3, 2, longest=4)
-    kept, rates = rising.run(Plan(1000, 10, 1.0, tol=1e-3, stages=stages))
+    kept, rates = Fake(list(np.arange(-9.0, 0)), [0.0] * 9, 0.0).run(plan(3, 2, longest=4))
     assert kept == 8
     assert_allclose(rates, [1] * 4 + [0.3] * 4)
 
@@ -350,14 +347,8 @@ def test_measuring_the_last_epoch_changes_nothing_later():
 def test_stages_wait_for_three_measured_epochs(gap):
     """Scores rise until epoch 12; others than each `gap`-th are not known."""
     scores = [float(min(epoch, 12)) for epoch in range(1, 60)]
-    fake = Fake(scores, [0.0] * 59)
-    for name, values in fake.history.items():
-        fake.history[name] = [v if k % gap == 0 else np.nan for k, v in enumerate(values, 1)]
-    fake.figures = lambda epoch: {
-        name: values[epoch - 1]
-        for name, values in fake.history.items()
-        if not np.isnan(values[epoch - 1])
-    }
+    fake, figures = Fake(scores, [0.0] * 59), Fake.figures
+    fake.figures = lambda epoch: figures(fake, epoch) if epoch % gap == 0 else {}
     _, rates = fake.run(plan(6, 4))
     # The mean of five epochs, or of three measured ones, is greatest from this epoch on.
     last_rise = {1: 16, 2: 16, 4: 20}[gap]
@@ -449,10 +440,9 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
         of_interest=lambda figures: figures["validation_log_likelihood"],
     )
     training.mean = Mean()
-    staged = Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(2, 1, 3, 0.1))
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
-        assert end_stage(training, judge, staged, None) is (epoch == 3)
+        assert end_stage(training, judge, plan(2, 1, 3, 0.1), None) is (epoch == 3)
     assert training.best["epoch"] == kept and training.mean is None
     assert training.best["parameters"][0] == (25 if kept == 3 else 1)
 

@@ -153,17 +153,6 @@ def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden
     np.testing.assert_array_equal(learner.chains, other.chains)
 
 
-@pytest.mark.parametrize("change", [dict(n_rows=50_000), dict(momentum=0.5), dict(tempered=0.5)])
-def test_large_mini_batches_are_left_to_threads_and_blas(change):
-    def is_small(n_rows=40, momentum=0.0, tempered=0.0):
-        rbm, scheme = random_rbm(6, 5), Scheme(tempered=tempered)
-        learner = learner_of(rbm, np.zeros(6), scheme, Stream(0), momentum)
-        learner.tempered = np.zeros((10, 6))
-        return learner.in_memory(np.zeros((n_rows, 6))).learns_at_once
-
-    assert is_small() and not is_small(**change)
-
-
 def test_adam_is_the_published_algorithm():
     rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
     mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from contract.estimators import OF_BATCHES, UNLABELLED, each
+from contract.frames import memory_map
 from contract.state import parameters
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,6 @@ from private import (
     ColumnSums,
     Sample,
     TAPMonitor,
-    divided,
     linearised_objective,
     observed_sums,
     visits,
@@ -34,16 +35,7 @@ from sklearn_boltz.units import (
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
 SIGMAS = 5
-ESTIMATORS = [
-    SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
-    TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
-    TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),
-    InfiniteRBM(3, n_model_samples=200, n_corrective=5, random_state=0),
-]
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-by_mini_batches = pytest.mark.parametrize(
-    "estimator", ESTIMATORS[:3], ids=lambda e: type(e).__name__
-)
+every_estimator, by_mini_batches = each(UNLABELLED), each(OF_BATCHES)
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +84,7 @@ def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
     if source == "Batches":
         rows = model._streamed(Batches([X[:25], X[25:]]), weights, weights, reset=True)
     else:
-        np.save(tmp_path / "X.npy", X)
-        mapped = Batches(np.load(tmp_path / "X.npy", mmap_mode="r"))
+        mapped = Batches(memory_map(X, tmp_path))
         streamed = model._streamed(mapped, weights, weights, reset=True, indexed=True)
         rows = ChosenRows(streamed, streamed.usable(), streamed.weights)
     for _ in range(3):
@@ -199,18 +190,6 @@ def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():
         np.testing.assert_allclose(mine, theirs)
 
 
-@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM, InfiniteRBM])
-def test_held_out_rows_are_weighted(kind, X, weights):
-    X = np.vstack([X] * 3)
-    weights = np.tile(weights, 3) + np.random.default_rng(0).random(len(X))
-    size = {"max_components": 3} if kind is InfiniteRBM else {"n_components": 3, "max_iter": 4}
-    model = kind(**size, early_stopping=0.4, random_state=0)
-    model.fit(X, sample_weight=weights)
-    _, valid = divided(len(X), 0.4, model._evaluation_seed)
-    expected = model.score(X[valid], sample_weight=weights[valid])
-    assert np.abs(model.history_["validation_log_likelihood"] - expected).min() < 1e-5
-
-
 # In distribution.
 
 
@@ -281,8 +260,7 @@ def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     np.testing.assert_allclose(sums[0], expected.total)
     assert sums[1] == pytest.approx(expected.n_rows)
     # A memory map has the bits of an array, with the order of the rows.
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    mapped = memory_map(X, tmp_path)
     two, one = (clone(model).fit(mapped, sample_weight=w * (weights > 0)) for w in (2.0, 1.0))
     np.testing.assert_array_equal(parameters(two), parameters(one))
     one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
@@ -339,6 +317,3 @@ def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(est
         first_without_weight = np.where(np.arange(40) < 30, 0, 1)
         found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=first_without_weight)
         np.testing.assert_array_equal(found, scales(estimator, X[:30]))
-
-
-# As scikit-learn has it.

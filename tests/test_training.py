@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from private import DeviceRows
 from sklearn_boltz import SDCPRBM, TAPRBM
 
 # Parameters with which a fit learns nothing. A classifier has its labels to learn.
@@ -104,10 +103,3 @@ def test_small_data_are_trained_long_enough(digits):
     # Ten epochs, as for MNIST, end at about -20.7 nats, and 25.2 are those of independent pixels.
     model = SDCPRBM(64, random_state=0).fit(digits[:1400])
     assert model.score(digits[1400:]) > -18
-
-
-def test_rows_on_a_device_take_another_type():
-    # Where no library of devices is installed, no fit gets here. The functions are the same.
-    rows = DeviceRows(np.eye(3)).astype(np.float32)
-    assert rows.dtype == rows.array.dtype == np.float32
-    assert rows.shape == (3, 3)

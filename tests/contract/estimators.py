@@ -82,6 +82,8 @@ META = [
 ALL = [*MODELS, *META]
 # Of bits or of values in a range, which they take for probabilities.
 MACHINES = [estimator for estimator in MODELS if hasattr(estimator, "early_stopping")]
+# Those of mini-batches, and all that have no labels.
+OF_BATCHES, UNLABELLED = MACHINES[:3], MACHINES[:4]
 
 
 def name_of(estimator):

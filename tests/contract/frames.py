@@ -22,6 +22,12 @@ def gaps(n_rows=40, seed=0):
     return X
 
 
+def memory_map(X, path):
+    """The same array in a file of a folder."""
+    np.save(path / "X.npy", X)
+    return np.load(path / "X.npy", mmap_mode="r")
+
+
 def all_states(n_columns):
     return np.indices((2,) * n_columns).reshape(n_columns, -1).T.astype(float)
 
