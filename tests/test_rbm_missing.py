@@ -122,7 +122,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
     pseudo = _observed.log_pseudo_likelihood(model, V, 0, workers)
     assert_allclose(-found, machine.log_sums(V), atol=1e-10)
     hidden, of_visible = model.mean_hidden(rows), model.visible.log_weight(rows)
-    independent = _observed.independent_log_probability(model.visible, V)
+    independent = [independent_log_likelihood(model.visible, v[np.newaxis]) for v in V]
     for v, mean, log_p, value in zip(V, means, independent, pseudo, strict=True):
         agree, total, p = machine.completions(v)
         assert_allclose(mean, p @ hidden[agree], atol=1e-10)

@@ -94,7 +94,7 @@ class BaseTAP(MiniBatchEstimator):
             return layered.sides()
         return MeanFieldModel(layered, self._iteration(), self.n_jobs)
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _training_of(self, kinds, sizes, scheme, X, weights, visible=None, rng=None):
         """A training of hidden layers of these types and sizes, from small weights on."""

@@ -493,7 +493,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         classes = learn_classes(y, present, type(self).__name__)
         self.classes_ = like(given, classes) if dispatched(given) else classes
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _begun(self, rows, weights, n_rows):
         rng, V, codes = make_generator(self.random_state), rows.V, rows.codes

@@ -13,7 +13,6 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
-from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
@@ -420,7 +419,7 @@ class SDCPRBM(MiniBatchEstimator):
         rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_ = weights.copy(), b, c
         return rbm.set_params(random_state=None)
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
@@ -475,10 +474,6 @@ class SDCPRBM(MiniBatchEstimator):
             tempered=share,
             sampler=sampler,
         )
-
-    def _monitor(self, training, X, train, valid, weights=None):
-        base, seed = training.base.astype(X.dtype), training.evaluation_seed
-        return Monitor(X, train, valid, base, seed, weights, self._layout.log_scale)
 
 
 def check_kinds(visible, hidden, centered):

@@ -16,8 +16,8 @@ from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
 )
 from sklearn_boltz.restricted.sampling._observed import (
-    independent_log_probability,
     missing_units,
+    observed_log_weight,
     quick_free_energy,
     rows_with_gaps,
 )
@@ -74,7 +74,15 @@ def no_better(comparison, n_features, remedies, n_epochs=0):
 
 def independent_log_likelihood(base, rows, weights=None):
     """Mean log-probability of what is observed of rows if the columns were independent."""
-    return float(weighted_mean(independent_log_probability(base, rows), weights))
+    field = np.zeros((1, rows.shape[1]), rows.dtype)
+    if rows_with_gaps(rows) is None:
+        log_p = base.log_weight(rows) - base.log_partition_sum(field)
+    else:
+        missing = missing_units(base, np.isnan(rows))
+        of_units = base.log_partition(field.astype(np.float64)).astype(np.float64)
+        log_p = observed_log_weight(base, rows, missing)
+        log_p -= np.where(missing, 0, of_units).sum(axis=1)
+    return float(weighted_mean(log_p, weights))
 
 
 def mean_volume(rows, log_scale, weights=None):

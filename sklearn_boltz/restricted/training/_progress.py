@@ -101,7 +101,7 @@ def lower_rate(training, fall_after):
 def return_to(training, epoch):
     """Give the learner the parameters of an epoch."""
     assign(training.learner, epoch["parameters"])
-    training.tracker = deepcopy(epoch["tracker"])
+    training.tracker, training.of_epoch = deepcopy(epoch["tracker"]), epoch["epoch"]
 
 
 def assign(learner, parameters):
