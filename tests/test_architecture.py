@@ -127,8 +127,8 @@ MOST_METHODS = {
     "FSLLDensity": 32,
     "Likelihoods": 31,
     "BaseBoltzmannMachine": 57,
-    "Categorical": 36,
-    "Stacked": 38,
+    "Categorical": 35,
+    "Stacked": 35,
     "UnitType": 47,
 }
 

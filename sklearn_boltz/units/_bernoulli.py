@@ -1,14 +1,12 @@
 """Units with the values 0 and 1."""
 
-from copy import copy
-
 import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_boltz.numerics._arrays import is_foreign, widened, zeros
 from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
 
 def smoothed_log_odds(ones, n_rows):
@@ -120,12 +118,7 @@ class Bernoulli(UnitType):
         return super().base()
 
     def fallen(self, beta, base):
-        mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
-        if is_foreign(intercept):
-            mixed.intercept = intercept
-            return mixed
-        mixed.intercept = np.ascontiguousarray(intercept, dtype=self.intercept.dtype)
-        return mixed
+        return between(base, self, beta)
 
     def _log_odds(self, field, precision):
         # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.

@@ -14,7 +14,7 @@ from sklearn_boltz.units._categorical_kernel import (
     categorical_sample,
     categorical_sums,
 )
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
 # Tolerance with which the probabilities of the states of a unit must sum to 1.
 SUM_TOLERANCE = 1e-5
@@ -170,7 +170,7 @@ class Categorical(UnitType):
         return self._with_intercept(beta * self.intercept)
 
     def fallen(self, beta, base):
-        return self._with_intercept((1 - beta) * base.intercept + beta * self.intercept)
+        return between(base, self, beta)
 
     def _with_intercept(self, intercept):
         other = copy(self)
