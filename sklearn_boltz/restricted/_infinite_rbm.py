@@ -1,27 +1,21 @@
 """InfiniteRBM: an RBM that chooses its number of hidden units."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
-from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
-from sklearn_boltz.restricted.training._auto import chosen_batch
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner
-from sklearn_boltz.restricted.training._gaps import complete
 from sklearn_boltz.restricted.training._growth import GrowthPlan
 from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
@@ -350,7 +344,7 @@ class InfiniteRBM(BaseRBM):
             The data.
         trainer : SDCPRBM
             The settings of the training. It is not changed: a copy is used, with the number of
-            components and the visible units of this model.
+            components and the columns of this model, which is its `init`.
 
         Returns
         -------
@@ -366,32 +360,12 @@ class InfiniteRBM(BaseRBM):
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        given = {name: getattr(self, name) for name in ("columns", "unseen")}
-        given["hidden"] = "bernoulli"
-        refined = clone(trainer).set_params(n_components=self.n_components_, **given)
-        wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}
-        V = self._checked(X, allow_nan=True)
-        if rows_with_gaps(V) is not None:
-            with Workers(self.n_jobs) as workers:
-                V = complete(self._model(), V, np.isnan(V), self._evaluation_seed, workers)
-        # No epoch is run. This makes the state of a training, which then continues from these
-        # parameters.
-        refined.set_params(max_iter=0, warm_start=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            refined.fit(X)
-        for name, value in self._layered().exposed(False).items():
-            setattr(refined, name, value.copy())
-        learner, model = refined._training.learner, self._model()
-        learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
-        if learner.scheme.persistent:
-            sample = self._training.learner.sample
-            n_chains = chosen_batch(refined.batch_size, V.shape[0])
-            starts = sample.rows[rows_to_start_at(n_chains, len(sample))]
-            learner.chains = draw(model.mean_hidden(starts), learner.stream)
-        refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
-        refined.initial_history_ = dict(self.history_)
-        return refined.set_params(warm_start=wanted["warm_start"])
+        refined = clone(trainer).set_params(
+            n_components=self.n_components_, columns=self.columns, hidden="bernoulli",
+            init=FrozenEstimator(self), unseen=self.unseen,
+        )  # fmt: skip
+        refined.fit(X).initial_history_ = dict(self.history_)
+        return refined
 
     # Training: what `BaseRBM` asks for.
 
