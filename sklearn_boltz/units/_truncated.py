@@ -32,15 +32,12 @@ def tilted_moments(b, a, low, high):
     """
     b, a = np.asarray(b), np.asarray(a)
     # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
-    shape, dtype = np.broadcast(b, a).shape, _float_type(b, a)
+    shape, dtype = np.broadcast(b, a).shape, np.result_type(b, a)
+    dtype = np.float32 if dtype == np.float32 else np.float64
     given, out = np.empty((2, *shape), dtype), np.empty((3, *shape), dtype)
     given[0], given[1] = b, a
     truncated_moments(*given.reshape(2, -1), low, high, *out.reshape(3, -1))
     return list(out)
-
-
-def _float_type(*arrays):
-    return np.float32 if np.result_type(*arrays) == np.float32 else np.float64
 
 
 def _check_interval(kind, low, high):

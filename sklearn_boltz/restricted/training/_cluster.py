@@ -235,11 +235,6 @@ def _sum(items):
     return sum(items[1:], first)
 
 
-def _split(n_rows, lengths):
-    """Cut `n_rows` in proportion to lengths; -> the ends of the parts, from 0 on."""
-    return np.round(np.append(0, np.cumsum(lengths)) * (n_rows / lengths.sum())).astype(int)
-
-
 # S-DCP and CS-DCP.
 
 
@@ -325,7 +320,9 @@ class PairsOnCluster:
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
             learner.chains = draw_hidden(learner, rows, parts.gathered(found, 1)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
-        self._ends = _split(n_chains, parts.lengths)
+        # Of the chains of each part, in proportion to its rows.
+        ends = np.append(0, np.cumsum(parts.lengths)) * (n_chains / len(parts))
+        self._ends = np.round(ends).astype(int)
         return self._data.means()
 
     def negative(self, learner, workers):

@@ -76,16 +76,12 @@ class Sample:
 
     def log_mean_exp(self, values):
         """ln E[exp(x)], and the part of the rows that counts when weighted by exp(x)."""
-        log_weights = values + self._log_probability()
+        with np.errstate(divide="ignore"):
+            log_p = -math.log(len(self)) if self.probability is None else np.log(self.probability)
+        log_weights = values + log_p
         log_mean = logsumexp(log_weights)
         weights = np.exp(log_weights - log_mean)
         return log_mean, 1 / (len(self) * (weights**2).sum())
-
-    def _log_probability(self):
-        if self.probability is None:
-            return -math.log(len(self))
-        with np.errstate(divide="ignore"):
-            return np.log(self.probability)
 
     def visible_mean(self):
         """E[v]."""

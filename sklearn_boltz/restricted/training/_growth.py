@@ -82,12 +82,19 @@ class GrowthPlan(NamedTuple):
         return data
 
     def epoch(self, growth, data, monitor, workers, is_last):
-        """Insert a unit; -> whether there is none with a gain, or units have come in vain."""
+        """Insert a unit; -> whether it is the end.
+
+        It is if there is none with a gain, or if units came in vain, and the training rows
+        profited from them.
+        """
         with QUIET():
             if not insert_unit(growth, data, monitor(), self, workers):
                 return True
         self.remember_best(growth)
-        return self.early_stopping and self.has_stopped_rising(growth)
+        best = growth.best
+        if best is None or growth.n_epochs - best["epoch"] < self.n_iter_no_change:
+            return False
+        return growth.figures(growth.n_epochs)["free_energy_gap"] > best["gap"]
 
     def end(self, growth, status):
         """Choose the model that is kept: the best one, or the last one after Ctrl-C."""
@@ -104,11 +111,6 @@ class GrowthPlan(NamedTuple):
         if best is None or score > best["score"] + self.tol:
             state = deepcopy((growth.learner, growth.tracker))
             growth.best = {"score": score, "gap": gap, "epoch": growth.n_epochs, "state": state}
-
-    def has_stopped_rising(self, growth):
-        """Whether the last units came in vain, and the training rows profited from them."""
-        widened = growth.figures(growth.n_epochs)["free_energy_gap"] > growth.best["gap"]
-        return widened and growth.n_epochs - growth.best["epoch"] >= self.n_iter_no_change
 
 
 def fill(growth, data, workers):

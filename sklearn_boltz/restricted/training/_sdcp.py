@@ -164,7 +164,9 @@ class Learner:
         for inner in range(scheme.n_inner):
             chain_means = batch.negative(self, workers)
             if scheme.centered:
-                self.slide_offsets(*means, scheme.offset_rate)
+                offsets = self.visible_offset, self.hidden_offset
+                for offset, mean in zip(offsets, means, strict=True):
+                    offset += scheme.offset_rate * (mean - offset)
             step = batch.gradient(self, rate, inner, workers)
             if scheme.alpha:
                 step -= rate * scheme.alpha * self.weights
@@ -188,11 +190,6 @@ class Learner:
     def center_hidden(self):
         """Set the offsets of the hidden units to their means given those of the visible ones."""
         self.hidden_offset[...] = self.model().mean_hidden(self.visible_offset[np.newaxis])[0]
-
-    def slide_offsets(self, visible_mean, hidden_mean, rate):
-        """Move the offsets towards means of a mini-batch."""
-        self.visible_offset += rate * (visible_mean - self.visible_offset)
-        self.hidden_offset += rate * (hidden_mean - self.hidden_offset)
 
     def move(self, steps, centered):
         """Add a step, which is in centred coordinates if `centered`.

@@ -76,8 +76,7 @@ class Learner:
 
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
-        units = [value for layer in self.layers for value in layer.parameters().values()]
-        return [*self.weights, *units]
+        return self.model().parameters()
 
     def model(self):
         """The model as it stands; it shares the arrays."""
