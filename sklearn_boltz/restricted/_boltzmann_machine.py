@@ -56,7 +56,7 @@ from sklearn_boltz.restricted.model._columns import (
     NOT_NEGATIVE,
     ROUNDING,
     UNITS_OF_COLUMNS,
-    Layout,
+    ColumnLayout,
     hold_bits,
     kinds_of,
     learn_layout,
@@ -471,7 +471,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, here))
         if reset:
             self._check_device_settings()
-            self._layout = Layout.of_numbers(X.shape[1])
+            self._layout = ColumnLayout.of_numbers(X.shape[1])
             self._layout.hold_bits = as_numpy(xp.all((X == 0) | (X == 1), axis=0))
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None

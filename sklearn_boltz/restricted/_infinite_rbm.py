@@ -24,7 +24,7 @@ from sklearn_boltz.restricted.training._rows import (
     SHARE,
     ColumnSums,
 )
-from sklearn_boltz.restricted.training._sdcp import Scheme
+from sklearn_boltz.restricted.training._sdcp import SDCPScheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
@@ -392,7 +392,7 @@ class InfiniteRBM(BaseRBM):
         matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
         visible, stream = self._begin_at_init(matrix, visible, hidden), Stream.from_generator(rng)
         offset = seen.means(dtype)
-        learner = GrowingLearner(matrix, visible, hidden, offset, Scheme(), SGD(), stream)
+        learner = GrowingLearner(matrix, visible, hidden, offset, SDCPScheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)
 
     def _resumed(self, growth):
@@ -403,7 +403,7 @@ class InfiniteRBM(BaseRBM):
             growth.learner = GrowingLearner(
                 self.components_.astype(learner.dtype),
                 *(units.astype(learner.dtype) for units in self._layered().layers),
-                learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
+                learner.visible_offset.copy(), SDCPScheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
 
     def _tracker(self, growth, stops):

@@ -35,7 +35,7 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, tested_independence
 from sklearn_boltz.restricted.training._epochs import train
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
-from sklearn_boltz.restricted.training._monitor import Monitor
+from sklearn_boltz.restricted.training._monitor import RBMMonitor
 from sklearn_boltz.restricted.training._rows import (
     divide,
     divide_labelled,
@@ -213,7 +213,7 @@ class BaseRBM(BaseBoltzmannMachine):
     def _monitor(self, training, X, train, valid, weights=None):
         """What measures the progress of a training."""
         base, seed, log_scale = training.base, training.evaluation_seed, self._layout.log_scale
-        return Monitor(X, train, valid, base, seed, weights, log_scale)
+        return RBMMonitor(X, train, valid, base, seed, weights, log_scale)
 
     def _tell_choice(self, training, n_rows, stops):
         """Print what was chosen by the data."""

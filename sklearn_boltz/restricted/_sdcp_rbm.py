@@ -15,7 +15,7 @@ from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
+from sklearn_boltz.restricted.training._sdcp import SDCPLearner, SDCPScheme, weights_of
 from sklearn_boltz.units._unit import observed_sums
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
@@ -433,7 +433,7 @@ class SDCPRBM(MiniBatchEstimator):
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         first = self._begin_at_init(matrix, visible, hidden)
-        learner = Learner(
+        learner = SDCPLearner(
             matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, visible, hidden),
             SGD(), Stream.from_generator(rng),
@@ -464,7 +464,7 @@ class SDCPRBM(MiniBatchEstimator):
                 )
         # The chains of a ladder take the place of persistent ones.
         share = 1.0 if self.tempered and is_persistent else float(self.tempered)
-        return Scheme(
+        return SDCPScheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,

@@ -125,7 +125,7 @@ def _kind(spec, entry, cells):
 # What is learned of them.
 
 
-class Layout:
+class ColumnLayout:
     """How the columns of a table become the numbers of the visible units, and back.
 
     Parameters
@@ -383,13 +383,13 @@ def learn_layout(specs, table, X, column, weights=None):
 
     Returns
     -------
-    layout : Layout
+    layout : ColumnLayout
     """
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)
     if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
-        return Layout.of_numbers(len(specs))
+        return ColumnLayout.of_numbers(len(specs))
     kinds, widths, n_states, bounds, most = [], [], [], [], []
     for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
         if table.is_empty[j]:
@@ -412,7 +412,7 @@ def learn_layout(specs, table, X, column, weights=None):
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X, weights)
-    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale)
+    return ColumnLayout(kinds, np.array(widths), bounds, np.array(n_states), center, scale)
 
 
 def _bounds(spec):
@@ -449,7 +449,7 @@ def _layout_of_units(units, n_categories, column):
     low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
     if (low == low[0]).all() and (high == high[0]).all():
         low, high = float(low[0]), float(high[0])
-    return Layout([units] * len(widths), widths, (low, high), n_states)
+    return ColumnLayout([units] * len(widths), widths, (low, high), n_states)
 
 
 def _scales(kinds, X, weights):
@@ -541,7 +541,7 @@ def rescaled(weights, visible, hidden, layout, other):
     weights : ndarray of shape (n_hidden, n_visible)
     visible, hidden : UnitType
         Hidden units with a parameter `intercept`.
-    layout, other : Layout
+    layout, other : ColumnLayout
         Of the columns as they are, and as they are to be.
 
     Returns

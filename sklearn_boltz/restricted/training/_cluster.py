@@ -1,7 +1,7 @@
 """Mini-batches whose rows lie on several machines: each computes sums over its rows.
 
 Parameters go out and sums come in, once for each step; the rows stay where they are. The
-algorithms are those of `_sdcp.Learner.learn` and `_tap_steps.Learner.learn`, with the same
+algorithms are those of `_sdcp.SDCPLearner.learn` and `_tap_steps.TAPLearner.learn`, with the same
 mini-batches and random numbers; what differs is how a mini-batch computes its sums.
 """
 
@@ -188,14 +188,14 @@ def learn_in_parts(learner, parts, rate, workers):
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
     parts : Parts
     rate : float
     workers : Workers
 
     Returns
     -------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
         A copy that has learned.
     """
 
@@ -450,7 +450,7 @@ def _class_gradient(shared, first_row, labels, V):
 
 # From the parts of a mini-batch to what a learner takes for a batch.
 ON_CLUSTER = {
-    _sdcp.Learner: PairsOnCluster,
-    _tap_steps.Learner: partial(partial, solutions_on_cluster),
-    _discriminative.Learner: partial(partial, classes_on_cluster),
+    _sdcp.SDCPLearner: PairsOnCluster,
+    _tap_steps.TAPLearner: partial(partial, solutions_on_cluster),
+    _discriminative.ClassLearner: partial(partial, classes_on_cluster),
 }

@@ -36,7 +36,7 @@ class Training:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
         The parameters, with their `dtype` and the methods `parameters`, `model`, `in_memory` and
         `learn`.
     rng : Generator

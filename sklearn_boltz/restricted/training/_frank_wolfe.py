@@ -20,7 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._sdcp import Learner, has_shape, reshape
+from sklearn_boltz.restricted.training._sdcp import SDCPLearner, has_shape, reshape
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
@@ -165,13 +165,13 @@ class Enumeration(Sample):
         return 1e-12
 
 
-class GrowingLearner(Learner):
+class GrowingLearner(SDCPLearner):
     """An RBM to which hidden units can be added; without any, it holds a neutral one.
 
     Parameters
     ----------
     weights, visible, hidden, visible_offset, scheme, optimizer, stream
-        As of `Learner`.
+        As of `SDCPLearner`.
 
     Attributes
     ----------

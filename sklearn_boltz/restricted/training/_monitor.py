@@ -1,4 +1,4 @@
-"""Monitor: figures of an RBM after each epoch, at a small cost."""
+"""RBMMonitor: figures of an RBM after each epoch, at a small cost."""
 
 from functools import partial
 from typing import NamedTuple
@@ -105,7 +105,7 @@ def mean_volume(rows, log_scale, weights=None):
     return float(weighted_mean(~np.isnan(rows) @ log_scale, weights))
 
 
-class Rows:
+class MeasuredRows:
     """Rows of which the log-likelihood is measured.
 
     Parameters
@@ -189,7 +189,7 @@ class LikelihoodMonitor:
     def __init__(self, X, train, valid, base, weights=None, log_scale=None):
         def some(name, numbers):
             of_rows = None if weights is None else weights[numbers]
-            return Rows(name, dense(X[numbers]), base, of_rows, log_scale)
+            return MeasuredRows(name, dense(X[numbers]), base, of_rows, log_scale)
 
         self.train = some("training rows", train[:LIKELIHOOD_ROWS])
         if rows_with_gaps(self.train.rows) is not None:  # of which each takes longer
@@ -274,7 +274,7 @@ class LikelihoodMonitor:
         return rows.compare(self.of_interest(figures))
 
 
-class Monitor(LikelihoodMonitor):
+class RBMMonitor(LikelihoodMonitor):
     """Fixed rows on which a model is measured in the course of its training.
 
     Parameters

@@ -158,7 +158,7 @@ def end_stage(training, monitor, plan, workers):
     ----------
     training : Training
         Changed in place.
-    monitor : Monitor
+    monitor : RBMMonitor, TAPMonitor or ClassMonitor
     plan : Plan
     workers : Workers
 

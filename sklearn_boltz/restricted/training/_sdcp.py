@@ -37,7 +37,7 @@ KERNEL_WEIGHTS = 2**16
 LAST_GIBBS = 5
 
 
-class Scheme(NamedTuple):
+class SDCPScheme(NamedTuple):
     """Which algorithm: CD-K is (1, K), S-DCP (d, K'), both centred or not."""
 
     n_inner: int = 6
@@ -56,7 +56,7 @@ class Scheme(NamedTuple):
         return self.persistent and not self.tempered
 
 
-class Learner:
+class SDCPLearner:
     """The parameters in training, and all that travels from one mini-batch to the next.
 
     Parameters
@@ -67,7 +67,7 @@ class Learner:
         The units, whose parameters are changed in place.
     visible_offset : ndarray of shape (n_visible,)
         Initial μ, by rights the mean of the data; λ starts at 1/2, or the means of other units.
-    scheme : Scheme
+    scheme : SDCPScheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
@@ -307,7 +307,7 @@ class ArrayBatch:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner
     n_rows : int
 
     Attributes
@@ -354,7 +354,7 @@ class ArrayBatch:
         return self.shape == (len(V), *learner.weights.shape)
 
     def learn(self, learner, rate):
-        """Change the parameters as `Learner.learn` does, in one call."""
+        """Change the parameters as `SDCPLearner.learn` does, in one call."""
         scheme, stream = learner.scheme, learner.stream
         offsets = learner.visible_offset, learner.hidden_offset
         if not scheme.centered:
