@@ -13,14 +13,12 @@ from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
+    FALL,
     Stages,
     end_stage,
-    ends_last_stage,
-    lower_rate,
     measured,
     remember_best,
     return_to,
-    take_up,
 )
 
 # Whether anything overflowed is seen in the parameters, which are checked.
@@ -215,7 +213,14 @@ class Plan(NamedTuple):
         """Prepare a training, which may have had another plan; -> what epochs learn from."""
         if self.prepare is not None and not training.n_passes and not training.before:
             self.prepare(training, rows, workers)
-        take_up(training, self)
+        if self.fall_after is None and self.stages is None:
+            training.rate_factor = 1.0
+        if self.keep_best and not self.patience:
+            training.best = None  # only epochs of this fit are compared
+        if self.stages is None or not self.stages.last_epochs:
+            training.mean = None
+        if training.mean is not None:
+            training.learner.turn_persistent()
         return rows
 
     def epoch(self, training, rows, monitor, workers, is_last):
@@ -231,7 +236,7 @@ class Plan(NamedTuple):
             seconds = perf_counter() - start
             if not finite:
                 raise Diverged
-            figures = self.measured(training, monitor, workers, is_last)
+            figures = self.figures(training, monitor, workers, is_last)
         if not np.isfinite(list(figures.values())).all():
             raise Diverged
         training.n_epochs += 1
@@ -240,7 +245,7 @@ class Plan(NamedTuple):
         training.record({**figures, "learning_rate": rate, "seconds": seconds})
         return self.ends(training, monitor, workers, is_last)
 
-    def measured(self, training, monitor, workers, is_last):
+    def figures(self, training, monitor, workers, is_last):
         """Figures of the model: its likelihood as the cost allows, and after the last epoch.
 
         Others are those of each epoch, but in stages, which are many epochs.
@@ -248,8 +253,9 @@ class Plan(NamedTuple):
         model, tracker, stages = training.learner.model(), training.tracker, self.stages
         is_time = tracker is None or tracker.can_measure(model.sides(), stages is not None)
         if stages is not None:
-            is_time = is_time or ends_last_stage(training, stages)
-            return monitor().measure(model, workers, tracker) if is_time else {}
+            mean = training.mean  # of which the next epoch may be the end
+            is_end = mean is not None and mean.n_epochs + 1 >= stages.last_epochs
+            return monitor().measure(model, workers, tracker) if is_time or is_end else {}
         if not is_time:
             # A fit that goes on from here has the same figures later: the tracker is not changed.
             tracker = deepcopy(tracker) if is_last else None
@@ -264,7 +270,10 @@ class Plan(NamedTuple):
             remember_best(training, monitor(), self, workers)
             waited = training.n_epochs - training.best["waiting_since"]
             converged = bool(self.patience) and waited >= self.patience
-            lower_rate(training, self.fall_after)
+            since = max(training.best["waiting_since"], training.fallen_at)
+            if self.fall_after is not None and training.n_epochs - since >= self.fall_after:
+                training.rate_factor *= FALL
+                training.fallen_at = training.n_epochs
         if converged or (self.keep_best and is_last):
             return_to(training, training.best)
         return converged
