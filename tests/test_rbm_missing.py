@@ -357,7 +357,7 @@ def test_early_stopping_watches_what_is_observed(estimator, gaps, weighted):
     model = clone(estimator).set_params(early_stopping=0.3)
     model.fit(gaps, sample_weight=weights)
     assert all(np.isfinite(values).all() for values in model.history_.values())
-    _, valid = divided(120, 0.3, model._evaluation_seed)
+    _, valid = divided(120, 0.3, model._training.evaluation_seed)
     some = None if weights is None else weights[valid]
     if not isinstance(model, TAPRBM):  # of TAP, free energies of rows with gaps are approximations
         expected = model.score(gaps[valid], sample_weight=some)

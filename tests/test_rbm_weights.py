@@ -206,7 +206,7 @@ def test_held_out_rows_are_weighted(kind, X, weights):
     size = {"max_components": 3} if kind is InfiniteRBM else {"n_components": 3, "max_iter": 4}
     model = kind(**size, early_stopping=0.4, random_state=0)
     model.fit(X, sample_weight=weights)
-    _, valid = divided(len(X), 0.4, model._evaluation_seed)
+    _, valid = divided(len(X), 0.4, model._training.evaluation_seed)
     expected = model.score(X[valid], sample_weight=weights[valid])
     assert np.abs(model.history_["validation_log_likelihood"] - expected).min() < 1e-5
 
