@@ -1,4 +1,4 @@
-"""BaseRBM: what RBMs and deep Boltzmann machines give, of rows and of hidden units."""
+"""BaseRBM: how RBMs and deep machines are fitted, and what they give of rows and hidden units."""
 
 from functools import cache, partial
 
