@@ -196,7 +196,7 @@ SOURCES = [
         ("step -= rate * scheme.alpha", "step += rate * scheme.alpha"),
         ("(self.own, 1 - fraction), (self.others, fraction)",
          "(self.own, fraction), (self.others, 1 - fraction)"),
-        ("self.hidden_offset += rate * (hidden_mean", "self.hidden_offset -= rate * (hidden_mean"),
+        ("offset += scheme.offset_rate * (mean", "offset -= scheme.offset_rate * (mean"),
         ("self.hidden.shift(-(weights @ self.visible_offset))",
          "self.hidden.shift(weights @ self.visible_offset)"),
         ("slopes[name] - model_slopes[name]", "slopes[name] + model_slopes[name]"),
@@ -409,8 +409,10 @@ SOURCES = [
         ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
     ]),
     ("restricted/sampling/_observed.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [
-        ("np.where(missing, 0, log_partition).sum(axis=1)", "log_partition.sum(axis=1)"),
         ("log_weight[:, np.newaxis] + states @ field.T", "states @ field.T"),
+    ]),
+    ("restricted/training/_monitor.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [
+        ("np.where(missing, 0, of_units).sum(axis=1)", "of_units.sum(axis=1)"),
     ]),
     ("meta/_calibration.py", "test_meta_classifier.py -k 'calibration'", [
         ("log_softmax(log_priors + scale", "log_softmax(scale"),

@@ -175,6 +175,7 @@ from sklearn_boltz.restricted.mean_field._vamp import iterate, mean_covariance
 from sklearn_boltz.restricted.model import _class_arrays, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._columns import ColumnLayout as Layout
 from sklearn_boltz.restricted.model._columns import (
     kinds_of,
     learn_layout,
@@ -218,17 +219,18 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, expectation_maximisation
 from sklearn_boltz.restricted.sampling._rungs import (
     IndependentRung,
+    RBMRung,
     begin_ladder,
     between,
     insert_between,
     with_hidden,
 )
-from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
-from sklearn_boltz.restricted.training._discriminative import Objective, gradient
+from sklearn_boltz.restricted.training._discriminative import ClassObjective as Objective
+from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,
@@ -248,17 +250,18 @@ from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, comp
 from sklearn_boltz.restricted.training._initial import units_of_pairs
 from sklearn_boltz.restricted.training._labelled_rows import ENOUGH_LABELS, LabelledRows, stratified
 from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
-from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
+from sklearn_boltz.restricted.training._monitor import RBMMonitor as TrainingMonitor
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
 from sklearn_boltz.restricted.training._progress import Mean, Stages, end_stage, latest
 from sklearn_boltz.restricted.training._rows import ChosenRows, ColumnSums, divided, visits
-from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, reshape
-from sklearn_boltz.restricted.training._sdcp import Learner as SDCPLearner
-from sklearn_boltz.restricted.training._sdcp import Scheme as SDCPScheme
+from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme, reshape
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
-from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
-from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
+from sklearn_boltz.restricted.training._tap_steps import (
+    TAPLearner,
+    TAPScheme,
+    Workspace,
+    difference,
+)
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles

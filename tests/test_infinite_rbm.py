@@ -335,7 +335,7 @@ def test_early_stopping_returns_to_the_best_number_of_units():
     best = np.argmax(path)
     assert len(path) == best + 11 < 40
     assert model.n_components_ == max(1, model.history_["n_components"][best])
-    order = np.random.default_rng(model._evaluation_seed).permutation(60)
+    order = np.random.default_rng(model._training.evaluation_seed).permutation(60)
     assert model.score(X[order[:30]]) == pytest.approx(path.max())
     assert model.history_["free_energy_gap"][-1] > model.history_["free_energy_gap"][best]
 

@@ -343,7 +343,7 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
     model = small(early_stopping=True, scoring=scoring, max_iter=200, generative=0.0).fit(X, y)
     path = model.history_[f"validation_{name}"]
     assert model.n_iter_ < 200 and len(path) == model.n_iter_
-    valid = stratified(y, 0.1, model._evaluation_seed)[1]
+    valid = stratified(y, 0.1, model._training.evaluation_seed)[1]
     log_p = model.predict_log_proba(X[valid])
     best = path[model._training.best["epoch"] - 1]
     found = (log_p.argmax(axis=1) != y[valid]).mean()

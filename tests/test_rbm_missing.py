@@ -107,7 +107,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
     pseudo = _observed.log_pseudo_likelihood(model, V, 0, workers)
     assert_allclose(-found, machine.log_sums(V), atol=1e-10)
     hidden, of_visible = model.mean_hidden(rows), model.visible.log_weight(rows)
-    independent = _observed.independent_log_probability(model.visible, V)
+    independent = [independent_log_likelihood(model.visible, v[np.newaxis]) for v in V]
     for v, mean, log_p, value in zip(V, means, independent, pseudo, strict=True):
         agree, total, p = machine.completions(v)
         assert_allclose(mean, p @ hidden[agree], atol=1e-10)
@@ -343,7 +343,7 @@ def test_early_stopping_watches_what_is_observed(estimator, table, weighted, req
     weights = np.random.default_rng(0).random(120) + 0.1 if weighted else None
     model = clone(estimator).set_params(early_stopping=0.3).fit(rows, sample_weight=weights)
     assert all(np.isfinite(values).all() for values in model.history_.values())
-    _, valid = divided(120, 0.3, model._evaluation_seed)
+    _, valid = divided(120, 0.3, model._training.evaluation_seed)
     if table == "gaps" and isinstance(model, TAPRBM):
         return  # free energies of rows with gaps are approximations
     expected = model.score(rows[valid], sample_weight=weights[valid] if weighted else None)

@@ -263,7 +263,7 @@ def test_early_stopping_returns_to_the_best_epoch():
                     chains="data", random_state=0).fit(X)  # fmt: skip
     path, best = model.history_["validation_log_likelihood"], model._training.best["epoch"]
     assert best < model.n_iter_ == len(path) < 600
-    order = np.random.default_rng(model._evaluation_seed).permutation(60)
+    order = np.random.default_rng(model._training.evaluation_seed).permutation(60)
     assert model.score(X[order[:30]]) == pytest.approx(path[best - 1])
     assert model.history_["free_energy_gap"][-1] > 0
     with pytest.warns(ConvergenceWarning, match="max_iter"):

@@ -271,7 +271,7 @@ def test_growth_begins_at_the_weighted_frequencies():
     rng = np.random.default_rng(0)
     X, weights = (rng.random((40, 5)) < 0.3).astype(float), rng.random(40)
     model = InfiniteRBM(1, random_state=0).fit(X, sample_weight=weights)
-    visible = model._begun(X, weights).learner.visible
+    visible = model._begun(X, weights, len(X)).learner.visible
     np.testing.assert_allclose(visible.intercept, Bernoulli.from_data(X, weights).intercept)
 
 

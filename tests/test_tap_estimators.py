@@ -288,7 +288,7 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
         return
     # The rows set aside are not pre-trained on either.
     other, histories = X.copy(), []
-    other[divided(len(X), 0.1, model._evaluation_seed)[1]] = 0
+    other[divided(len(X), 0.1, model._training.evaluation_seed)[1]] = 0
     for table in (X, other):
         again = clone(model).set_params(max_iter=0).fit(table)
         histories.append(again.pretrain_history_[0]["tap_log_likelihood"])

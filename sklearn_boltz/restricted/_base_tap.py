@@ -38,7 +38,7 @@ from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
+from sklearn_boltz.restricted.training._tap_steps import TAPLearner, TAPScheme
 from sklearn_boltz.tables._cells import having
 from sklearn_boltz.units._unit import UnitType
 
@@ -94,7 +94,7 @@ class BaseTAP(MiniBatchEstimator):
             return layered.sides()
         return MeanFieldModel(layered, self._iteration(), self.n_jobs)
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _training_of(self, kinds, sizes, scheme, X, weights, visible=None, rng=None):
         """A training of hidden layers of these types and sizes, from small weights on."""
@@ -107,7 +107,7 @@ class BaseTAP(MiniBatchEstimator):
         ]
         check_units(scheme.tap, layers)
         visible = layers[0].astype(X.dtype)
-        learner = Learner(matrices, layers, scheme, SGD(MOMENTUM), Stream.from_generator(rng))
+        learner = TAPLearner(matrices, layers, scheme, SGD(MOMENTUM), Stream.from_generator(rng))
         others = [layer.base() for layer in layers[2::2]]
         base = stacked([visible, *others]) if others else visible
         seen = Seen(visible, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
@@ -127,7 +127,7 @@ class BaseTAP(MiniBatchEstimator):
         elif alpha == "auto":
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
-        return Scheme(
+        return TAPScheme(
             self._given_tap(), self.persistent, chosen_batch(self.batch_size, n_rows),
             self.penalty, alpha,
         )  # fmt: skip

@@ -56,7 +56,7 @@ from sklearn_boltz.restricted.model._columns import (
     NOT_NEGATIVE,
     ROUNDING,
     UNITS_OF_COLUMNS,
-    Layout,
+    ColumnLayout,
     hold_bits,
     kinds_of,
     learn_layout,
@@ -206,17 +206,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _attributes(self, training):
         """All attributes that follow from a training."""
-        layered = Layered.of(training.learner.model())
         return {
-            **layered.exposed(self._is_deep),
+            **Layered.of(training.learner.model()).exposed(self._is_deep),
             **{f"{name}_": value for name, value in self._chosen_by(training.learner).items()},
             **({"pretrain_history_": list(training.before)} if self._is_deep else {}),
             "n_iter_": training.n_epochs,
-            "_unit_types": layered.layers,  # of which the types count
-            "_base_units": training.base,  # of the visible side, independent
             "history_": {name: np.array(values) for name, values in training.history.items()},
             "_training": training,
-            "_evaluation_seed": training.evaluation_seed,
         }
 
     def _chosen_by(self, learner):
@@ -228,7 +224,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return {name: found[name] for name in self._chosen}
 
     def _layered(self):
-        return Layered.read(vars(self), self._unit_types)
+        # The public parameters count, and the types of the units.
+        return Layered.read(vars(self), Layered.of(self._training.learner.model()).layers)
 
     def _marginal(self):
         """The model of the visible units, of which a classifier has the label besides."""
@@ -243,7 +240,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _base(self):
         """Independent units of the visible side, where annealing begins."""
-        units, weights = self._base_units, self._layered().weights[0]
+        units, weights = self._training.base, self._layered().weights[0]
         if is_foreign(weights):
             units = units.moved(partial(like, weights))
         return units.astype(numpy_dtype(weights))
@@ -471,7 +468,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, here))
         if reset:
             self._check_device_settings()
-            self._layout = Layout.of_numbers(X.shape[1])
+            self._layout = ColumnLayout.of_numbers(X.shape[1])
             self._layout.hold_bits = as_numpy(xp.all((X == 0) | (X == 1), axis=0))
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
             self._unseen = None
@@ -528,7 +525,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         other = clone(self)
         moved = {k: convert(v) for k, v in self._layered().exposed(self._is_deep).items()}
-        moved["_unit_types"] = [units.moved(convert) for units in self._unit_types]
         moved["_training"] = self._training.moved(convert)
         vars(other).update({**vars(self), **moved})
         return other
@@ -610,7 +606,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Apply a function of the model to rows with missing cells."""
         rows = self._layered().padded(V, np.nan)
         with Workers(self.n_jobs) as workers:
-            return function(self._model(), rows, self._evaluation_seed, workers)
+            return function(self._model(), rows, self._training.evaluation_seed, workers)
 
     def _free_energy_of_gaps(self, V):
         def of_rows(model, rows, seed, workers):
@@ -659,7 +655,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self, "components_")
 
         def compute():
-            estimate = self.log_partition(random_state=self._evaluation_seed)
+            estimate = self.log_partition(random_state=self._training.evaluation_seed)
             return Bunch(value=estimate.value, method=estimate.method)
 
         estimate = self._cached("log_partition", compute)

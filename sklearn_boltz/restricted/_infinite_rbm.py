@@ -1,40 +1,30 @@
 """InfiniteRBM: an RBM that chooses its number of hidden units."""
 
-import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import unchanged_on_error
-from sklearn_boltz.callbacks import iterations, with_callbacks
+from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
-from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
-from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.sampling._observed import by_chunks, rows_with_gaps
-from sklearn_boltz.restricted.training._auto import chosen_batch
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
-from sklearn_boltz.restricted.training._growth import GrowthPlan, grow
+from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner
+from sklearn_boltz.restricted.training._growth import GrowthPlan
 from sklearn_boltz.restricted.training._initial import n_units_of
-from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
+from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     ColumnSums,
-    divided,
-    held_out_share,
-    of_some,
 )
-from sklearn_boltz.restricted.training._sdcp import Scheme
+from sklearn_boltz.restricted.training._sdcp import SDCPScheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
@@ -343,44 +333,7 @@ class InfiniteRBM(BaseRBM):
         After Ctrl-C, the model is the one after the last complete insertion. With `warm_start`,
         the next fit continues from it.
         """
-        if as_batches(X) is not None and not isinstance(X, np.ndarray):
-            raise ValueError(
-                "InfiniteRBM needs all rows in memory, because the search for each unit goes "
-                "through all of them. Fit an array of some of the rows, or use SDCPRBM, which "
-                "can learn from batches."
-            )
-        status = None
-        with unchanged_on_error(self), Workers(self.n_jobs) as workers:
-            going_on = self.warm_start and hasattr(self, "components_")
-            rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
-            if not going_on:
-                self._fit_init(X, sample_weight)
-            growth = self._resumed() if going_on else self._begun(rows, weights)
-            rows = rows.astype(growth.dtype, copy=False)
-            share = held_out_share(self.early_stopping)
-            train, valid = divided(rows.shape[0], share, growth.evaluation_seed)
-            base, seed = growth.base, growth.evaluation_seed
-            log_scale = self._layout.log_scale
-            monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
-            growth.tracker = self._tracker(growth)
-            self._tell_columns()
-            data, plan = self._data(rows, np.sort(train), weights), self._plan()
-            n_before = growth.n_epochs
-            with iterations(self, X, y, name="unit", max_iter=self.max_components) as end_unit:
-
-                def tell(growth):
-                    self._tell(growth.n_epochs, growth.figures(0), of="unit")
-                    return end_unit(partial(self._attributes, growth))
-
-                growth, status, kept = grow(growth, data, monitor, plan, workers, tell)
-                if status == "interrupted" and growth.n_epochs == n_before:
-                    raise KeyboardInterrupt
-                vars(self).update(self._attributes(growth))
-            if status != "interrupted":
-                self._warn_of_trouble(self._trouble(growth, status, monitor, kept))
-        if status == "interrupted":
-            raise KeyboardInterrupt
-        return self
+        return self._fit(X, y, sample_weight)
 
     def refine(self, X, trainer):
         """Train all hidden units together, starting from this model.
@@ -391,7 +344,7 @@ class InfiniteRBM(BaseRBM):
             The data.
         trainer : SDCPRBM
             The settings of the training. It is not changed: a copy is used, with the number of
-            components and the visible units of this model.
+            components and the columns of this model, which is its `init`.
 
         Returns
         -------
@@ -407,46 +360,30 @@ class InfiniteRBM(BaseRBM):
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        given = {name: getattr(self, name) for name in ("columns", "unseen")}
-        given["hidden"] = "bernoulli"
-        refined = clone(trainer).set_params(n_components=self.n_components_, **given)
-        wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}
-        V = self._checked(X, allow_nan=True)
-        if rows_with_gaps(V) is not None:
-            V = self._completed(V, self._evaluation_seed)
-        # No epoch is run. This makes the state of a training, which then continues from these
-        # parameters.
-        refined.set_params(max_iter=0, warm_start=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            refined.fit(X)
-        for name, value in self._layered().exposed(False).items():
-            setattr(refined, name, value.copy())
-        learner, model = refined._training.learner, self._model()
-        learner.hidden_offset = by_chunks(model.mean_hidden, V).mean(axis=0)
-        if learner.scheme.persistent:
-            sample = self._training.learner.sample
-            n_chains = chosen_batch(refined.batch_size, V.shape[0])
-            starts = sample.rows[rows_to_start_at(n_chains, len(sample))]
-            learner.chains = draw(model.mean_hidden(starts), learner.stream)
-        refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
-        refined.initial_history_ = dict(self.history_)
-        return refined.set_params(warm_start=wanted["warm_start"])
+        refined = clone(trainer).set_params(
+            n_components=self.n_components_, columns=self.columns, hidden="bernoulli",
+            init=FrozenEstimator(self), unseen=self.unseen,
+        )  # fmt: skip
+        refined.fit(X).initial_history_ = dict(self.history_)
+        return refined
 
-    # Growing.
+    # Training: what `BaseRBM` asks for.
 
-    def _plan(self):
+    def _source(self, X, y, sample_weight, reset):
+        if as_batches(X) is not None and not isinstance(X, np.ndarray):
+            raise ValueError(
+                "InfiniteRBM needs all rows in memory, because the search for each unit goes "
+                "through all of them. Fit an array of some of the rows, or use SDCPRBM, which "
+                "can learn from batches."
+            )
+        return self._rows_of_fit(X, sample_weight, reset)
+
+    def _plan(self, growth, n_rows, stops):
         given = GrowthPlan._fields & self.get_params().keys()
-        return GrowthPlan(**{name: getattr(self, name) for name in given})
+        n_units = max(0, self.max_components - growth.learner.n_units)
+        return GrowthPlan(n_units, **{name: getattr(self, name) for name in given})
 
-    def _data(self, rows, train, weights):
-        """The rows to train on, with their probabilities."""
-        rows, weights = rows[train], of_some(weights, train)
-        probability = None if weights is None else weights / weights.sum()
-        kind = Sample if rows_with_gaps(rows) is None else IncompleteSample
-        return kind(rows, probability)
-
-    def _begun(self, X, weights):
+    def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         evaluation_seed, dtype = int(rng.integers(2**31)), X.dtype
         visible = self._initial_visible(X, weights)
@@ -455,11 +392,10 @@ class InfiniteRBM(BaseRBM):
         matrix, hidden = np.zeros((n_units, len(visible)), dtype), Bernoulli.neutral(n_units, dtype)
         visible, stream = self._begin_at_init(matrix, visible, hidden), Stream.from_generator(rng)
         offset = seen.means(dtype)
-        learner = GrowingLearner(matrix, visible, hidden, offset, Scheme(), SGD(), stream)
+        learner = GrowingLearner(matrix, visible, hidden, offset, SDCPScheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)
 
-    def _resumed(self):
-        growth = self._training.copy()
+    def _resumed(self, growth):
         # The public attributes count, also if a user has changed them.
         learner = growth.learner
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
@@ -467,32 +403,28 @@ class InfiniteRBM(BaseRBM):
             growth.learner = GrowingLearner(
                 self.components_.astype(learner.dtype),
                 *(units.astype(learner.dtype) for units in self._layered().layers),
-                learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
+                learner.visible_offset.copy(), SDCPScheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
-        return growth
 
-    def _tracker(self, growth):
+    def _tracker(self, growth, stops):
         """The tracker of ln Z while units are inserted: a new one, or that of the last fit."""
-        wanted = self.track_likelihood or self.early_stopping
+        wanted = self.track_likelihood or stops
         if not wanted or n_bits(growth.learner.visible) <= EXACT_UNITS:
             return None
         seed = growth.evaluation_seed
         return Tracker.begun(growth.tracker, growth.base, self.track_likelihood, seed)
 
-    def _trouble(self, growth, status, monitor, kept):
+    def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
         if status == "diverged":
             return f"{DIVERGED} The model before the last unit is kept."
-        path = growth.history.get("log_likelihood", [np.inf])
+        path = self._training.history.get("log_likelihood", [np.inf])
         if not path[-1] > path[0] - 1:
             return (
                 f"The log-likelihood fell from {path[0]:.1f} to {path[-1]:.1f} nats while units "
                 'were inserted. Use mode="safeguarded", a larger alpha, a smaller '
                 "learning_rate, or more n_model_samples."
             )
-        with Workers(self.n_jobs) as workers:
-            model = growth.learner.model()
-            comparison = monitor.compare(growth.figures(kept), model, workers)
         if comparison is None or comparison.exceeds(BETTER):
             return None
         remedies = "Use a smaller alpha, a smaller learning_rate, more n_model_samples or more rows"

@@ -1,10 +1,9 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.sparse import issparse, vstack
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -13,37 +12,28 @@ from sklearn_boltz._estimator import (
     dense,
     unchanged_on_error,
 )
-from sklearn_boltz.callbacks import iterations, with_callbacks
+from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
-from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
-    LEAST_DIVIDED,
     STEADY_RATE,
     STREAMED_ROWS,
     chosen_batch,
     chosen_rate,
-    tested_independence,
 )
-from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
+from sklearn_boltz.restricted.training._epochs import QUIET, Plan
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import FALL, Stages
 from sklearn_boltz.restricted.training._rows import (
     SHARE,
     StreamedRows,
     as_mini_batch,
-    divide,
-    divide_labelled,
-    effective_rows,
-    has_rows,
-    held_out_share,
     merge_sums,
     relative,
     sums_of_batch,
@@ -80,17 +70,7 @@ MATRICES = 5
 
 
 class MiniBatchEstimator(BaseRBM):
-    """An estimator that learns by epochs of mini-batches.
-
-    A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
-
-    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
-      chosen by n_rows;
-    - `_resumed(training)`, which has it continue from the public attributes;
-    - `_monitor(training, X, train, valid, weights)`, which measures the progress of training.
-
-    Rows have NaN in missing cells. Weights have mean 1, or are None for equal weights.
-    """
+    """An estimator whose epochs consist of mini-batches."""
 
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
@@ -149,52 +129,6 @@ class MiniBatchEstimator(BaseRBM):
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X, y, sample_weight):
-        status = None
-        with unchanged_on_error(self):
-            going_on = self.warm_start and hasattr(self, "components_")
-            rows, weights = self._source(X, y, sample_weight, reset=not going_on)
-            if not going_on:
-                self._fit_init(X, sample_weight)
-            n_rows, stops = effective_rows(rows, weights), self._stops_early(rows)
-            training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
-            training.tracker = self._tracker(training, stops)
-            rows = rows.astype(training.dtype, copy=False)
-            # Looked at before rows are set aside.
-            independence, is_array = None, isinstance(rows, np.ndarray)
-            if is_array and stops and self.max_iter == "auto" and weights is None:
-                independence = tested_independence(rows, self._layout.starts)
-            rows, monitor = self._divide(training, rows, weights, stops)
-            plan = self._plan(training, rows.n_rows, stops)
-            if independence is not None:
-                plan = plan.adapted(independence)
-            if self.verbose:
-                self._tell_columns()
-                self._tell_choice(training, rows.n_rows, stops)
-            n_before = training.n_epochs
-            with (
-                Workers(self.n_jobs) as workers,
-                iterations(self, X, y, name="epoch", max_iter=plan.n_epochs) as end_epoch,
-            ):
-
-                def tell(training):
-                    self._tell(training.n_epochs, training.figures(training.n_epochs))
-                    return end_epoch(partial(self._attributes, training))
-
-                training, status = train(training, rows, monitor, plan, workers, tell)
-                nothing_new = training.n_epochs == n_before and not training.before
-                if status == "interrupted" and nothing_new:
-                    raise KeyboardInterrupt
-                vars(self).update(self._attributes(training))
-                if independence is not None and independence.is_likely and status == "max_iter":
-                    status = "independent"
-                if status != "interrupted":
-                    check_normalisable(self._model())
-                    self._conclude(training, status, monitor, plan, workers)
-        if status == "interrupted":
-            raise KeyboardInterrupt
-        return self
-
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
         """Update the model with one mini-batch of any size.
@@ -246,31 +180,6 @@ class MiniBatchEstimator(BaseRBM):
             return self
 
     # Before the training.
-
-    def _new(self, X, weights, n_rows):
-        """A new training, where the rows lie."""
-        training = self._begun(X, weights, n_rows)
-        training.n_rows, rows = n_rows, X.V if isinstance(X, LabelledRows) else X
-        there = isinstance(rows, DeviceRows)
-        return training.moved(partial(like, rows.array)) if there else training
-
-    def _taken_up(self, n_rows=None):
-        """A copy of the last training, which goes on from the public attributes."""
-        found = [units.n_units for units in self._layered().layers[1:]]
-        name, shown = "hidden_layer_sizes", f"layers of {found} units"
-        if not self._is_deep:
-            name, found = "n_components", found[0]
-            shown = f"{found} components"
-        given = getattr(self, name)
-        if not (isinstance(given, str) or np.array_equal(np.ravel(given), np.ravel(found))):
-            raise ValueError(
-                f"{type(self).__name__}: {name} is {given}, but the model to continue from has "
-                f"{shown}. Set {name}={found}, or fit with warm_start=False."
-            )
-        training = self._training.copy()
-        training.n_rows = n_rows or training.n_rows
-        self._resumed(training)
-        return training
 
     def _source(self, X, y, sample_weight, reset, is_batch=False):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
@@ -346,41 +255,6 @@ class MiniBatchEstimator(BaseRBM):
             X, weights = DeviceRows(X)[counts], relative(weights[counts])
         return DeviceRows(X, weights), weights
 
-    def _stops_early(self, rows):
-        """Whether some rows are set aside, which tell when to end."""
-        if not isinstance(self.early_stopping, str):
-            return has_rows(self.early_stopping) or bool(self.early_stopping)
-        if isinstance(rows, LabelledRows):
-            return rows.are_enough()
-        return self.max_iter == "auto" and effective_rows(rows) >= LEAST_DIVIDED
-
-    def _divide(self, training, rows, weights, stops):
-        """-> the rows to train on, and a function that returns the monitor, made when needed."""
-        share, seed = held_out_share(self.early_stopping) if stops else 0, training.evaluation_seed
-        if isinstance(rows, LabelledRows):
-            chosen, train, valid = divide_labelled(rows, share, seed, type(self).__name__)
-        else:
-            n_given = 0
-            if stops and has_rows(self.early_stopping):
-                rows, weights, n_given = self._with_validation_rows(rows, weights)
-            chosen, train, valid = divide(rows, weights, share, seed, n_given, training.kept)
-            training.kept = getattr(chosen, "kept", training.kept)
-        return chosen, cache(partial(self._monitor, training, rows, train, valid, weights))
-
-    def _with_validation_rows(self, X, weights):
-        """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
-        if not (isinstance(X, np.ndarray) or issparse(X)):
-            raise ValueError(
-                f"{type(self).__name__}: early_stopping has validation rows, which is for rows in "
-                "memory, but X comes in batches or lies on a device. Give a share, such as "
-                "early_stopping=0.1, or an array of some of the rows."
-            )
-        valid = dense(self._validated(self.early_stopping, allow_nan=True))
-        stack = partial(vstack, format="csr") if issparse(X) else np.vstack
-        if weights is not None:
-            weights = np.append(weights, np.ones(len(valid)))
-        return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
-
     def _plan(self, training, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
         size = chosen_batch(self.batch_size, n_rows)
@@ -428,7 +302,7 @@ class MiniBatchEstimator(BaseRBM):
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
-        base, seed = training.base.astype(training.dtype), training.evaluation_seed
+        base, seed = training.base, training.evaluation_seed
         if is_foreign(model.weights):
             base = base.moved(partial(like, model.weights))
         return Tracker.begun(
@@ -459,25 +333,6 @@ class MiniBatchEstimator(BaseRBM):
         return weights
 
     # The training, and after it.
-
-    def _tell_choice(self, training, n_rows, stops):
-        """Print what was chosen by the data."""
-        chosen = {"rows": n_rows, **self._chosen_by(training.learner), "early_stopping": stops}
-        chosen = ", ".join(
-            f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
-            for name, value in chosen.items()
-        )
-        print(f"[{type(self).__name__}] trains with {chosen}")
-
-    def _conclude(self, training, status, monitor, plan, workers):
-        """Warn if the fit failed."""
-        kept_best = status == "converged" or (status == "max_iter" and plan.keep_best)
-        epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
-        comparison = None
-        if epoch and status != "diverged":
-            model = training.learner.model()
-            comparison = monitor().compare(training.measured(epoch), model, workers)
-        self._warn_of_trouble(self._trouble(status, comparison))
 
     def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""

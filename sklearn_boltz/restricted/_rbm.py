@@ -1,11 +1,13 @@
-"""BaseRBM: what RBMs and deep Boltzmann machines give, of rows and of hidden units."""
+"""BaseRBM: how RBMs and deep machines are fitted, and what they give of rows and hidden units."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import dense, validate_arguments
+from sklearn_boltz._estimator import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
@@ -22,10 +24,25 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
-from sklearn_boltz.restricted.model._model import CONTINUUM, log_pseudo_likelihood
+from sklearn_boltz.restricted.model._model import (
+    CONTINUUM,
+    check_normalisable,
+    log_pseudo_likelihood,
+)
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
-from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, tested_independence
+from sklearn_boltz.restricted.training._epochs import train
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
+from sklearn_boltz.restricted.training._monitor import RBMMonitor
+from sklearn_boltz.restricted.training._rows import (
+    divide,
+    divide_labelled,
+    effective_rows,
+    has_rows,
+    held_out_share,
+)
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Number of transitions of a chain that draws missing values.
@@ -33,7 +50,20 @@ N_STEPS = 1000
 
 
 class BaseRBM(BaseBoltzmannMachine):
-    """A Boltzmann machine of any units, with one hidden layer, or in a deep one with several."""
+    """A Boltzmann machine of any units, with one hidden layer, or in a deep one with several.
+
+    A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
+
+    - `_source(X, y, sample_weight, reset)`, the rows to train on and their weights;
+    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
+      chosen by n_rows;
+    - `_resumed(training)`, which has it continue from the public attributes;
+    - `_tracker(training, stops)`, which follows ln Z, or None;
+    - `_plan(training, n_rows, stops)`, which says what an epoch is, and how many there are;
+    - `_trouble(status, comparison)`, the warning of a failed fit, or None.
+
+    Rows have NaN in missing cells. Weights have mean 1, or are None for equal weights.
+    """
 
     @property
     def _n_features_out(self):
@@ -70,6 +100,139 @@ class BaseRBM(BaseBoltzmannMachine):
             f"{what} needs an RBM of bits, and {have} other values. Use binary columns and "
             "hidden='bernoulli'."
         )
+
+    # Training.
+
+    def _fit(self, X, y, sample_weight):
+        """Train on a table."""
+        status = None
+        with unchanged_on_error(self):
+            going_on = self.warm_start and hasattr(self, "components_")
+            rows, weights = self._source(X, y, sample_weight, reset=not going_on)
+            if not going_on:
+                self._fit_init(X, sample_weight)
+            n_rows, stops = effective_rows(rows, weights), self._stops_early(rows)
+            training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
+            training.tracker = self._tracker(training, stops)
+            rows = rows.astype(training.dtype, copy=False)
+            # Looked at before rows are set aside.
+            independence, is_array = None, isinstance(rows, np.ndarray)
+            if is_array and stops and getattr(self, "max_iter", 0) == "auto" and weights is None:
+                independence = tested_independence(rows, self._layout.starts)
+            rows, monitor = self._divide(training, rows, weights, stops)
+            plan = self._plan(training, rows.n_rows, stops)
+            if independence is not None:
+                plan = plan.adapted(independence)
+            if self.verbose:
+                self._tell_columns()
+                self._tell_choice(training, rows.n_rows, stops)
+            n_before = training.n_epochs
+            with (
+                Workers(self.n_jobs) as workers,
+                iterations(self, X, y, name=plan.name, max_iter=plan.n_epochs) as end_epoch,
+            ):
+
+                def tell(training):
+                    self._tell(training.n_epochs, training.figures(training.n_epochs), plan.name)
+                    return end_epoch(partial(self._attributes, training))
+
+                training, status = train(training, rows, monitor, plan, workers, tell)
+                nothing_new = training.n_epochs == n_before and not training.before
+                if status == "interrupted" and nothing_new:
+                    raise KeyboardInterrupt
+                vars(self).update(self._attributes(training))
+                if independence is not None and independence.is_likely and status == "max_iter":
+                    status = "independent"
+                if status != "interrupted":
+                    check_normalisable(self._model())
+                    self._conclude(training, status, monitor, workers)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    def _new(self, X, weights, n_rows):
+        """A new training, where the rows lie."""
+        training = self._begun(X, weights, n_rows)
+        training.n_rows, rows = n_rows, X.V if isinstance(X, LabelledRows) else X
+        there = isinstance(rows, DeviceRows)
+        return training.moved(partial(like, rows.array)) if there else training
+
+    def _taken_up(self, n_rows=None):
+        """A copy of the last training, which goes on from the public attributes."""
+        found = [units.n_units for units in self._layered().layers[1:]]
+        name, shown = "hidden_layer_sizes", f"layers of {found} units"
+        if not self._is_deep:
+            name, found = "n_components", found[0]
+            shown = f"{found} components"
+        given = getattr(self, name, "auto")
+        if not (isinstance(given, str) or np.array_equal(np.ravel(given), np.ravel(found))):
+            raise ValueError(
+                f"{type(self).__name__}: {name} is {given}, but the model to continue from has "
+                f"{shown}. Set {name}={found}, or fit with warm_start=False."
+            )
+        training = self._training.copy()
+        training.n_rows = n_rows or training.n_rows
+        self._resumed(training)
+        return training
+
+    def _stops_early(self, rows):
+        """Whether some rows are set aside, which tell when to end."""
+        if not isinstance(self.early_stopping, str):
+            return has_rows(self.early_stopping) or bool(self.early_stopping)
+        if isinstance(rows, LabelledRows):
+            return rows.are_enough()
+        return self.max_iter == "auto" and effective_rows(rows) >= LEAST_DIVIDED
+
+    def _divide(self, training, rows, weights, stops):
+        """-> the rows to train on, and a function that returns the monitor, made when needed."""
+        share, seed = held_out_share(self.early_stopping) if stops else 0, training.evaluation_seed
+        if isinstance(rows, LabelledRows):
+            chosen, train, valid = divide_labelled(rows, share, seed, type(self).__name__)
+        else:
+            n_given = 0
+            if stops and not share:
+                rows, weights, n_given = self._with_validation_rows(rows, weights)
+            chosen, train, valid = divide(rows, weights, share, seed, n_given, training.kept)
+            training.kept = getattr(chosen, "kept", training.kept)
+        return chosen, cache(partial(self._monitor, training, rows, train, valid, weights))
+
+    def _with_validation_rows(self, X, weights):
+        """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
+        if not (isinstance(X, np.ndarray) or issparse(X)):
+            raise ValueError(
+                f"{type(self).__name__}: early_stopping has validation rows, which is for rows in "
+                "memory, but X comes in batches or lies on a device. Give a share, such as "
+                "early_stopping=0.1, or an array of some of the rows."
+            )
+        valid = dense(self._validated(self.early_stopping, allow_nan=True))
+        stack = partial(vstack, format="csr") if issparse(X) else np.vstack
+        if weights is not None:
+            weights = np.append(weights, np.ones(len(valid)))
+        return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
+
+    def _monitor(self, training, X, train, valid, weights=None):
+        """What measures the progress of a training."""
+        base, seed, log_scale = training.base, training.evaluation_seed, self._layout.log_scale
+        return RBMMonitor(X, train, valid, base, seed, weights, log_scale)
+
+    def _tell_choice(self, training, n_rows, stops):
+        """Print what was chosen by the data."""
+        found, params = self._chosen_by(training.learner), self.get_params(deep=False)
+        found = {name: value for name, value in found.items() if name in params}
+        chosen = {"rows": n_rows, **found, "early_stopping": stops}
+        chosen = ", ".join(
+            f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
+            for name, value in chosen.items()
+        )
+        print(f"[{type(self).__name__}] trains with {chosen}")
+
+    def _conclude(self, training, status, monitor, workers):
+        """Warn if the fit failed."""
+        comparison = None
+        if training.history and status != "diverged":
+            model, figures = training.learner.model(), training.measured(training.of_epoch)
+            comparison = monitor().compare(figures, model, workers)
+        self._warn_of_trouble(self._trouble(status, comparison))
 
     # Conditionals.
 
@@ -169,11 +332,6 @@ class BaseRBM(BaseBoltzmannMachine):
             drawn = _conditional.impute(model, rows, missing, "sample", N_STEPS, rng)
             rows = np.where(missing, drawn, rows).astype(model.dtype)
         return model.hidden.sample(model.hidden_field(rows), Stream.from_generator(rng))
-
-    def _completed(self, X, seed):
-        """Rows with their missing cells drawn by short chains."""
-        with Workers(self.n_jobs) as workers:
-            return complete(self._model(), X, np.isnan(X), seed, workers)
 
     def sample_visible(self, H, random_state=None):
         """Draw the visible units given the hidden ones.

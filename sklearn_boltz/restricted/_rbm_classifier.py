@@ -31,7 +31,7 @@ from sklearn_boltz.restricted.sampling._class_probabilities import log_probabili
 from sklearn_boltz.restricted.sampling._observed import by_chunks, by_rows
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
-from sklearn_boltz.restricted.training._discriminative import Learner, Objective
+from sklearn_boltz.restricted.training._discriminative import ClassLearner, ClassObjective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
@@ -493,7 +493,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         classes = learn_classes(y, present, type(self).__name__)
         self.classes_ = like(given, classes) if dispatched(given) else classes
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _begun(self, rows, weights, n_rows):
         rng, V, codes = make_generator(self.random_state), rows.V, rows.codes
@@ -510,18 +510,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         model = ClassModel.of(Layered([features, of_label.T], [visible, hidden, label]))
         seen = ColumnSums(*rows.observed_sums)
         objective, stream = self._objective(seen), Stream.from_generator(rng)
-        return Training(Learner(model, objective, Adam(), stream), rng, seen, base)
+        return Training(ClassLearner(model, objective, Adam(), stream), rng, seen, base)
 
     def _objective(self, seen):
         label_share = float(seen.total / seen.n_rows) or 1.0
         settings = self.n_gibbs, self.sparsity, self.alpha, self.dynamic_binarization
-        return Objective(float(self.generative), *settings, label_share)
+        return ClassObjective(float(self.generative), *settings, label_share)
 
     def _resumed(self, training):
         learner, objective = training.learner, self._objective(training.seen)
         # A copy, which learning changes.
         model = ClassModel.of(self._layered().astype(learner.dtype))
-        training.learner = Learner(model, objective, learner.optimizer, learner.stream)
+        training.learner = ClassLearner(model, objective, learner.optimizer, learner.stream)
 
     def _plan(self, training, n_rows, stops):
         size, n_epochs = self.batch_size, self.max_iter
@@ -587,7 +587,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._marginal()
         with Workers(self.n_jobs) as workers:
-            return log_probability(model, V, self._evaluation_seed, workers)
+            return log_probability(model, V, self._training.evaluation_seed, workers)
 
     def predict_proba(self, X):
         """Return the probabilities of the classes.

@@ -13,10 +13,9 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, wanted_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
-from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import ColumnSums
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
+from sklearn_boltz.restricted.training._sdcp import SDCPLearner, SDCPScheme, weights_of
 from sklearn_boltz.units._unit import observed_sums
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
@@ -420,7 +419,7 @@ class SDCPRBM(MiniBatchEstimator):
         rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_ = weights.copy(), b, c
         return rbm.set_params(random_state=None)
 
-    # Training: what `MiniBatchEstimator` asks for.
+    # Training: what `BaseRBM` asks for.
 
     def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
@@ -434,7 +433,7 @@ class SDCPRBM(MiniBatchEstimator):
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         first = self._begin_at_init(matrix, visible, hidden)
-        learner = Learner(
+        learner = SDCPLearner(
             matrix, first, hidden, seen.means(X.dtype),
             self._scheme(n_rows, visible, hidden),
             SGD(), Stream.from_generator(rng),
@@ -465,7 +464,7 @@ class SDCPRBM(MiniBatchEstimator):
                 )
         # The chains of a ladder take the place of persistent ones.
         share = 1.0 if self.tempered and is_persistent else float(self.tempered)
-        return Scheme(
+        return SDCPScheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
@@ -475,10 +474,6 @@ class SDCPRBM(MiniBatchEstimator):
             tempered=share,
             sampler=sampler,
         )
-
-    def _monitor(self, training, X, train, valid, weights=None):
-        base, seed = training.base.astype(X.dtype), training.evaluation_seed
-        return Monitor(X, train, valid, base, seed, weights, self._layout.log_scale)
 
 
 def check_kinds(visible, hidden, centered):

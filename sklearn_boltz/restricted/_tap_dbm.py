@@ -416,7 +416,7 @@ class TAPDBM(BaseTAP):
                 "with warm_start=True."
             )
         X, weights = with_information(rows.in_memory(), rows.weights)
-        learner, visible = training.learner, training.learner.layers[0]
+        learner, visible, before = training.learner, training.learner.layers[0], []
         if isinstance(self.columns, str) and self._layout.is_plain:
             visible = self._layout.initial_units(X, weights)
         for k, kind in enumerate(self._hidden_kinds(len(learner.weights))):
@@ -427,7 +427,7 @@ class TAPDBM(BaseTAP):
             learner.weights[k], below, learner.layers[k + 1] = model
             if k == 0:
                 learner.layers[0] = below
-            training.before.append({name: np.array(v) for name, v in layer.history.items()})
+            before.append({name: np.array(v) for name, v in layer.history.items()})
             if k + 1 == len(learner.weights):
                 break
             if rows_with_gaps(X) is not None:
@@ -438,6 +438,7 @@ class TAPDBM(BaseTAP):
             visible = model.hidden.astype(X.dtype)
             if isinstance(kind, str) and visible.width == 1:
                 visible = visible.fitted_to(X, weights)
+        training.before = before
 
     def _trained_layer(self, k, kind, size, visible, X, weights, rng, workers):
         """The training of an RBM of two layers, on rows of the lower one."""

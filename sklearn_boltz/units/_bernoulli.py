@@ -1,14 +1,12 @@
 """Units with the values 0 and 1."""
 
-from copy import copy
-
 import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_boltz.numerics._arrays import is_foreign, widened, zeros
 from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
 
 def smoothed_log_odds(ones, n_rows):
@@ -62,6 +60,8 @@ class Bernoulli(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
+    is_binary, bounds = True, (0.0, 1.0)
+
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
         is_float = getattr(intercept, "dtype", None) in FLOATS
@@ -104,16 +104,6 @@ class Bernoulli(UnitType):
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
 
-    @property
-    def is_binary(self):
-        """True: the values are 0 and 1 with the log-odds `intercept` plus the field."""
-        return True
-
-    @property
-    def bounds(self):
-        """Smallest and largest value of a unit."""
-        return 0.0, 1.0
-
     def states(self):
         return np.array([0.0, 1.0])
 
@@ -128,12 +118,7 @@ class Bernoulli(UnitType):
         return super().base()
 
     def fallen(self, beta, base):
-        mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
-        if is_foreign(intercept):
-            mixed.intercept = intercept
-            return mixed
-        mixed.intercept = np.ascontiguousarray(intercept, dtype=self.intercept.dtype)
-        return mixed
+        return between(base, self, beta)
 
     def _log_odds(self, field, precision):
         # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.

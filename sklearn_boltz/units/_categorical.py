@@ -14,7 +14,7 @@ from sklearn_boltz.units._categorical_kernel import (
     categorical_sample,
     categorical_sums,
 )
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
 # Tolerance with which the probabilities of the states of a unit must sum to 1.
 SUM_TOLERANCE = 1e-5
@@ -74,6 +74,8 @@ class Categorical(UnitType):
     """
 
     __module__ = "sklearn_boltz.units"  # the public module
+
+    bounds = 0.0, 1.0
 
     def __init__(self, n_values, intercept=None):
         if isinstance(n_values, Integral):
@@ -168,7 +170,7 @@ class Categorical(UnitType):
         return self._with_intercept(beta * self.intercept)
 
     def fallen(self, beta, base):
-        return self._with_intercept((1 - beta) * base.intercept + beta * self.intercept)
+        return between(base, self, beta)
 
     def _with_intercept(self, intercept):
         other = copy(self)
@@ -204,11 +206,6 @@ class Categorical(UnitType):
 
     def columns_of(self, unit):
         return slice(*self._starts[unit : unit + 2].tolist())
-
-    @property
-    def bounds(self):
-        """Smallest and largest value of a column."""
-        return 0.0, 1.0
 
     @property
     def domain(self):

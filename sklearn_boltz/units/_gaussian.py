@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
+from scipy.sparse import issparse
 
-from sklearn_boltz.units._truncated import _square
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, between, observed_sums
 
 # V is kept within these bounds. Columns should have standard deviations of about 1.
 LEAST_PRECISION, MOST_PRECISION = 1e-8, 1e8
@@ -18,7 +18,43 @@ MOST_STEP = math.log(2)
 LOG_2_PI = math.log(2 * math.pi)
 
 
-class Gaussian(UnitType):
+def _square(X):
+    """x² of an array or a sparse matrix, in a float dtype."""
+    if X.dtype not in FLOATS:  # small integers would overflow
+        X = X.astype(np.float64)
+    return X.multiply(X) if issparse(X) else X * X
+
+
+class Quadratic(UnitType):
+    """Units of which ln w(x) = U x − V x² / 2, on some range."""
+
+    def parameters(self):
+        return {"intercept": self.intercept, "precision": self.precision}
+
+    def fallen(self, beta, base):
+        return between(base, self, beta)
+
+    def log_weight(self, X):
+        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
+        return X @ U - _square(X) @ (0.5 * V)
+
+    def unit_log_weights(self, X):
+        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
+        return X * U - _square(X) * (0.5 * V)
+
+    def gradients(self, X, field=None, precision=0.0):
+        if X is None:
+            mean, variance = self.moments(field, precision)
+            first, second = mean, variance + mean * mean
+        else:
+            first, second = X, _square(X)
+        return {
+            "intercept": self._row_mean(first).astype(self._dtype),
+            "precision": -0.5 * self._row_mean(second).astype(self._dtype),
+        }
+
+
+class Gaussian(Quadratic):
     """
     Units with real values: w(x) = exp(U x − V x² / 2), V > 0.
 
@@ -68,6 +104,8 @@ class Gaussian(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
+    bounds, domain = (-np.inf, np.inf), "finite values"
+
     def __init__(self, intercept, precision):
         intercept, precision = as_floats(intercept), as_floats(precision)
         if not (precision > 0).all():
@@ -77,9 +115,6 @@ class Gaussian(UnitType):
                 "variance of the unit."
             )
         self.intercept, self.precision = intercept, precision
-
-    def parameters(self):
-        return {"intercept": self.intercept, "precision": self.precision}
 
     @classmethod
     def from_data(cls, X, weights=None):
@@ -142,11 +177,6 @@ class Gaussian(UnitType):
         """
         return type(self)(np.zeros_like(self.intercept), self.precision.copy())
 
-    def fallen(self, beta, base):
-        pairs = zip(base.parameters().values(), self.parameters().values(), strict=True)
-        mixed = [(1 - beta) * there + beta * here for there, here in pairs]
-        return type(self)(*mixed).astype(self._dtype)
-
     def tempered(self, beta):
         return type(self)(beta * self.intercept, beta * self.precision).astype(self._dtype)
 
@@ -161,16 +191,6 @@ class Gaussian(UnitType):
 
     # Values and bounds.
 
-    @property
-    def bounds(self):
-        """Smallest and largest value of a unit: infinite."""
-        return -np.inf, np.inf
-
-    @property
-    def domain(self):
-        """Description of the legal values, for messages."""
-        return "finite values"
-
     def contains(self, X):
         return np.isfinite(X)
 
@@ -180,14 +200,6 @@ class Gaussian(UnitType):
         return self.precision
 
     # Values under a field.
-
-    def log_weight(self, X):
-        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
-        return X @ U - _square(X) @ (0.5 * V)
-
-    def unit_log_weights(self, X):
-        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
-        return X * U - _square(X) * (0.5 * V)
 
     def _tilted(self, field, precision):
         """U + B and V + A."""
@@ -209,14 +221,3 @@ class Gaussian(UnitType):
         x *= np.sqrt(1 / a)
         x += b / a
         return x
-
-    def gradients(self, X, field=None, precision=0.0):
-        if X is None:
-            mean, variance = self.moments(field, precision)
-            first, second = mean, variance + mean * mean
-        else:
-            first, second = X, _square(X)
-        return {
-            "intercept": self._row_mean(first).astype(self._dtype),
-            "precision": -0.5 * self._row_mean(second).astype(self._dtype),
-        }

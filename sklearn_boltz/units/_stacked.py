@@ -8,6 +8,11 @@ from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._unit import UnitType
 
 
+def _of_layers(name):
+    """An attribute of the layers, side by side."""
+    return property(lambda self: np.concatenate([getattr(units, name) for units in self.layers]))
+
+
 class Stacked(UnitType):
     """
     Units of several types in one layer, such as the columns of a mixed table.
@@ -57,21 +62,15 @@ class Stacked(UnitType):
 
     # Values and bounds.
 
+    widths, one_hot, state_counts, tail_precision = map(
+        _of_layers, ("widths", "one_hot", "state_counts", "tail_precision")
+    )
+
     @property
     def width(self):
         """Number of columns of a unit; None if the units differ."""
         first, *others = (units.width for units in self.layers)
         return first if all(other == first for other in others) else None
-
-    @property
-    def widths(self):
-        """Number of columns of each unit: an array of int of shape (n_units,)."""
-        return np.concatenate([units.widths for units in self.layers])
-
-    @property
-    def one_hot(self):
-        """Which units are one-hot: an array of bool of shape (n_units,)."""
-        return np.concatenate([units.one_hot for units in self.layers])
 
     @property
     def bounds(self):
@@ -83,29 +82,17 @@ class Stacked(UnitType):
     def domain(self):
         """Description of the legal values, for messages."""
         return "; ".join(
-            f"{_named(columns)}: {units.domain}"
-            for units, columns in zip(self.layers, self._columns, strict=True)
-            if len(units)
+            f"{_named(columns)}: {units.domain}" for units, columns in self.parts() if len(units)
         )
 
-    @property
-    def tail_precision(self):
-        """V of the unbounded columns, infinite for the others: an array of shape (n_columns,)."""
-        return np.concatenate([units.tail_precision for units in self.layers])
-
     def contains(self, X):
-        return np.concatenate([units.contains(part) for units, part in self._each(X)], axis=-1)
+        return self._joined("contains", X)
 
     # States.
 
     def states(self):
         first, *others = (units.states() for units in self.layers)
         return first if all(np.array_equal(first, other) for other in others) else None
-
-    @property
-    def state_counts(self):
-        """Number of values of each unit: an array of float of shape (n_units,), or infinite."""
-        return np.concatenate([units.state_counts for units in self.layers])
 
     def state_log_weights(self):
         if self.states() is None:
@@ -126,10 +113,10 @@ class Stacked(UnitType):
         return units.state_shares(unit, values)
 
     def nearest(self, X):
-        return np.concatenate([units.nearest(part) for units, part in self._each(X)], axis=-1)
+        return self._joined("nearest", X)
 
     def mode(self, field):
-        return np.concatenate([units.mode(part) for units, part in self._each(field)], axis=-1)
+        return self._joined("mode", field)
 
     # Parameters.
 
@@ -137,7 +124,7 @@ class Stacked(UnitType):
         return list(zip(self.layers, self._columns, strict=True))
 
     def shift(self, field):
-        for units, columns in zip(self.layers, self._columns, strict=True):
+        for units, columns in self.parts():
             units.shift(field[columns])
 
     def parameters(self):
@@ -162,8 +149,7 @@ class Stacked(UnitType):
         return Stacked([units.moved(convert) for units in self.layers])
 
     def fitted_to(self, X, weights=None):
-        pairs = zip(self.layers, self._columns, strict=True)
-        return Stacked([units.fitted_to(X[:, columns], weights) for units, columns in pairs])
+        return Stacked([units.fitted_to(X[:, k], weights) for units, k in self.parts()])
 
     def chosen(self, units):
         ends, parts = np.cumsum([0, *(layer.n_units for layer in self.layers)]), []
@@ -197,20 +183,22 @@ class Stacked(UnitType):
             else np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (n,)))
             for a in arrays
         ]
-        for units, columns in zip(self.layers, self._columns, strict=True):
+        for units, columns in self.parts():
             yield units, *(a[..., columns] for a in whole)
 
+    def _joined(self, method, *arrays):
+        """What a method of each layer returns, side by side."""
+        parts = [getattr(units, method)(*mine) for units, *mine in self._each(*arrays)]
+        return concatenated(parts, axis=-1)
+
     def log_weight(self, X):
-        pairs = zip(self.layers, self._columns, strict=True)
-        return sum(units.log_weight(X[:, columns]) for units, columns in pairs)
+        return sum(units.log_weight(X[:, columns]) for units, columns in self.parts())
 
     def unit_log_weights(self, X):
-        parts = [units.unit_log_weights(part) for units, part in self._each(X)]
-        return np.concatenate(parts, axis=1)
+        return self._joined("unit_log_weights", X)
 
     def log_partition(self, field, precision=0.0):
-        parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]
-        return np.concatenate(parts, axis=-1)
+        return self._joined("log_partition", field, precision)
 
     def log_partition_sum(self, field):
         return sum(units.log_partition_sum(B) for units, B in self._each(field))
@@ -218,7 +206,7 @@ class Stacked(UnitType):
     def mean(self, field, precision=0.0):
         if not is_foreign(field):
             return super().mean(field, precision)
-        return concatenated([units.mean(B) for units, B in self._each(field)], axis=1)
+        return self._joined("mean", field)
 
     def moments(self, field, precision=0.0):
         parts = [units.moments(B, A) for units, B, A in self._each(field, precision)]
@@ -232,14 +220,13 @@ class Stacked(UnitType):
             ]
             return concatenated(parts, axis=1)
         out = np.empty(field.shape, self._dtype)
-        for units, columns in zip(self.layers, self._columns, strict=True):
+        for units, columns in self.parts():
             out[:, columns] = units.sample(field[:, columns], stream, first_row)
         return out
 
     def gradients(self, X, field=None, precision=0.0):
         if X is not None:
-            pairs = zip(self.layers, self._columns, strict=True)
-            parts = [units.gradients(X[:, columns]) for units, columns in pairs]
+            parts = [units.gradients(X[:, columns]) for units, columns in self.parts()]
         else:
             parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
         return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}

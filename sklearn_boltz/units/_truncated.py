@@ -4,11 +4,11 @@ from copy import copy
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.sparse import issparse
 from scipy.special import expit, logit
 
+from sklearn_boltz.units._gaussian import Quadratic, _square
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
+from sklearn_boltz.units._unit import FLOATS, as_floats, observed_sums
 
 # Bounds of fitted parameters, for an interval of length 1. Columns may be constant.
 MOST_FIELD, LEAST_PRECISION, MOST_PRECISION = 1e3, -100.0, 1e3
@@ -32,22 +32,12 @@ def tilted_moments(b, a, low, high):
     """
     b, a = np.asarray(b), np.asarray(a)
     # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
-    shape, dtype = np.broadcast(b, a).shape, _float_type(b, a)
+    shape, dtype = np.broadcast(b, a).shape, np.result_type(b, a)
+    dtype = np.float32 if dtype == np.float32 else np.float64
     given, out = np.empty((2, *shape), dtype), np.empty((3, *shape), dtype)
     given[0], given[1] = b, a
     truncated_moments(*given.reshape(2, -1), low, high, *out.reshape(3, -1))
     return list(out)
-
-
-def _float_type(*arrays):
-    return np.float32 if np.result_type(*arrays) == np.float32 else np.float64
-
-
-def _square(X):
-    """x² of an array or a sparse matrix, in a float dtype."""
-    if X.dtype not in FLOATS:  # small integers would overflow
-        X = X.astype(np.float64)
-    return X.multiply(X) if issparse(X) else X * X
 
 
 def _check_interval(kind, low, high):
@@ -62,7 +52,7 @@ def _check_interval(kind, low, high):
         raise ValueError(f"low must be less than high, got low={low} and high={high}.")
 
 
-class TruncatedGaussian(UnitType):
+class TruncatedGaussian(Quadratic):
     """
     Units on an interval: w(x) = exp(U x − V x² / 2) for low ≤ x ≤ high.
 
@@ -126,9 +116,6 @@ class TruncatedGaussian(UnitType):
         self.intercept, self.precision = as_floats(intercept), as_floats(precision)
         self.low, self.high = float(low), float(high)
 
-    def parameters(self):
-        return {"intercept": self.intercept, "precision": self.precision}
-
     @classmethod
     def from_data(cls, X, low=0.0, high=1.0, weights=None):
         """
@@ -191,26 +178,6 @@ class TruncatedGaussian(UnitType):
     def base(self):
         return self.neutral(len(self), self._dtype, self.low, self.high)
 
-    def fallen(self, beta, base):
-        mixed = copy(self)
-        mixed.intercept, mixed.precision = self._mixed_slab(beta, base)
-        return mixed
-
-    def _mixed_slab(self, beta, base):
-        """U and V between those of `base` and those of these units."""
-        return [
-            np.asarray((1 - beta) * there + beta * here, dtype=here.dtype)
-            for there, here in [(base.intercept, self.intercept), (base.precision, self.precision)]
-        ]
-
-    def log_weight(self, X):
-        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
-        return X @ U - _square(X) @ (0.5 * V)
-
-    def unit_log_weights(self, X):
-        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
-        return X * U - _square(X) * (0.5 * V)
-
     def _slab(self, field, precision):
         """The log-partition, mean and variance without the mass at zero."""
         b, a = self.intercept + field, self.precision + precision
@@ -230,17 +197,6 @@ class TruncatedGaussian(UnitType):
         flat = [np.ascontiguousarray(values).ravel() for values in (b, a, u)]
         truncated_quantile(*flat, self.low, self.high, out.ravel())
         return out
-
-    def gradients(self, X, field=None, precision=0.0):
-        if X is None:
-            mean, variance = self.moments(field, precision)
-            first, second = mean, variance + mean * mean
-        else:
-            first, second = X, _square(X)
-        return {
-            "intercept": self._row_mean(first).astype(self.intercept.dtype),
-            "precision": -0.5 * self._row_mean(second).astype(self.precision.dtype),
-        }
 
 
 class TruncatedGaussBernoulli(TruncatedGaussian):

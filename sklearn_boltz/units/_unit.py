@@ -844,6 +844,18 @@ class UnitType:
         return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
 
 
+def between(base, units, beta):
+    """`UnitType.fallen` of units of which ln w(x) is linear in the parameters."""
+    found = copy(units)
+    for name, there in base.parameters().items():
+        here = getattr(units, name)
+        value = (1 - beta) * there + beta * here
+        if not is_foreign(value):
+            value = np.ascontiguousarray(value, dtype=here.dtype)
+        setattr(found, name, value)
+    return found
+
+
 def mixed_states(states, values):
     """The shares of single-number states in each value: of one state, or of the two around it.
 

@@ -97,7 +97,7 @@ def clamp(layered, V, iteration, workers):
 
     Returns
     -------
-    clamped : Clamped or Observed
+    clamped : Clamped or ObservedRows
     """
     if rows_with_gaps(V) is not None:
         return solve_observed(layered, V, iteration, workers)

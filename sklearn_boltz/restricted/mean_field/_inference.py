@@ -1,10 +1,11 @@
 """Mean-field inference by TAP, naive mean field or adaptive TAP."""
 
+from sklearn.utils import Bunch
+
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.mean_field import _tap, _vamp
 from sklearn_boltz.restricted.mean_field._second_order import has_wide_units
 from sklearn_boltz.restricted.mean_field._tap import TAP
-from sklearn_boltz.restricted.mean_field._tap_arrays import at_home
 
 # What `inference` calls them.
 INFERENCES = {"tap": TAP(), "naive": TAP(order=1), "adaptive": TAP(adaptive=True)}
@@ -21,7 +22,8 @@ def by_tap(model, V, iteration, workers):
         model, V = model.moved(as_numpy), as_numpy(V)
     solutions = _tap.solve(model, V, iteration, workers)
     if is_foreign(V):
-        model, solutions = model.moved(as_numpy), at_home(solutions)
+        model = model.moved(as_numpy)
+        solutions = Bunch(**{name: as_numpy(value) for name, value in solutions.items()})
     solutions.free_energy = _tap.free_energy(model, solutions, iteration.order)
     return solutions
 

@@ -19,7 +19,7 @@ from sklearn_boltz.restricted.sampling._observed import (
 )
 
 
-class Observed(NamedTuple):
+class ObservedRows(NamedTuple):
     """Rows of the visible layer with missing cells, and what is believed given the others.
 
     It has what `mean_field._clamped.Clamped` has.
@@ -115,7 +115,7 @@ def solve_observed(layered, V, iteration, workers):
 
     Returns
     -------
-    observed : Observed
+    observed : ObservedRows
     """
     visible, first = layered.layers[:2]
     of_units = missing_units(visible, np.isnan(V))
@@ -133,4 +133,4 @@ def solve_observed(layered, V, iteration, workers):
     evidence = Evidence(known=known)
     solutions = solve(layered.sides(), start, iteration, workers, variance, evidence)
     weight = observed_log_weight(visible, np.where(missing, 0, V), of_units)
-    return Observed(layered, V, solutions, evidence._replace(log_weight=weight))
+    return ObservedRows(layered, V, solutions, evidence._replace(log_weight=weight))

@@ -2,7 +2,7 @@
 
 from sklearn.utils import Bunch
 
-from sklearn_boltz.numerics._arrays import as_numpy, device_of, namespace_of, zeros
+from sklearn_boltz.numerics._arrays import device_of, namespace_of, zeros
 
 # Iterations between two looks at whether a start is still on its way, where there are many: a look
 # waits for the device.
@@ -65,8 +65,3 @@ def _moved(mean, new_mean, going, pace):
     """-> the means, damped, and by how much they have moved; none of a row that has converged."""
     change = (new_mean - mean) * pace * namespace_of(mean).astype(going, mean.dtype)
     return mean + change, change
-
-
-def at_home(solutions):
-    """Solutions as arrays of NumPy."""
-    return Bunch(**{name: as_numpy(value) for name, value in solutions.items()})

@@ -36,7 +36,7 @@ def solve(model, V, iteration):
     solutions : Bunch
         As of `mean_field._tap.solve`, with `free_energy`, which is NaN where no Gaussian exists at
         the start. Such a start has not converged.
-    points : list of Point
+    points : list of FixedPoint
         Where the iterations ended.
     """
     ends = [iterate(model, v, iteration) for v in V]
@@ -69,7 +69,7 @@ def tilts(model, points):
     return (B[:, :n_visible], A[:, :n_visible]), (B[:, n_visible:], A[:, n_visible:])
 
 
-class Point(NamedTuple):
+class FixedPoint(NamedTuple):
     """Where an iteration is: the moments of the units, and both descriptions of them.
 
     Attributes
@@ -106,7 +106,7 @@ class Point(NamedTuple):
 
 
 def iterate(model, v, iteration):
-    """From a row, with `iteration` as in `solve`; -> the last `Point`, n_iter, change."""
+    """From a row, with `iteration` as in `solve`; -> the last `FixedPoint`, n_iter, change."""
     n_visible, n_units = len(model.visible), len(model.visible) + len(model.hidden)
     J = np.zeros((n_units, n_units))
     J[n_visible:, :n_visible] = model.weights
@@ -122,7 +122,7 @@ def iterate(model, v, iteration):
         change = float(np.mean((undamped - point.mean) ** 2))
         # A Gaussian exists after a step that is short enough.
         for step in (1 - iteration.damping) * HALVINGS:
-            new = Point.of(model, J, A1 + step * (precision - A1), B1 + step * (field - B1))
+            new = FixedPoint.of(model, J, A1 + step * (precision - A1), B1 + step * (field - B1))
             if new.factor is not None:
                 break
         else:
@@ -158,7 +158,7 @@ def _start(model, J, v):
     least, squares = np.concatenate(least), (J**2) @ variance
     for times in 4 / HALVINGS:
         A = np.maximum(-times * squares, least)
-        point = Point.of(model, J, A, J @ mean + A * mean)
+        point = FixedPoint.of(model, J, A, J @ mean + A * mean)
         if point.factor is not None:
             break
     return point

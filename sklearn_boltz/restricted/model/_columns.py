@@ -125,7 +125,7 @@ def _kind(spec, entry, cells):
 # What is learned of them.
 
 
-class Layout:
+class ColumnLayout:
     """How the columns of a table become the numbers of the visible units, and back.
 
     Parameters
@@ -247,7 +247,10 @@ class Layout:
         X = dense(X)
         V = np.zeros((len(X), self.n_numbers), X.dtype)
         single = ~self.one_hot
-        V[:, self.starts[:-1][single]] = self._standardised(X)[:, single]
+        numbers = X
+        if self.scale is not None:
+            numbers = ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
+        V[:, self.starts[:-1][single]] = numbers[:, single]
         for j in np.flatnonzero(~single):
             codes, missing = np.nan_to_num(X[:, j]).astype(np.intp), np.isnan(X[:, j])
             V[np.arange(len(X)), self.starts[j] + codes] = 1
@@ -284,11 +287,6 @@ class Layout:
         if self.scale is None:
             return V
         return V * self.spread(self.scale) + self.spread(self.center)
-
-    def _standardised(self, X):
-        if self.scale is None:
-            return X
-        return ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
 
     def names(self, names, table):
         """Names of the numbers: of a column, or of it and a category.
@@ -383,13 +381,13 @@ def learn_layout(specs, table, X, column, weights=None):
 
     Returns
     -------
-    layout : Layout
+    layout : ColumnLayout
     """
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)
     if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
-        return Layout.of_numbers(len(specs))
+        return ColumnLayout.of_numbers(len(specs))
     kinds, widths, n_states, bounds, most = [], [], [], [], []
     for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
         if table.is_empty[j]:
@@ -399,26 +397,21 @@ def learn_layout(specs, table, X, column, weights=None):
         if isinstance(spec, UnitType):
             width = int(spec.widths[0])
             n_codes = width if width > 1 or spec.state_counts[0] == 1 else 0
+            ends = [float(np.ravel(end)[0]) for end in spec.bounds]
         else:
             n_codes = max(n_values, 1) if spec is Categorical else 0
-            width = max(n_codes, 1)
+            width, ends = max(n_codes, 1), bounds_of_type(spec)
         kinds.append(spec)
         most.append(width if spec is Categorical or width > 1 else 2)
         widths.append(width)
         n_states.append(n_codes)
-        bounds.append((0, n_codes - 1) if n_codes else _bounds(spec))
+        bounds.append((0, n_codes - 1) if n_codes else ends)
     _check_categories(n_categories, np.array(most), column)
     ends = np.array(bounds, dtype=np.float64).T
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X, weights)
-    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale)
-
-
-def _bounds(spec):
-    if isinstance(spec, UnitType):
-        return [float(np.ravel(end)[0]) for end in spec.bounds]
-    return bounds_of_type(spec)
+    return ColumnLayout(kinds, np.array(widths), bounds, np.array(n_states), center, scale)
 
 
 @cache
@@ -449,7 +442,7 @@ def _layout_of_units(units, n_categories, column):
     low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
     if (low == low[0]).all() and (high == high[0]).all():
         low, high = float(low[0]), float(high[0])
-    return Layout([units] * len(widths), widths, (low, high), n_states)
+    return ColumnLayout([units] * len(widths), widths, (low, high), n_states)
 
 
 def _scales(kinds, X, weights):
@@ -500,7 +493,9 @@ def initial_hidden(spec, n_units, dtype):
     units : UnitType
     """
     if isinstance(spec, UnitType):
-        return copied("hidden", spec, n_units, dtype)
+        if spec.n_units != n_units:
+            raise ValueError(f"hidden has {spec.n_units} units, but there must be {n_units}.")
+        return spec.astype(dtype)
     n_bytes = int(n_units) * np.dtype(dtype).itemsize
     if n_bytes > SMALL:
         check_memory(n_bytes, f"A layer of {n_units:,} hidden units", "Use fewer.")
@@ -523,13 +518,6 @@ def initial_hidden(spec, n_units, dtype):
     return kind.neutral(n_units, dtype)
 
 
-def copied(name, units, n_units, dtype):
-    """A copy of units that the user gave, if they are as many as they must be."""
-    if units.n_units != n_units:
-        raise ValueError(f"{name} has {units.n_units} units, but there must be {n_units}.")
-    return units.astype(dtype)
-
-
 def rescaled(weights, visible, hidden, layout, other):
     """The parameters of an RBM where continuous columns are standardised in another way.
 
@@ -541,7 +529,7 @@ def rescaled(weights, visible, hidden, layout, other):
     weights : ndarray of shape (n_hidden, n_visible)
     visible, hidden : UnitType
         Hidden units with a parameter `intercept`.
-    layout, other : Layout
+    layout, other : ColumnLayout
         Of the columns as they are, and as they are to be.
 
     Returns

@@ -8,21 +8,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from sklearn_boltz.numerics._arrays import is_foreign, like, namespace_of, widened, zeros
 from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
-from sklearn_boltz.units._unit import mixed_states
 
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 # What a sigmoid and a random number take, in multiplications.
 CELL = 25
-
-__all__ = [
-    "CONTINUUM",
-    "Model",
-    "check_normalisable",
-    "log_pseudo_likelihood",
-    "log_pseudo_likelihood_by",
-    "mixed_states",
-]
 
 
 class Model(NamedTuple):
@@ -208,9 +198,7 @@ def log_pseudo_likelihood(model, V, features=None):
     log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
     """
     if not model.visible.is_enumerable:
-        raise ValueError(
-            "The pseudo-likelihood is there for visible units with finitely many values only."
-        )
+        raise ValueError(CONTINUUM)
     n_units = model.visible.n_units
     chosen = range(n_units) if features is None else features.T
     one_feature = _of_binary_units if model.visible.is_binary else _of_any_units

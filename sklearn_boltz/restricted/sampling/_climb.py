@@ -18,7 +18,7 @@ from sklearn_boltz.partition._ladder import Exchanges
 from sklearn_boltz.partition._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._rungs import (
-    Rung,
+    RBMRung,
     begin_ladder,
     insert_between,
     laid_out,
@@ -71,7 +71,7 @@ def ladder_to(model, base, former, n_chains, stream):
         top = ladder.rungs[-1]
         if not same_parameters(top.model, model):
             # The training ended elsewhere: its last model becomes a rung.
-            ladder.insert(len(ladder) - 1, Rung(saved(top.model), copied(top.states)))
+            ladder.insert(len(ladder) - 1, RBMRung(saved(top.model), copied(top.states)))
         ladder.rungs[-1].model = model
     return ladder
 

@@ -110,7 +110,8 @@ class FractionalModel:
             If the units of the RBM are not all binary.
         """
         check_is_fitted(estimator)
-        if not all(units.is_binary for units in getattr(estimator, "_unit_types", ())):
+        layers = estimator._layered().layers if hasattr(estimator, "_layered") else ()
+        if not all(units.is_binary for units in layers):
             raise ValueError("Multiplicities are for RBMs whose units are all binary.")
         n_components = len(estimator.components_)
         if np.ndim(multiplicity) == 0:

@@ -111,15 +111,6 @@ def observed_log_weight(units, V, missing):
     return np.where(missing, 0.0, units.unit_log_weights(V)).sum(axis=1)
 
 
-def independent_log_probability(units, V):
-    """ln p of the observed cells of rows if all units were independent, in float64."""
-    if rows_with_gaps(V) is None:
-        return units.log_weight(V) - units.log_partition_sum(np.zeros((1, V.shape[1]), V.dtype))
-    missing = missing_units(units, np.isnan(V))
-    log_partition = units.log_partition(np.zeros((1, V.shape[1]))).astype(np.float64)
-    return observed_log_weight(units, V, missing) - np.where(missing, 0, log_partition).sum(axis=1)
-
-
 class Gaps(NamedTuple):
     """Rows of which cells are missing, as an RBM of each row.
 

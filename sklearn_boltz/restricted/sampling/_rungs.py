@@ -22,7 +22,7 @@ SPLIT = 0.15
 ONE_THREAD = Workers(1)
 
 
-class Rung:
+class RBMRung:
     """A model, and chains of it.
 
     Parameters
@@ -65,7 +65,7 @@ class Rung:
         other.states[chains] = mine
 
 
-class IndependentRung(Rung):
+class IndependentRung(RBMRung):
     """The first rung: units without weights, of which a draw is exact."""
 
     def move(self, n_steps, stream, first_row):
@@ -146,7 +146,7 @@ def insert_between(ladder, place):
     low, high = ladder.rungs[place - 1 : place + 1]
     from_low = like(low.states, (np.arange(len(low)) % 2 == 0)[:, np.newaxis])
     states = namespace_of(low.states).where(from_low, low.states, high.states)
-    ladder.insert(place, Rung(between(low.model, high.model), states))
+    ladder.insert(place, RBMRung(between(low.model, high.model), states))
     # The chains have to settle first.
     ladder.pairs[place - 1 : place + 1] = [Pair(), Pair()]
 
@@ -187,6 +187,6 @@ def begin_ladder(model, base, n_chains, stream):
     """
     first = saved(model.fallen(0, base))
     states = base.sample(zeros(model.weights, (n_chains, len(base))), stream)
-    rungs = [IndependentRung(first, copied(states)), Rung(laid_out(model), states)]
+    rungs = [IndependentRung(first, copied(states)), RBMRung(laid_out(model), states)]
     kind = ArrayLadder if is_foreign(states) else Ladder
     return kind(rungs, base_log_partition(model, base), stream)

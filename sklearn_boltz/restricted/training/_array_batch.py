@@ -19,7 +19,7 @@ class DeviceBatch:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner
     V : array of shape (n_rows, n_visible)
     """
 
@@ -35,7 +35,7 @@ class DeviceBatch:
         return self._can_record and self._n_learned >= BEFORE_RECORDING
 
     def learn(self, learner, rate):
-        """Change the parameters as `Learner.learn` does."""
+        """Change the parameters as `SDCPLearner.learn` does."""
         if self._recorded is None or not self._recorded.fits(learner):
             self._recorded = Recorded(learner, self.V)
         self._recorded.learn(learner, self.V, rate)
@@ -90,7 +90,7 @@ class Recorded:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner
         Its parameters are changed in place whenever the kernels run; here they do not.
     V : Tensor of shape (n_rows, n_visible)
         On a CUDA device, rows of the size that all mini-batches have.

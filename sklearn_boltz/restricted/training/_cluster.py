@@ -1,7 +1,7 @@
 """Mini-batches whose rows lie on several machines: each computes sums over its rows.
 
 Parameters go out and sums come in, once for each step; the rows stay where they are. The
-algorithms are those of `_sdcp.Learner.learn` and `_tap_steps.Learner.learn`, with the same
+algorithms are those of `_sdcp.SDCPLearner.learn` and `_tap_steps.TAPLearner.learn`, with the same
 mini-batches and random numbers; what differs is how a mini-batch computes its sums.
 """
 
@@ -188,14 +188,14 @@ def learn_in_parts(learner, parts, rate, workers):
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
     parts : Parts
     rate : float
     workers : Workers
 
     Returns
     -------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
         A copy that has learned.
     """
 
@@ -233,11 +233,6 @@ def _sum(items):
         added = [_sum(list(column)) for column in zip(*items, strict=True)]
         return type(first)(*added) if hasattr(first, "_fields") else type(first)(added)
     return sum(items[1:], first)
-
-
-def _split(n_rows, lengths):
-    """Cut `n_rows` in proportion to lengths; -> the ends of the parts, from 0 on."""
-    return np.round(np.append(0, np.cumsum(lengths)) * (n_rows / lengths.sum())).astype(int)
 
 
 # S-DCP and CS-DCP.
@@ -325,7 +320,9 @@ class PairsOnCluster:
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
             learner.chains = draw_hidden(learner, rows, parts.gathered(found, 1)[starts])
         n_chains = len(learner.chains) if scheme.goes_on else len(parts)
-        self._ends = _split(n_chains, parts.lengths)
+        # Of the chains of each part, in proportion to its rows.
+        ends = np.append(0, np.cumsum(parts.lengths)) * (n_chains / len(parts))
+        self._ends = np.round(ends).astype(int)
         return self._data.means()
 
     def negative(self, learner, workers):
@@ -453,7 +450,7 @@ def _class_gradient(shared, first_row, labels, V):
 
 # From the parts of a mini-batch to what a learner takes for a batch.
 ON_CLUSTER = {
-    _sdcp.Learner: PairsOnCluster,
-    _tap_steps.Learner: partial(partial, solutions_on_cluster),
-    _discriminative.Learner: partial(partial, classes_on_cluster),
+    _sdcp.SDCPLearner: PairsOnCluster,
+    _tap_steps.TAPLearner: partial(partial, solutions_on_cluster),
+    _discriminative.ClassLearner: partial(partial, classes_on_cluster),
 }

@@ -42,7 +42,7 @@ from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 
-class Objective(NamedTuple):
+class ClassObjective(NamedTuple):
     """What goes up, and how.
 
     Attributes
@@ -69,14 +69,14 @@ class Objective(NamedTuple):
     label_share: float = 1.0
 
 
-class Learner:
+class ClassLearner:
     """The parameters in training, and all that travels from one mini-batch to the next.
 
     Parameters
     ----------
     model : ClassModel
         Its arrays are changed in place.
-    objective : Objective
+    objective : ClassObjective
     optimizer : object
         With a method `move`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
@@ -144,7 +144,7 @@ def gradient(model, rows, objective, share, stream, seed, workers, first_row=0):
     ----------
     model : ClassModel
     rows : LabelledRows
-    objective : Objective
+    objective : ClassObjective
     share : float
         What a row of weight 1 is of the mini-batch.
     stream : Stream
@@ -157,7 +157,7 @@ def gradient(model, rows, objective, share, stream, seed, workers, first_row=0):
     Returns
     -------
     gradient : list of ndarray
-        By the parameters of a `Learner`.
+        By the parameters of a `ClassLearner`.
     """
     V, codes, has_chains = rows.V, rows.codes, bool(objective.generative)
     xp, labelled, d = namespace_of(codes), codes >= 0, len(model.visible)

@@ -13,18 +13,20 @@ from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
+    FALL,
     Stages,
     end_stage,
-    ends_last_stage,
-    lower_rate,
     measured,
     remember_best,
     return_to,
-    take_up,
 )
 
 # Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
+
+
+class Diverged(Exception):
+    """Parameters or figures are not finite."""
 
 
 class Training:
@@ -32,7 +34,7 @@ class Training:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner, TAPLearner or ClassLearner
         The parameters, with their `dtype` and the methods `parameters`, `model`, `in_memory` and
         `learn`.
     rng : Generator
@@ -52,6 +54,8 @@ class Training:
         Number of epochs begun and of calls of `partial_fit`, for the learning rate.
     n_epochs : int
         Number of complete epochs.
+    of_epoch : int
+        The epoch that the parameters are of.
     history : dict of list
         What was measured after each epoch; NaN where a figure was not.
     best : dict or None
@@ -82,7 +86,7 @@ class Training:
         self.dtype = learner.dtype
         drawn = evaluation_seed is None
         self.evaluation_seed = int(rng.integers(2**31)) if drawn else evaluation_seed
-        self.n_passes = self.n_epochs = self.n_rows = 0
+        self.n_passes = self.n_epochs = self.of_epoch = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
         self.stage = self.mean = None
@@ -139,19 +143,22 @@ class Training:
         return other
 
     def record(self, figures):
-        """Add what was measured after the last epoch."""
+        """Add what was measured after the last epoch, of which the parameters now are."""
+        self.of_epoch, n_before = self.n_epochs, len(self.history.get("seconds", ()))
         for name in {**self.history, **figures}:
-            values = self.history.setdefault(name, [np.nan] * (self.n_epochs - 1))
+            values = self.history.setdefault(name, [np.nan] * n_before)
             values.append(figures.get(name, np.nan))
 
     def figures(self, epoch):
         """What was measured after an epoch."""
-        found = {name: values[epoch - 1] for name, values in self.history.items()}
+        place = epoch - self.n_epochs - 1  # from the end: there may be an entry for the start
+        found = {name: values[place] for name, values in self.history.items()}
         return {name: value for name, value in found.items() if not np.isnan(value)}
 
     def measured(self, epoch):
         """The figures of an epoch, or of the last one before in which the model was measured."""
-        return next(measured(self, range(epoch, 0, -1)), {})
+        first = self.n_epochs - len(self.history.get("seconds", ()))
+        return next(measured(self, range(epoch, first, -1)), {})
 
 
 class Plan(NamedTuple):
@@ -190,6 +197,8 @@ class Plan(NamedTuple):
     stages: Stages | None = None
     prepare: Callable | None = None
 
+    name = "epoch"
+
     def adapted(self, independence):
         """The plan for rows whose columns are independent or not, as tests have it."""
         if independence.is_likely:  # there is nothing to learn: stay near the initial model
@@ -200,6 +209,80 @@ class Plan(NamedTuple):
         plateau = 0 if independence.pairs <= LEVEL else np.inf
         return self._replace(stages=self.stages._replace(plateau=plateau))
 
+    def begin(self, training, rows, monitor, workers):
+        """Prepare a training, which may have had another plan; -> what epochs learn from."""
+        if self.prepare is not None and not training.n_passes and not training.before:
+            self.prepare(training, rows, workers)
+        if self.fall_after is None and self.stages is None:
+            training.rate_factor = 1.0
+        if self.keep_best and not self.patience:
+            training.best = None  # only epochs of this fit are compared
+        if self.stages is None or not self.stages.last_epochs:
+            training.mean = None
+        if training.mean is not None:
+            training.learner.turn_persistent()
+        return rows
+
+    def epoch(self, training, rows, monitor, workers, is_last):
+        """Make an epoch, and measure the model if it is time; -> whether it is the end."""
+        start = perf_counter()
+        training.n_passes += 1
+        rate = training.rate_factor if training.mean is None else self.stages.last_rate
+        rate *= self.rate
+        with QUIET():
+            for V in rows.mini_batches(self.batch_size, training.rng):
+                training.learn(V, rate, workers)
+            finite = training.is_finite()  # which waits for a device to come to the end
+            seconds = perf_counter() - start
+            if not finite:
+                raise Diverged
+            figures = self.figures(training, monitor, workers, is_last)
+        if not np.isfinite(list(figures.values())).all():
+            raise Diverged
+        training.n_epochs += 1
+        if training.tracker is not None:
+            figures = {"log_likelihood": np.nan} | figures  # also where it was not measured
+        training.record({**figures, "learning_rate": rate, "seconds": seconds})
+        return self.ends(training, monitor, workers, is_last)
+
+    def figures(self, training, monitor, workers, is_last):
+        """Figures of the model: its likelihood as the cost allows, and after the last epoch.
+
+        Others are those of each epoch, but in stages, which are many epochs.
+        """
+        model, tracker, stages = training.learner.model(), training.tracker, self.stages
+        is_time = tracker is None or tracker.can_measure(model.sides(), stages is not None)
+        if stages is not None:
+            mean = training.mean  # of which the next epoch may be the end
+            is_end = mean is not None and mean.n_epochs + 1 >= stages.last_epochs
+            return monitor().measure(model, workers, tracker) if is_time or is_end else {}
+        if not is_time:
+            # A fit that goes on from here has the same figures later: the tracker is not changed.
+            tracker = deepcopy(tracker) if is_last else None
+        return monitor().measure(model, workers, tracker)
+
+    def ends(self, training, monitor, workers, is_last):
+        """Whether more epochs would be in vain; the learner then has the best parameters."""
+        converged = False
+        if self.stages is not None:
+            converged = end_stage(training, monitor(), self, workers)
+        elif self.patience or self.keep_best or self.fall_after:
+            remember_best(training, monitor(), self, workers)
+            waited = training.n_epochs - training.best["waiting_since"]
+            converged = bool(self.patience) and waited >= self.patience
+            since = max(training.best["waiting_since"], training.fallen_at)
+            if self.fall_after is not None and training.n_epochs - since >= self.fall_after:
+                training.rate_factor *= FALL
+                training.fallen_at = training.n_epochs
+        if converged or (self.keep_best and is_last):
+            return_to(training, training.best)
+        return converged
+
+    def end(self, training, status):
+        """Choose the model that is kept."""
+        if status == "interrupted" and self.keep_best and training.best is not None:
+            return_to(training, training.best)
+
 
 def train(training, rows, monitor, plan, workers, end_epoch):
     """Make the epochs of a fit.
@@ -208,10 +291,10 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     ----------
     training : Training
         Changed in place.
-    rows : ChosenRows or StreamedRows
+    rows : ChosenRows, StreamedRows or LabelledRows
     monitor : callable
-        Returns a `Monitor`; called after the first epoch.
-    plan : Plan
+        Returns the monitor of the fit; called where the model is measured.
+    plan : Plan or GrowthPlan
     workers : Workers
     end_epoch : callable
         Called with a copy of the training after each epoch; returns whether to stop.
@@ -224,72 +307,23 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
-    if plan.prepare is not None and not training.n_passes and not training.before:
-        plan.prepare(training, rows, workers)
-    take_up(training, plan)
-    last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
+    last, status = training, "max_iter"
     try:
-        for _ in range(plan.n_epochs):
-            is_last = training.n_epochs + 1 == n_epochs
-            if not learn_epoch(training, rows, monitor, plan, workers, is_last):
-                return last, "diverged"
-            converged = False
-            if plan.stages is not None:
-                converged = end_stage(training, monitor(), plan, workers)
-            elif plan.patience or plan.keep_best or plan.fall_after:
-                remember_best(training, monitor(), plan, workers)
-                waited = training.n_epochs - training.best["waiting_since"]
-                converged = bool(plan.patience) and waited >= plan.patience
-                lower_rate(training, plan.fall_after)
-            ended = converged or training.n_epochs == n_epochs
-            if converged or (plan.keep_best and ended):
-                return_to(training, training.best)
-            last = training.copy()
-            if end_epoch(last):
-                return last, "asked"
+        rows = plan.begin(training, rows, monitor, workers)
+        last = training.copy()
+        for n_left in reversed(range(plan.n_epochs)):
+            converged = plan.epoch(training, rows, monitor, workers, is_last=not n_left)
+            if training.n_epochs > last.n_epochs:
+                last = training.copy()
+                if end_epoch(last):
+                    status = "asked"
+                    break
             if converged:
-                return last, "converged"
+                status = "converged"
+                break
+    except Diverged:
+        status = "diverged"
     except KeyboardInterrupt:
-        if plan.keep_best and last.best is not None:
-            return_to(last, last.best)
-        return last, "interrupted"
-    return last, "max_iter"
-
-
-def learn_epoch(training, rows, monitor, plan, workers, is_last):
-    """Make an epoch, and measure the model if it is time; -> whether all is finite."""
-    start = perf_counter()
-    training.n_passes += 1
-    rate = training.rate_factor if training.mean is None else plan.stages.last_rate
-    rate *= plan.rate
-    with QUIET():
-        for V in rows.mini_batches(plan.batch_size, training.rng):
-            training.learn(V, rate, workers)
-        finite = training.is_finite()  # which waits for a device to come to the end
-        seconds = perf_counter() - start
-        if not finite:
-            return False
-        figures = measured_now(training, monitor, plan, workers, is_last)
-    if not np.isfinite(list(figures.values())).all():
-        return False
-    training.n_epochs += 1
-    if training.tracker is not None:
-        figures = {"log_likelihood": np.nan} | figures  # an entry also where it was not measured
-    training.record({**figures, "learning_rate": rate, "seconds": seconds})
-    return True
-
-
-def measured_now(training, monitor, plan, workers, is_last):
-    """Figures of the model: its likelihood as the cost allows, and after the last epoch.
-
-    Others are those of each epoch, but in stages, which are many epochs.
-    """
-    model, tracker, stages = training.learner.model(), training.tracker, plan.stages
-    is_time = tracker is None or tracker.can_measure(model.sides(), stages is not None)
-    if stages is not None:
-        is_time = is_time or ends_last_stage(training, stages)
-        return monitor().measure(model, workers, tracker) if is_time else {}
-    if not is_time:
-        # A fit that goes on from here has the same figures later, so the tracker is not changed.
-        tracker = deepcopy(tracker) if is_last else None
-    return monitor().measure(model, workers, tracker)
+        status = "interrupted"
+    plan.end(last, status)
+    return last, status

@@ -20,7 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._sdcp import Learner, has_shape, reshape
+from sklearn_boltz.restricted.training._sdcp import SDCPLearner, has_shape, reshape
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
@@ -76,16 +76,12 @@ class Sample:
 
     def log_mean_exp(self, values):
         """ln E[exp(x)], and the part of the rows that counts when weighted by exp(x)."""
-        log_weights = values + self._log_probability()
+        with np.errstate(divide="ignore"):
+            log_p = -math.log(len(self)) if self.probability is None else np.log(self.probability)
+        log_weights = values + log_p
         log_mean = logsumexp(log_weights)
         weights = np.exp(log_weights - log_mean)
         return log_mean, 1 / (len(self) * (weights**2).sum())
-
-    def _log_probability(self):
-        if self.probability is None:
-            return -math.log(len(self))
-        with np.errstate(divide="ignore"):
-            return np.log(self.probability)
 
     def visible_mean(self):
         """E[v]."""
@@ -169,13 +165,13 @@ class Enumeration(Sample):
         return 1e-12
 
 
-class GrowingLearner(Learner):
+class GrowingLearner(SDCPLearner):
     """An RBM to which hidden units can be added; without any, it holds a neutral one.
 
     Parameters
     ----------
     weights, visible, hidden, visible_offset, scheme, optimizer, stream
-        As of `Learner`.
+        As of `SDCPLearner`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""An RBM that grows a hidden unit at a time: the loop around Frank-Wolfe's steps."""
+"""An RBM that grows a hidden unit at a time: an epoch inserts one, by Frank-Wolfe's steps."""
 
 from copy import deepcopy
 from time import perf_counter
@@ -9,7 +9,8 @@ import numpy as np
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw
-from sklearn_boltz.restricted.training._epochs import QUIET
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._epochs import QUIET, Diverged
 from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
     ChainSample,
@@ -33,10 +34,12 @@ CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
 
 
 class GrowthPlan(NamedTuple):
-    """How to grow: the parameters of `InfiniteRBM` of the same names, and what is fixed.
+    """How to grow (Algorithm 1): parameters of `InfiniteRBM` by their names, and what is fixed.
 
     Attributes
     ----------
+    n_epochs : int
+        Units to insert, at most.
     n_bias_steps : int
         Steps of the visible biases after each insertion, at most. They end earlier where the means
         of the model equal those of the data within the noise of the chains.
@@ -44,7 +47,7 @@ class GrowthPlan(NamedTuple):
         Units without improvement after which early stopping ends the training.
     """
 
-    max_components: int
+    n_epochs: int
     alpha: float
     mode: str
     learning_rate: float
@@ -56,65 +59,58 @@ class GrowthPlan(NamedTuple):
     n_bias_steps: int = 30
     n_iter_no_change: int = 10
 
+    name = "unit"
 
-def grow(growth, data, monitor, plan, workers, end_unit):
-    """Insert units until no more are needed (Algorithm 1).
-
-    Parameters
-    ----------
-    growth : Training
-        Whose learner grows, and which has measured the start and each of `n_epochs` insertions.
-        Changed in place.
-    data : Sample
-        The rows to train on.
-    monitor : Monitor
-    plan : GrowthPlan
-    workers : Workers
-    end_unit : callable
-        Called with a copy of the growth after each insertion; returns whether to stop.
-
-    Returns
-    -------
-    growth : Training
-        Of the best model, or, if it was interrupted, after the last complete insertion.
-    status : {"ended", "diverged", "interrupted"}
-    kept : int
-        The place in the history of the model that is kept, counted from 1; 0 for the last one.
-    """
-    best, last, status = None, growth.copy(), "ended"
-    try:
+    def begin(self, growth, rows, monitor, workers):
+        """Prepare the sample of the model, and measure the model; -> the rows as a `Sample`."""
+        V = rows.source[rows.numbers]  # row after row in memory, however a table lies there
+        weights, learner, monitor = rows.weights, growth.learner, monitor()
+        kind = Sample if rows_with_gaps(V) is None else IncompleteSample
+        data = kind(V, None if weights is None else weights / weights.sum())
         with QUIET():
-            begin(growth, data, monitor, plan, workers)
-        best, last = remembered(growth, None, plan), growth.copy()
-        while growth.learner.n_units < plan.max_components:
-            with QUIET():
-                inserted = insert_unit(growth, data, monitor, plan, workers)
-            if not inserted:
-                break
-            best, last = remembered(growth, best, plan), growth.copy()
-            if end_unit(last) or has_stopped_rising(growth, best, plan):
-                break
-    except FloatingPointError:
-        status = "diverged"
-    except KeyboardInterrupt:
-        return last, "interrupted", 0
-    if best is None:
-        return last, status, 0
-    last.learner, last.tracker = best["state"]
-    return last, status, best["n_epochs"] + 1
+            fill(growth, data, workers)
+            if learner.sample is None:
+                learner.sample = initial_sample(growth, data, self, workers)
+                # Where means are off, units would be spent on them. A start from elsewhere may be
+                # far off.
+                n_steps = FIRST_BIAS_STEPS * self.n_bias_steps
+                match_means(learner, learner.sample, data, self.learning_rate, n_steps, workers)
+            if not growth.history:
+                record(growth, monitor, workers, 0.0)
+        growth.best = None
+        self.remember_best(growth)
+        return data
 
+    def epoch(self, growth, data, monitor, workers, is_last):
+        """Insert a unit; -> whether it is the end.
 
-def begin(growth, data, monitor, plan, workers):
-    """Prepare the sample of the model, and measure the model."""
-    fill(growth, data, workers)
-    if growth.learner.sample is None:
-        growth.learner.sample = initial_sample(growth, data, plan, workers)
-        # Where means are off, units would be spent on them. A start from elsewhere may be
-        # far off.
-        n_steps = FIRST_BIAS_STEPS * plan.n_bias_steps
-        _match_means(growth, data, plan, n_steps, workers)
-    if not growth.history:
-        record(growth, monitor, workers, 0.0)
+        It is if there is none with a gain, or if units came in vain, and the training rows
+        profited from them.
+        """
+        with QUIET():
+            if not insert_unit(growth, data, monitor(), self, workers):
+                return True
+        self.remember_best(growth)
+        best = growth.best
+        if best is None or growth.n_epochs - best["epoch"] < self.n_iter_no_change:
+            return False
+        return growth.figures(growth.n_epochs)["free_energy_gap"] > best["gap"]
+
+    def end(self, growth, status):
+        """Choose the model that is kept: the best one, or the last one after Ctrl-C."""
+        if growth.best is not None and status != "interrupted":
+            growth.learner, growth.tracker = growth.best["state"]
+            growth.of_epoch = growth.best["epoch"]
+
+    def remember_best(self, growth):
+        """Keep the state of largest log-likelihood of the held-out rows."""
+        if not self.early_stopping:
+            return
+        figures, best = growth.figures(growth.n_epochs), growth.best
+        score, gap = figures["validation_log_likelihood"], figures["free_energy_gap"]
+        if best is None or score > best["score"] + self.tol:
+            state = deepcopy((growth.learner, growth.tracker))
+            growth.best = {"score": score, "gap": gap, "epoch": growth.n_epochs, "state": state}
 
 
 def fill(growth, data, workers):
@@ -148,12 +144,14 @@ def insert_unit(growth, data, monitor, plan, workers):
         return False
     learner.insert(change.unit, change.scale, change.shift)
     learner.sample.follow(learner, plan.n_gibbs, workers)
-    follow(growth, 2 * plan.n_gibbs * len(learner.sample) * learner.weights.size, workers)
+    if growth.tracker is not None:
+        work = 2 * plan.n_gibbs * len(learner.sample) * learner.weights.size
+        growth.tracker.follow(learner.model(), work, workers)
     if plan.mode == "corrective":
         train_together(growth, data, plan, workers)
-    _match_means(growth, data, plan, plan.n_bias_steps, workers)
+    options = plan.learning_rate, plan.n_bias_steps, workers
+    match_means(learner, learner.sample, data, *options)
     fill(growth, data, workers)
-    growth.n_epochs += 1
     record(growth, monitor, workers, perf_counter() - start, change)
     return True
 
@@ -183,30 +181,17 @@ def _subset(growth, data):
 
 def train_together(growth, data, plan, workers):
     """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
-    learner = growth.learner
     for _ in range(plan.n_corrective):
         chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
-        learner.learn(learner.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
-        follow(growth, learner.work(len(chosen)), workers)
-    learner.sample.follow(learner, plan.n_gibbs, workers)
-
-
-def _match_means(growth, data, plan, n_steps, workers):
-    learner = growth.learner
-    match_means(learner, learner.sample, data, plan.learning_rate, n_steps, workers)
-
-
-def follow(growth, work, workers):
-    """Go after ln Z of a model that has changed."""
-    if growth.tracker is not None:
-        growth.tracker.follow(growth.learner.model(), work, workers)
+        growth.learn(dense(data.rows[chosen]), CORRECTIVE_RATE, workers)
+    growth.learner.sample.follow(growth.learner, plan.n_gibbs, workers)
 
 
 def record(growth, monitor, workers, seconds, change=None):
-    """Measure the model; an error if it is not finite."""
+    """Measure the model, after one more unit if there is a change."""
     learner = growth.learner
-    if not all(np.isfinite(a).all() for a in learner.parameters()):
-        raise FloatingPointError("The parameters are not finite.")
+    if not growth.is_finite():
+        raise Diverged
     entry = {
         "n_components": learner.n_units,
         **monitor.measure(learner.model(), workers, growth.tracker),
@@ -217,27 +202,6 @@ def record(growth, monitor, workers, seconds, change=None):
         "seconds": seconds,
     }
     if not np.isfinite(list(entry.values())).all():
-        raise FloatingPointError("The likelihood is not finite.")
-    for name, value in entry.items():
-        growth.history.setdefault(name, []).append(value)
-
-
-def remembered(growth, best, plan):
-    """The state of largest log-likelihood of the held-out rows: the best so far, or now."""
-    if not plan.early_stopping:
-        return None
-    figures = growth.figures(0)
-    now = figures["validation_log_likelihood"]
-    if best is not None and not now > best["log_likelihood"] + plan.tol:
-        return best
-    state = deepcopy((growth.learner, growth.tracker))
-    gap = figures["free_energy_gap"]
-    return {"log_likelihood": now, "gap": gap, "n_epochs": growth.n_epochs, "state": state}
-
-
-def has_stopped_rising(growth, best, plan):
-    """Whether units came in vain, and the training rows profited from them."""
-    if best is None:
-        return False
-    widened = growth.figures(0)["free_energy_gap"] > best["gap"]
-    return widened and growth.n_epochs - best["n_epochs"] >= plan.n_iter_no_change
+        raise Diverged
+    growth.n_epochs += change is not None
+    growth.record(entry)

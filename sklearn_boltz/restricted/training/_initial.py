@@ -35,7 +35,7 @@ def fitted_init(init, name, layout, column, X=None, sample_weight=None):
     init : estimator
     name : str
         What messages call the estimator whose parameter it is.
-    layout : Layout
+    layout : ColumnLayout
         Of its columns.
     column : callable
         From the number of a column, what messages call it.
@@ -96,7 +96,7 @@ def begin_at(model, name, table, layout, weights, visible, hidden):
         What messages call the estimator that is fitted.
     table : Table
         Of its columns.
-    layout : Layout
+    layout : ColumnLayout
     weights : ndarray of shape (n_hidden, n_numbers)
         Changed in place.
     visible, hidden : UnitType

@@ -1,4 +1,4 @@
-"""Monitor: figures of an RBM after each epoch, at a small cost."""
+"""RBMMonitor: figures of an RBM after each epoch, at a small cost."""
 
 from functools import partial
 from typing import NamedTuple
@@ -16,8 +16,8 @@ from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
 )
 from sklearn_boltz.restricted.sampling._observed import (
-    independent_log_probability,
     missing_units,
+    observed_log_weight,
     quick_free_energy,
     rows_with_gaps,
 )
@@ -74,7 +74,15 @@ def no_better(comparison, n_features, remedies, n_epochs=0):
 
 def independent_log_likelihood(base, rows, weights=None):
     """Mean log-probability of what is observed of rows if the columns were independent."""
-    return float(weighted_mean(independent_log_probability(base, rows), weights))
+    field = np.zeros((1, rows.shape[1]), rows.dtype)
+    if rows_with_gaps(rows) is None:
+        log_p = base.log_weight(rows) - base.log_partition_sum(field)
+    else:
+        missing = missing_units(base, np.isnan(rows))
+        of_units = base.log_partition(field.astype(np.float64)).astype(np.float64)
+        log_p = observed_log_weight(base, rows, missing)
+        log_p -= np.where(missing, 0, of_units).sum(axis=1)
+    return float(weighted_mean(log_p, weights))
 
 
 def mean_volume(rows, log_scale, weights=None):
@@ -97,7 +105,7 @@ def mean_volume(rows, log_scale, weights=None):
     return float(weighted_mean(~np.isnan(rows) @ log_scale, weights))
 
 
-class Rows:
+class MeasuredRows:
     """Rows of which the log-likelihood is measured.
 
     Parameters
@@ -181,7 +189,7 @@ class LikelihoodMonitor:
     def __init__(self, X, train, valid, base, weights=None, log_scale=None):
         def some(name, numbers):
             of_rows = None if weights is None else weights[numbers]
-            return Rows(name, dense(X[numbers]), base, of_rows, log_scale)
+            return MeasuredRows(name, dense(X[numbers]), base, of_rows, log_scale)
 
         self.train = some("training rows", train[:LIKELIHOOD_ROWS])
         if rows_with_gaps(self.train.rows) is not None:  # of which each takes longer
@@ -266,7 +274,7 @@ class LikelihoodMonitor:
         return rows.compare(self.of_interest(figures))
 
 
-class Monitor(LikelihoodMonitor):
+class RBMMonitor(LikelihoodMonitor):
     """Fixed rows on which a model is measured in the course of its training.
 
     Parameters

@@ -90,18 +90,10 @@ def remember_best(training, monitor, plan, workers):
     training.best = best
 
 
-def lower_rate(training, fall_after):
-    """Lower the learning rate, if it is time."""
-    since = max(training.best["waiting_since"], training.fallen_at)
-    if fall_after is not None and training.n_epochs - since >= fall_after:
-        training.rate_factor *= FALL
-        training.fallen_at = training.n_epochs
-
-
 def return_to(training, epoch):
     """Give the learner the parameters of an epoch."""
     assign(training.learner, epoch["parameters"])
-    training.tracker = deepcopy(epoch["tracker"])
+    training.tracker, training.of_epoch = deepcopy(epoch["tracker"]), epoch["epoch"]
 
 
 def assign(learner, parameters):
@@ -134,18 +126,6 @@ class Mean(NamedTuple):
         return self._replace(parameters=moved)
 
 
-def take_up(training, plan):
-    """Prepare a training for a plan, which may differ from that of the fit before."""
-    if plan.fall_after is None and plan.stages is None:
-        training.rate_factor = 1.0
-    if plan.keep_best and not plan.patience:
-        training.best = None  # only epochs of this fit are compared
-    if plan.stages is None or not plan.stages.last_epochs:
-        training.mean = None
-    if training.mean is not None:
-        training.learner.turn_persistent()
-
-
 def end_stage(training, monitor, plan, workers):
     """End a stage if it is time, and go on with smaller steps.
 
@@ -158,7 +138,7 @@ def end_stage(training, monitor, plan, workers):
     ----------
     training : Training
         Changed in place.
-    monitor : Monitor
+    monitor : RBMMonitor, TAPMonitor or ClassMonitor
     plan : Plan
     workers : Workers
 
@@ -207,11 +187,6 @@ def end_stage(training, monitor, plan, workers):
     training.mean, training.learner.chains = Mean(), None
     training.learner.turn_persistent()
     return False
-
-
-def ends_last_stage(training, stages):
-    """Whether the next epoch is the end of the last stage."""
-    return training.mean is not None and training.mean.n_epochs + 1 >= stages.last_epochs
 
 
 def measured(training, epochs):

@@ -37,7 +37,7 @@ KERNEL_WEIGHTS = 2**16
 LAST_GIBBS = 5
 
 
-class Scheme(NamedTuple):
+class SDCPScheme(NamedTuple):
     """Which algorithm: CD-K is (1, K), S-DCP (d, K'), both centred or not."""
 
     n_inner: int = 6
@@ -56,7 +56,7 @@ class Scheme(NamedTuple):
         return self.persistent and not self.tempered
 
 
-class Learner:
+class SDCPLearner:
     """The parameters in training, and all that travels from one mini-batch to the next.
 
     Parameters
@@ -67,7 +67,7 @@ class Learner:
         The units, whose parameters are changed in place.
     visible_offset : ndarray of shape (n_visible,)
         Initial μ, by rights the mean of the data; λ starts at 1/2, or the means of other units.
-    scheme : Scheme
+    scheme : SDCPScheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
@@ -164,7 +164,9 @@ class Learner:
         for inner in range(scheme.n_inner):
             chain_means = batch.negative(self, workers)
             if scheme.centered:
-                self.slide_offsets(*means, scheme.offset_rate)
+                offsets = self.visible_offset, self.hidden_offset
+                for offset, mean in zip(offsets, means, strict=True):
+                    offset += scheme.offset_rate * (mean - offset)
             step = batch.gradient(self, rate, inner, workers)
             if scheme.alpha:
                 step -= rate * scheme.alpha * self.weights
@@ -188,11 +190,6 @@ class Learner:
     def center_hidden(self):
         """Set the offsets of the hidden units to their means given those of the visible ones."""
         self.hidden_offset[...] = self.model().mean_hidden(self.visible_offset[np.newaxis])[0]
-
-    def slide_offsets(self, visible_mean, hidden_mean, rate):
-        """Move the offsets towards means of a mini-batch."""
-        self.visible_offset += rate * (visible_mean - self.visible_offset)
-        self.hidden_offset += rate * (hidden_mean - self.hidden_offset)
 
     def move(self, steps, centered):
         """Add a step, which is in centred coordinates if `centered`.
@@ -310,7 +307,7 @@ class ArrayBatch:
 
     Parameters
     ----------
-    learner : Learner
+    learner : SDCPLearner
     n_rows : int
 
     Attributes
@@ -357,7 +354,7 @@ class ArrayBatch:
         return self.shape == (len(V), *learner.weights.shape)
 
     def learn(self, learner, rate):
-        """Change the parameters as `Learner.learn` does, in one call."""
+        """Change the parameters as `SDCPLearner.learn` does, in one call."""
         scheme, stream = learner.scheme, learner.stream
         offsets = learner.visible_offset, learner.hidden_offset
         if not scheme.centered:

@@ -26,7 +26,7 @@ from sklearn_boltz.restricted.sampling._rungs import CALLS
 GRADIENT_ROWS = 50
 
 
-class Scheme(NamedTuple):
+class TAPScheme(NamedTuple):
     """How a mini-batch is learned from."""
 
     tap: TAP
@@ -36,7 +36,7 @@ class Scheme(NamedTuple):
     alpha: float = 1e-3
 
 
-class Learner:
+class TAPLearner:
     """The parameters in training, and all that travels from one mini-batch to the next.
 
     Parameters
@@ -44,7 +44,7 @@ class Learner:
     weights : list of ndarray of shape (n_units of a layer, n_units of the one below)
     layers : list of unit types
         From the visible layer up; their parameters are changed in place.
-    scheme : Scheme
+    scheme : TAPScheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`. It makes the
         steps of the weights only, as in the paper.
@@ -76,8 +76,7 @@ class Learner:
 
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
-        units = [value for layer in self.layers for value in layer.parameters().values()]
-        return [*self.weights, *units]
+        return self.model().parameters()
 
     def model(self):
         """The model as it stands; it shares the arrays."""
@@ -208,7 +207,7 @@ def difference(
     starts : ndarray of shape (n_starts, n_visible side) or None
         Where solutions start; None to start at the rows, or at some of them if the scheme is
         persistent.
-    scheme : Scheme
+    scheme : TAPScheme
     rates, shares : tuple of (float, float)
         What to multiply the derivatives by, at rows and of the model: those by the weights, and
         those by the parameters of the units.

@@ -16,7 +16,7 @@ from sklearn_boltz.restricted.sampling._annealing import (
 )
 from sklearn_boltz.restricted.sampling._rungs import (
     CALLS,
-    Rung,
+    RBMRung,
     begin_ladder,
     laid_out,
     mend,
@@ -158,7 +158,7 @@ class Tracker:
 
         Returns
         -------
-        rung : Rung
+        rung : RBMRung
         """
         if self.ladder is None:
             self.ladder = begin_ladder(model, self.base, self.n_chains, self.stream)
@@ -210,7 +210,7 @@ class Tracker:
             ladder.round(workers, first=len(ladder) - 2)
         if ladder.pairs[-1].acceptance < SAVED:
             top = ladder.rungs[-1]
-            rung, pair = Rung(saved(top.model), copied(top.states)), ladder.pairs[-1]
+            rung, pair = RBMRung(saved(top.model), copied(top.states)), ladder.pairs[-1]
             ladder.insert(len(ladder) - 1, rung, below=pair)
             if len(ladder) > MOST_RUNGS:
                 self._drop_one()
