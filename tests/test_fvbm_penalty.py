@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from private import (
     MAX_ALPHA,
     CodesTask,
+    Contrasts,
     PseudoLikelihood,
     Task,
     choose_strength,
@@ -158,6 +159,15 @@ def test_strong_couplings_have_the_least_strength_and_weak_ones_more():
     assert auto(weak).alpha_ * 300 > 30
     # Two columns have one coupling, whose variance nothing tells.
     assert auto(weak[:, :2]).alpha_ * 300 == pytest.approx(2)
+
+
+def test_the_solver_asked_for_chooses_the_strength(monkeypatch):
+    X = categories(200)
+    expected = auto(X)
+    monkeypatch.setattr(Contrasts, "information", None)  # second derivatives
+    found = auto(X, solver="lbfgs")
+    assert found.alpha_ == pytest.approx(expected.alpha_, rel=0.05)
+    assert_allclose(found.coupling_, expected.coupling_, atol=0.05)
 
 
 def test_total_strength_is_bounded_as_rows_grow():

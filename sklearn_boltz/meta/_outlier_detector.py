@@ -27,14 +27,10 @@ from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
 
-# Penalty of the network. With "auto", the area under the ROC curve is larger by .005 to .017 on six
-# of eight tables, but fewer wrong cells are found by `explain`, and with 100 rows of 30 columns
-# thresholds are less exact.
-ALPHA = 0.01
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
 # Couplings up to which the network of columns of more than two values is fitted by Newton steps. On
-# ALARM, with 2,240, these take four times as long as L-BFGS, for the same area.
+# ALARM, with 2,240, these take three times as long as L-BFGS, for the same area.
 MOST_NEWTON = 1000
 # Tukey's fence: an outlier is this many interquartile ranges below the first quartile; and the
 # share of rows that may be below: of few different rows, Tukey's would have a sixth, or all.
@@ -365,7 +361,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         >>> new = pd.DataFrame({"name": ["whale"], "eats": ["krill"], "place": ["land"]})
         >>> BoltzmannOutlierDetector().fit(X).explain(new).round(1)
            name  eats  place
-        0   0.8   0.8    5.0
+        0   0.4   0.3    5.4
         """
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
@@ -389,7 +385,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         n_couplings = (np.sum(n_values - 1) ** 2 - np.sum((n_values - 1) ** 2)) / 2
         if n_values.max() > 2 and n_couplings > MOST_NEWTON:
             options["solver"] = "lbfgs"
-        return choose_density(n_values, table.is_ordered, len(X), alpha=ALPHA, **options)
+        return choose_density(n_values, table.is_ordered, len(X), **options)
 
     def _rows(self, X):
         """The rows of the kept columns as the density takes them."""

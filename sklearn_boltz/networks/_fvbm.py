@@ -357,7 +357,9 @@ class FVBMPseudoLikelihood(Network):
         if self.alpha == "auto":
             # With bins, two more fits have gained .00 to .03 nats a row.
             estimate = not (ordered & self._table.is_binned).any()
-            alpha, initial = choose_strength(task, first, initial, estimate=estimate)
+            # Without second derivatives if so asked: on ALARM, in a third of the time.
+            quick = task.method("lbfgs") if self.solver == "lbfgs" else first
+            alpha, initial = choose_strength(task, quick, initial, estimate=estimate)
         found = {"alpha_": alpha, "ordered_": ordered}
         solver = kept_newton() if self._completes(rows) else newton
         method = task.method(self.solver, self.step_size, solver)
