@@ -230,6 +230,20 @@ def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
     assert_allclose(detector.held_out_scores_, expected, atol=1e-9)
 
 
+def test_bins_of_held_out_scores_are_learned_without_the_rows():
+    """By bins that end at the largest number, it would be as likely as others of its bin."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[:6] += 100 * np.arange(1, 7)[:, np.newaxis]  # beyond all of another fold
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    generator = np.random.RandomState(0)
+    generator.randint(2**31)  # the seed of completions
+    rows = detector._rows(X)
+    for left, held in left_out(rows, np.ones(60), 3, generator):
+        alone = BoltzmannOutlierDetector(random_state=0).fit(X[left > 0])
+        expected = alone.score_samples(X[held])
+        assert_allclose(detector.held_out_scores_[held], expected, rtol=1e-3, atol=0.01)
+
+
 @pytest.mark.parametrize("n_columns", [2, 8])
 def test_few_new_rows_of_the_same_kind_are_outliers(n_columns):
     X = np.random.default_rng(0).normal(size=(1500, n_columns))

@@ -287,7 +287,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             are completed, see the notes of the class. Outliers have low scores.
         """
         X = some_columns(self._read(X), self._kept)
-        return self._log_weights(self.estimator_, X, self._rows(X)) - self._mean
+        return self._log_weights(self.estimator_, self._table, X, self._rows(X)) - self._mean
 
     def decision_function(self, X):
         """Return the score of each row minus `offset_`.
@@ -394,11 +394,11 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         with named(self):
             return self._table.encode(X, "missing").astype(np.float64)
 
-    def _log_weights(self, density, X, rows):
+    def _log_weights(self, density, table, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
         if self._takes_tables:
             return completed_log_weights(density, rows, self._seed)
-        table, unseen = self._table, log_unseen(self._table, X, rows, self._n_rows)
+        unseen = log_unseen(table, X, rows, self._n_rows)
         if isinstance(density, Network):
             result, p = density._expected_log_weights(rows)
             shares = np.split(p, np.cumsum(density.n_values_)[:-1], axis=1)
@@ -420,13 +420,17 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit_density(self, density, X, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""
-        kept = np.flatnonzero(weights)
+        kept, table = np.flatnonzero(weights), self._table
+        if len(kept) < len(weights) and not self._takes_tables:
+            # By bins that end at the numbers of held-out rows, these would look too likely.
+            table = table.with_bins_of(some_rows(X, kept), weights[kept])
+            rows = table.encode(X, "missing").astype(np.float64)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
             density, some_rows(rows, kept), weights[kept] if is_weighted else None
         )
         # ln Z is the same for all rows, so only differences matter.
-        scores = self._log_weights(fitted, X, rows)
+        scores = self._log_weights(fitted, table, X, rows)
         mean = float(np.average(scores, weights=weights))
         return fitted, mean, scores[held] - mean, seconds
 
@@ -435,15 +439,14 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         `fitted` are the scores of the same rows by the density of all.
         """
-        if self.contamination != "auto":
-            offset = quantile(scores, weights, self.contamination)
-        elif not n_folds:  # a single row
-            return -np.inf
-        else:
+        share = FEW if self.contamination == "auto" else self.contamination
+        offset = quantile(scores, weights, share)
+        if self.contamination == "auto":
+            if not n_folds:  # a single row
+                return -np.inf
             first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
-            offset = min(first - FENCE * (third - first), quantile(scores, weights, FEW))
-        # Equal rows of several folds differ in their scores: what is kept of them is kept of all.
-        kept = scores >= offset
-        offset = min(offset, quantile(fitted[kept], weights[kept], FEW))
+            offset = min(first - FENCE * (third - first), offset)
+        # Of many equal rows, held-out scores are not the score that `predict` gives to all of them.
+        offset = min(offset, quantile(fitted, weights, share))
         # Of rows that are all alike, none is an outlier by the rounding of its score.
         return offset - ROUNDING * max(1.0, abs(offset))

@@ -95,15 +95,29 @@ class Column(NamedTuple):
             _warn_of_codes(numbers, self.title)
             if self.unit is None:
                 _warn_of_row_numbers(numbers[counted], self.title)
-        n_atoms = LEAST
         if self.kind.name == "count":
             _check_counts(numbers, self.title)
-            n_atoms = MOST_LEVELS
-        bins = Bins.learn(numbers, sample_weight, most, n_atoms)
+        bins = Bins.learn(numbers, sample_weight, most, self._n_atoms)
         scores = NormalScores.learn(numbers, sample_weight, bins) if scored else None
         if scores is not None:
             names = _as_column(scores.level_names(self.unit))
             return self._replace(categories=names, scores=scores)
+        return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
+
+    @property
+    def _n_atoms(self):
+        return MOST_LEVELS if self.kind.name == "count" else LEAST
+
+    def with_bins_of(self, cells, sample_weight):
+        """The column with bins of other cells; as it is if these have none, or more bins."""
+        if self.bins is None:
+            return self
+        numbers = self.finite(cells)
+        if np.isnan(numbers).all():
+            return self
+        bins = Bins.learn(numbers, sample_weight, self.bins.n_bins, self._n_atoms)
+        if bins.n_bins > self.bins.n_bins:
+            return self
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
 
     def with_signs(self, cells):

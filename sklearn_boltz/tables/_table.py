@@ -233,6 +233,10 @@ class Table:
 
         return self.each(change, columns_of(X), weights, binned, scored)
 
+    def with_bins_of(self, X, weights):
+        """The table with the bins of other rows, no more than it has."""
+        return self.each(lambda own, titled: own.with_bins_of(titled[1], weights), columns_of(X))
+
     def log_density(self, X, codes=None):
         """ln of the densities of numbers given their bins, summed over the cells of each row.
 
