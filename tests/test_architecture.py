@@ -127,8 +127,8 @@ MOST_METHODS = {
     "FSLLDensity": 31,
     "Likelihoods": 31,
     "BaseBoltzmannMachine": 57,
-    "Categorical": 35,
-    "Stacked": 35,
+    "Categorical": 36,
+    "Stacked": 39,
     "UnitType": 47,
 }
 

@@ -4,6 +4,7 @@ import warnings
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.state import assert_goes_on
 from scipy.optimize import approx_fprime
@@ -417,6 +418,32 @@ def test_refine(X, model, chains):
     assert model.refine(X, trainer).score(X) > model.score(X)
     trainer.set_params(early_stopping=True)
     assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
+    assert refined.init == trainer.init and not hasattr(refined, "init_")
+
+
+def test_refine_wants_the_columns_of_fit():
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (60, 3)), columns=list("abc"))
+    model, trainer = InfiniteRBM(2, random_state=0).fit(X), SDCPRBM(max_iter=1)
+    for other in (X[["c", "b", "a"]], X.rename(columns=str.upper), X[["a", "b"]]):
+        with pytest.raises(ValueError, match="feature names|features"):
+            model.refine(other, trainer)
+
+
+def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
+    X = (np.random.default_rng(2).random((60, 6)) < 0.5).astype(float)
+    X[:, 1] = X[:, 0]
+    model = InfiniteRBM(25, warm_start=True, early_stopping=0.3, tol=0, random_state=2).fit(X)
+    before, n_units = model.components_.copy(), model.n_components_
+    assert model.n_iter_ > n_units  # some were taken back
+    path = model.history_["validation_log_likelihood"]
+    kept = path[n_units]
+    assert kept == path.max()
+    model.set_params(max_components=n_units + 3).fit(X)
+    later = model.history_["validation_log_likelihood"][len(path) :]
+    assert len(later) == 3
+    assert (model.n_components_ > n_units) == (later.max() > kept)
+    if later.max() <= kept:
+        np.testing.assert_array_equal(model.components_, before)
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "safeguarded"}])

@@ -133,7 +133,8 @@ class InfiniteRBM(BaseRBM):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns, and a line for each unit.
+        If positive, print the kinds of the columns, the number of rows to train on, and a line for
+        each unit.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness.
@@ -344,7 +345,7 @@ class InfiniteRBM(BaseRBM):
             The data.
         trainer : SDCPRBM
             The settings of the training. It is not changed: a copy is used, with the number of
-            components and the columns of this model, which is its `init`.
+            components and the columns of this model.
 
         Returns
         -------
@@ -355,17 +356,21 @@ class InfiniteRBM(BaseRBM):
         Raises
         ------
         ValueError
-            If `trainer` is not an :class:`~sklearn_boltz.SDCPRBM`.
+            If `trainer` is not an :class:`~sklearn_boltz.SDCPRBM`, or if X has other columns, or
+            other categories or bins of them, as some of the rows may have.
         """
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
+        self._checked(X, allow_nan=True)
         refined = clone(trainer).set_params(
             n_components=self.n_components_, columns=self.columns, hidden="bernoulli",
             init=FrozenEstimator(self), unseen=self.unseen,
         )  # fmt: skip
         refined.fit(X).initial_history_ = dict(self.history_)
-        return refined
+        # This model, with its samples, is no part of what was learned from it.
+        del refined.init_
+        return refined.set_params(init=trainer.init)
 
     # Training: what `BaseRBM` asks for.
 

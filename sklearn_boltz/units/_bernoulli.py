@@ -60,8 +60,6 @@ class Bernoulli(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
-    is_binary, bounds = True, (0.0, 1.0)
-
     def __init__(self, intercept):
         # No call for what every fit passes: fits of small tables take as long as their calls.
         is_float = getattr(intercept, "dtype", None) in FLOATS
@@ -103,6 +101,16 @@ class Bernoulli(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
+
+    @property
+    def is_binary(self):
+        """True: the values are 0 and 1 with the log-odds `intercept` plus the field."""
+        return True
+
+    @property
+    def bounds(self):
+        """Smallest and largest value of a unit."""
+        return 0.0, 1.0
 
     def states(self):
         return np.array([0.0, 1.0])

@@ -75,8 +75,6 @@ class Categorical(UnitType):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
-    bounds = 0.0, 1.0
-
     def __init__(self, n_values, intercept=None):
         if isinstance(n_values, Integral):
             if intercept is None:
@@ -206,6 +204,11 @@ class Categorical(UnitType):
 
     def columns_of(self, unit):
         return slice(*self._starts[unit : unit + 2].tolist())
+
+    @property
+    def bounds(self):
+        """Smallest and largest value of a column."""
+        return 0.0, 1.0
 
     @property
     def domain(self):

@@ -104,8 +104,6 @@ class Gaussian(Quadratic):
 
     __module__ = "sklearn_boltz.units"  # the public module
 
-    bounds, domain = (-np.inf, np.inf), "finite values"
-
     def __init__(self, intercept, precision):
         intercept, precision = as_floats(intercept), as_floats(precision)
         if not (precision > 0).all():
@@ -190,6 +188,16 @@ class Gaussian(Quadratic):
         super().ascend({**slopes, "precision": change / rate}, rate)
 
     # Values and bounds.
+
+    @property
+    def bounds(self):
+        """Smallest and largest value of a unit: infinite."""
+        return -np.inf, np.inf
+
+    @property
+    def domain(self):
+        """Description of the legal values, for messages."""
+        return "finite values"
 
     def contains(self, X):
         return np.isfinite(X)

@@ -8,11 +8,6 @@ from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._unit import UnitType
 
 
-def _of_layers(name):
-    """An attribute of the layers, side by side."""
-    return property(lambda self: np.concatenate([getattr(units, name) for units in self.layers]))
-
-
 class Stacked(UnitType):
     """
     Units of several types in one layer, such as the columns of a mixed table.
@@ -62,9 +57,25 @@ class Stacked(UnitType):
 
     # Values and bounds.
 
-    widths, one_hot, state_counts, tail_precision = map(
-        _of_layers, ("widths", "one_hot", "state_counts", "tail_precision")
-    )
+    @property
+    def widths(self):
+        """Number of columns of each unit: an array of int of shape (n_units,)."""
+        return np.concatenate([units.widths for units in self.layers])
+
+    @property
+    def one_hot(self):
+        """Which units are one-hot: an array of bool of shape (n_units,)."""
+        return np.concatenate([units.one_hot for units in self.layers])
+
+    @property
+    def state_counts(self):
+        """Number of values of each unit: an array of float of shape (n_units,), or infinite."""
+        return np.concatenate([units.state_counts for units in self.layers])
+
+    @property
+    def tail_precision(self):
+        """V of the unbounded columns, infinite for the others: an array of shape (n_columns,)."""
+        return np.concatenate([units.tail_precision for units in self.layers])
 
     @property
     def width(self):

@@ -60,7 +60,7 @@ class Training:
         What was measured after each epoch; NaN where a figure was not.
     best : dict or None
         The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
-        takes for the score, with its parameters.
+        takes for the score, with what the plan keeps of it: its parameters, or its learner.
     stage : dict or None
         The best epoch of a stage, likewise.
     kept : KeptValues or None

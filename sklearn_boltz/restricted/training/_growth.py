@@ -67,16 +67,22 @@ class GrowthPlan(NamedTuple):
         weights, learner, monitor = rows.weights, growth.learner, monitor()
         kind = Sample if rows_with_gaps(V) is None else IncompleteSample
         data = kind(V, None if weights is None else weights / weights.sum())
-        with QUIET():
-            fill(growth, data, workers)
-            if learner.sample is None:
-                learner.sample = initial_sample(growth, data, self, workers)
-                # Where means are off, units would be spent on them. A start from elsewhere may be
-                # far off.
-                n_steps = FIRST_BIAS_STEPS * self.n_bias_steps
-                match_means(learner, learner.sample, data, self.learning_rate, n_steps, workers)
-            if not growth.history:
-                record(growth, monitor, workers, 0.0)
+        growth.kept = None  # `data` has the missing cells
+        start = growth.copy()
+        try:
+            with QUIET():
+                fill(growth, data, workers)
+                if learner.sample is None:
+                    learner.sample = initial_sample(growth, data, self, workers)
+                    # Where means are off, units would be spent on them. A start from elsewhere may
+                    # be far off.
+                    n_steps = FIRST_BIAS_STEPS * self.n_bias_steps
+                    match_means(learner, learner.sample, data, self.learning_rate, n_steps, workers)
+                if not growth.history:
+                    record(growth, monitor, workers, 0.0)
+        except Diverged:
+            vars(growth).update(vars(start))
+            raise
         growth.best = None
         self.remember_best(growth)
         return data
@@ -92,25 +98,31 @@ class GrowthPlan(NamedTuple):
                 return True
         self.remember_best(growth)
         best = growth.best
-        if best is None or growth.n_epochs - best["epoch"] < self.n_iter_no_change:
+        if best is None or growth.n_epochs - best["since"] < self.n_iter_no_change:
             return False
         return growth.figures(growth.n_epochs)["free_energy_gap"] > best["gap"]
 
     def end(self, growth, status):
         """Choose the model that is kept: the best one, or the last one after Ctrl-C."""
-        if growth.best is not None and status != "interrupted":
-            growth.learner, growth.tracker = growth.best["state"]
-            growth.of_epoch = growth.best["epoch"]
+        best, growth.best = growth.best, None
+        if best is not None and status != "interrupted":
+            growth.learner, growth.tracker = best["state"]
+            growth.of_epoch = best["epoch"]
 
     def remember_best(self, growth):
         """Keep the state of largest log-likelihood of the held-out rows."""
         if not self.early_stopping:
             return
-        figures, best = growth.figures(growth.n_epochs), growth.best
+        # A fit that goes on begins with the model that the last one has kept.
+        epoch, best = growth.of_epoch, growth.best
+        figures = growth.figures(epoch)
         score, gap = figures["validation_log_likelihood"], figures["free_energy_gap"]
         if best is None or score > best["score"] + self.tol:
             state = deepcopy((growth.learner, growth.tracker))
-            growth.best = {"score": score, "gap": gap, "epoch": growth.n_epochs, "state": state}
+            growth.best = {
+                "score": score, "gap": gap, "epoch": epoch, "since": growth.n_epochs,
+                "state": state,
+            }  # fmt: skip
 
 
 def fill(growth, data, workers):
