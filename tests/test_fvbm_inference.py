@@ -178,6 +178,8 @@ def test_wald_and_adjusted_p_values(result, monkeypatch):
     assert list(result.names[:5]) == ["b[x0]", "b[x1]", "b[x2]", "b[x3]", "m[x0,x1]"]
     assert result.names[-1] == "m[x2,x3]" and len(result.names) == 10
     matrix = result.coupling_matrix(result.estimate)
+    with pytest.raises(ValueError, match=f"{len(result.estimate)} entries"):
+        result.coupling_matrix(np.ones(len(matrix) + 1))
     assert np.isnan(np.diag(matrix)).all()
     assert matrix[1, 3] == matrix[3, 1] == result.estimate[list(result.names).index("m[x1,x3]")]
     p, n = result.p_value, len(result.names)

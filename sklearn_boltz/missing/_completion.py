@@ -38,7 +38,7 @@ class Model(NamedTuple):
         completions; equal rows stand side by side, and their draws are independent.
     objective : callable or None
         From the sum over all rows of w ln Σ_m exp(log_weight(x_o, x_m)), to what EM raises: for
-        example less the sum of all w times ln Z. None leaves the end to the number of rounds.
+        example less the sum of all w times ln Z. None if `maximise` need not end by it.
     fitted : object
         What a refit begins with.
     """

@@ -39,8 +39,18 @@ class NetworkParameters:
         -------
         matrix : ndarray of the shape of `coupling_`
             Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of values.
         """
         columns, pairs = self._entries
+        if len(values) != len(self.estimate):
+            raise ValueError(
+                f"values must have {len(self.estimate)} entries, one for each parameter, got "
+                f"{len(values)}."
+            )
         matrix = np.full((len(columns),) * 2, np.nan)
         matrix[pairs] = matrix.T[pairs] = values[len(columns) :]
         return matrix

@@ -102,7 +102,7 @@ def choose_strength(task, method, initial, *, estimate=True):
     task : Task or CodesTask
         Its penalty is changed.
     method : Method
-        Newton's.
+        How each of the fits is made.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
     estimate : bool, default=True
