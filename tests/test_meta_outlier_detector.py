@@ -382,7 +382,10 @@ def test_the_solver_for_categories_climbs_as_high():
     assert detector.estimator_.solver_ == "lbfgs"
     codes = detector._table.encode(X)
     ends = [
-        clone(detector.estimator_).set_params(solver=solver).fit(codes).history_["log_pseudo_likelihood"][-1]
+        clone(detector.estimator_)
+        .set_params(solver=solver)
+        .fit(codes)
+        .history_["log_pseudo_likelihood"][-1]
         for solver in ("newton", "lbfgs")
     ]
     assert abs(ends[0] - ends[1]) < 0.02  # nats a row
