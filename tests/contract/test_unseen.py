@@ -187,3 +187,15 @@ def test_scores_of_a_classifier(estimator):
     strange, gap = (table.assign(city=value) for value in ("nowhere", None))
     difference = model.score_samples(gap) - model.score_samples(strange)
     assert_allclose(difference, np.log(61), atol=1e-9)
+
+
+@each(EXACT)
+def test_a_value_that_columns_do_not_list_is_missing_if_so_asked(estimator):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.choice(list("ab"), (40, 2)), columns=["u", "v"])
+    other, gap = (pd.DataFrame({"u": [value], "v": ["a"]}) for value in ("z", None))
+    model = clone(estimator).set_params(columns=[["a", "b"], "nominal"]).fit(table)
+    with pytest.raises(ValueError, match="none of the values that `columns` lists"):
+        model.score_samples(other)
+    model = clone(model).set_params(unseen="missing").fit(table)
+    assert_array_equal(model.score_samples(other), model.score_samples(gap))
