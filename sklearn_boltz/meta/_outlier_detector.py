@@ -418,7 +418,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     def _fit_density(self, density, X, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""
         kept, table = np.flatnonzero(weights), self._table
-        if len(kept) < len(weights) and not self._takes_tables:
+        if weights.sum() < self._n_rows and not self._takes_tables:
             # By bins that end at the numbers of held-out rows, these would look too likely.
             table = table.with_bins_of(some_rows(X, kept), weights[kept])
             rows = table.encode(X, "missing").astype(np.float64)
