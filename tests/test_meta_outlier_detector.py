@@ -99,7 +99,7 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
         monkeypatch.setattr(_network_incomplete, "MAX_STATES", 1)
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
     bins = coded_table(X, np.ones(400), "")[1].columns[5].bins
-    rows = detector._rows(gap).repeat(9 * bins.n_bins, axis=0)
+    rows = detector._rows(gap, detector._table).repeat(9 * bins.n_bins, axis=0)
     rows[:, [1, 2, 5]] = np.indices((3, 3, bins.n_bins)).reshape(3, -1).T
     log_p = -network.free_energy(rows)
     p = np.exp(log_p - log_p.max())
@@ -237,7 +237,7 @@ def test_bins_of_held_out_scores_are_learned_without_the_rows():
     detector = BoltzmannOutlierDetector(random_state=0).fit(X)
     generator = np.random.RandomState(0)
     generator.randint(2**31)  # the seed of completions
-    rows = detector._rows(X)
+    rows = detector._rows(X, detector._table)
     for left, held in left_out(rows, np.ones(60), 3, generator):
         alone = BoltzmannOutlierDetector(random_state=0).fit(X[left > 0])
         expected = alone.score_samples(X[held])
@@ -355,7 +355,7 @@ def test_surprises_of_the_default():
     found = detector.explain(new)
     assert list(found.columns) == list(X.columns) and found.index.equals(new.index)
     assert_array_equal(found.isna().to_numpy(), new.isna().to_numpy())
-    codes = detector._rows(new)
+    codes = detector._rows(new, detector._table)
     for j, n_values in enumerate(detector.estimator_.n_values_.tolist()):
         for i in np.flatnonzero(~np.isnan(codes[:, j])):
             expected = brute_surprise(

@@ -194,9 +194,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; None means once. More rows weaken the penalty: weights whose
-            sum is not that of rows should not be normalised. An `estimator` whose `fit` has no
-            `sample_weight` is fitted without weights.
+            How often each row counts; None means once. The larger the sum, the weaker the penalty:
+            do not normalise weights. An `estimator` whose `fit` has no `sample_weight` is fitted
+            without weights.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
         X = some_columns(X, self._kept)
-        rows = self._rows(X)
+        rows = self._rows(X, self._table)
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         folds = self._folds(X, rows, weights, generator)
@@ -285,7 +285,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             are completed, see the notes of the class. Outliers have low scores.
         """
         X = some_columns(self._read(X), self._kept)
-        return self._log_weights(self.estimator_, self._table, X, self._rows(X)) - self._mean
+        table = self._table
+        return self._log_weights(self.estimator_, table, X, self._rows(X, table)) - self._mean
 
     def decision_function(self, X):
         """Return the score of each row minus `offset_`.
@@ -364,7 +365,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
         with named(self):
-            own = surprises(self.estimator_, self._rows(part), part, self._table)
+            own = surprises(self.estimator_, self._rows(part, self._table), part, self._table)
         unseen = np.isnan(own) & ~missing_cells(part)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
@@ -384,12 +385,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             options["solver"] = "lbfgs"
         return choose_density(n_values, table.is_ordered, len(X), **options)
 
-    def _rows(self, X):
-        """The rows of the kept columns as the density takes them."""
+    def _rows(self, X, table):
+        """The rows of the kept columns as the density takes them, in the codes of a table."""
         if self._takes_tables:
             return X
         with named(self):
-            return self._table.encode(X, "missing").astype(np.float64)
+            return table.encode(X, "missing").astype(np.float64)
 
     def _log_weights(self, density, table, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
@@ -421,7 +422,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         if weights.sum() < self._n_rows and not self._takes_tables:
             # By bins that end at the numbers of held-out rows, these would look too likely.
             table = table.with_bins_of(some_rows(X, kept), weights[kept])
-            rows = table.encode(X, "missing").astype(np.float64)
+            rows = self._rows(X, table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
             density, some_rows(rows, kept), weights[kept] if is_weighted else None
@@ -436,11 +437,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         `fitted` are the scores of the same rows by the density of all.
         """
-        share = FEW if self.contamination == "auto" else self.contamination
+        is_auto = self.contamination == "auto"
+        if is_auto and not n_folds:  # a single row
+            return -np.inf
+        share = FEW if is_auto else self.contamination
         offset = quantile(scores, weights, share)
-        if self.contamination == "auto":
-            if not n_folds:  # a single row
-                return -np.inf
+        if is_auto:
             first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
             offset = min(first - FENCE * (third - first), offset)
         # Of many equal rows, held-out scores are not the score that `predict` gives to all of them.

@@ -102,10 +102,14 @@ class Column(NamedTuple):
         if scores is not None:
             names = _as_column(scores.level_names(self.unit))
             return self._replace(categories=names, scores=scores)
+        return self._binned(bins)
+
+    def _binned(self, bins):
         return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
 
     @property
     def _n_atoms(self):
+        """See `Bins.learn`."""
         return MOST_LEVELS if self.kind.name == "count" else LEAST
 
     def with_bins_of(self, cells, sample_weight):
@@ -116,9 +120,7 @@ class Column(NamedTuple):
         if np.isnan(numbers).all():
             return self
         bins = Bins.learn(numbers, sample_weight, self.bins.n_bins, self._n_atoms)
-        if bins.n_bins > self.bins.n_bins:
-            return self
-        return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
+        return self if bins.n_bins > self.bins.n_bins else self._binned(bins)
 
     def with_signs(self, cells):
         """The column, with the levels -1 and 1 if it has these numbers only."""
