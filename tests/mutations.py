@@ -375,7 +375,7 @@ SOURCES = [
         ("(1 - beta) * path.base + beta * path.model.intercept",
          "path.base + beta * path.model.intercept"),
     ]),
-    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
+    ("networks/categorical/_block_penalty.py", "test_fvbm_ordered.py -k 'gradient or measured'", [
         ("a * a[::-1] / 2", "a * a / 2"),
         ("a=-2 * strength", "a=-strength"),
     ]),

@@ -57,8 +57,10 @@ from sklearn_boltz.missing._completion import all_states as completion_states
 from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks import _rows as network_rows
+from sklearn_boltz.networks.categorical._block_penalty import metrics
 from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location import _fit as location_fit

@@ -133,11 +133,12 @@ scales = st.sampled_from([1.0, 0.3])
 seeds = st.integers(0, 2**60)
 
 
-def swept(x, free, seed, draw):
+def swept(x, free, seed, rows, draw):
     """The states after some sweeps; `draw(x, j, u)` are the new values of a column."""
-    x, u = x.copy(), np.empty(x.shape)
+    x, numbers = x.copy(), np.empty((int(rows.max()) + 1, x.shape[1]))
     for sweep in range(FIRST, FIRST + N_SWEEPS):
-        uniform(u, seed, sweep)
+        uniform(numbers, seed, sweep)
+        u = numbers[rows]
         for j in range(x.shape[1]):
             x[:, j] = np.where(free[:, j], draw(x, j, u[:, j]), x[:, j])
     return x
@@ -147,14 +148,16 @@ def swept(x, free, seed, draw):
 @given(st.integers(1, 12), st.integers(1, 9), scales, seeds)
 def test_gibbs_sweeps(n, d, scale, seed):
     rng, coupling = np.random.default_rng(seed), random_spins(d, seed, scale=0.5).coupling
+    rows = rng.integers(10, size=n).astype(np.uint64)
     x, offset = rng.choice([-1.0, 1.0], size=(n, d)), rng.normal(size=d)
     free = rng.random((n, d)) < 0.7
 
     def draw(x, j, u):
         return np.where(u < expit(2 * (scale * (x @ coupling)[:, j] + offset[j])), 1, -1)
 
-    expected, local = swept(x, free, seed, draw), x @ coupling
-    gibbs_sweeps(x, local, coupling, offset, scale, free.view(np.uint8), seed, FIRST, N_SWEEPS)
+    expected, local = swept(x, free, seed, rows, draw), x @ coupling
+    free = free.view(np.uint8)
+    gibbs_sweeps(x, local, coupling, offset, scale, free, seed, FIRST, N_SWEEPS, rows)
     assert_array_equal(x, expected)
     assert_allclose(local, x @ coupling, atol=1e-12)
 
@@ -163,6 +166,7 @@ def test_gibbs_sweeps(n, d, scale, seed):
 @given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), scales, seeds)
 def test_categorical_sweeps(n_values, n, scale, seed):
     rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
+    rows = rng.integers(10, size=n).astype(np.uint64)
     codes = np.stack([rng.integers(m, size=n) for m in n_values], axis=1).astype(np.int32)
     free, offset = rng.random(codes.shape) < 0.7, rng.normal(size=len(model.intercept))
 
@@ -171,10 +175,10 @@ def test_categorical_sweeps(n_values, n, scale, seed):
         fields = scale * (model.one_hot(codes) @ model.coupling) + offset
         return (np.cumsum(softmax(fields[:, own], axis=1), axis=1) <= u[:, None]).sum(axis=1)
 
-    expected, local = swept(codes, free, seed, draw), model.one_hot(codes) @ model.coupling
+    expected, local = swept(codes, free, seed, rows, draw), model.one_hot(codes) @ model.coupling
     categorical_sweeps(
         codes, local, model.coupling, offset, model.starts, scale, free.view(np.uint8),
-        np.empty(max(n_values)), seed, FIRST, N_SWEEPS,
+        np.empty(max(n_values)), seed, FIRST, N_SWEEPS, rows,
     )  # fmt: skip
     assert_array_equal(codes, expected)
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
@@ -184,6 +188,7 @@ def test_categorical_sweeps(n_values, n, scale, seed):
 @given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
 def test_interaction_sweeps(d, n, scale, seed):
     rng, model = np.random.default_rng(seed), random_interactions(d, seed)
+    rows = rng.integers(10, size=n).astype(np.uint64)
     x, terms = rng.choice([-1.0, 1.0], size=(n, d)), model.arrays
     free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
 
@@ -203,26 +208,27 @@ def test_interaction_sweeps(d, n, scale, seed):
     sum_terms(x, *terms, sums)
     products = [x[:, term].prod(axis=1) for term in model.terms]
     assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
-    expected, local = swept(x, free, seed, draw), x @ model.coupling
+    expected, local = swept(x, free, seed, rows, draw), x @ model.coupling
     by_column = model.chains(x > 0, 0).by_column
     add_term_fields(x, *terms, local)
     assert_allclose(local, total(x), atol=1e-12)
     interaction_sweeps(
         x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
-        free.view(np.uint8), seed, FIRST, N_SWEEPS,
+        free.view(np.uint8), seed, FIRST, N_SWEEPS, rows,
     )  # fmt: skip
     assert_array_equal(x, expected)
     assert_allclose(local, total(x), atol=1e-12)
 
 
 def test_sweeps_with_fields_beyond_the_range_of_exp():
-    x, free = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8)
-    gibbs_sweeps(x, np.zeros((4, 2)), np.zeros((2, 2)), np.array([-1e4, 1e4]), 1.0, free, 0, 0, 1)
+    x, free, rows = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8), np.arange(4, dtype=np.uint64)
+    offset, none = np.array([-1e4, 1e4]), np.zeros((2, 2))
+    gibbs_sweeps(x, np.zeros((4, 2)), none, offset, 1.0, free, 0, 0, 1, rows)
     assert_array_equal(x, [[-1, 1]] * 4)
     codes, offset = np.zeros((4, 2), dtype=np.int32), np.array([-1e4, 0.0, 1e4, 1e300, -1e300])
     categorical_sweeps(
         codes, np.zeros((4, 5)), np.zeros((5, 5)), offset, np.array([0, 3, 5]), 1.0, free,
-        np.empty(3), 0, 0, 1,
+        np.empty(3), 0, 0, 1, rows,
     )  # fmt: skip
     assert_array_equal(codes, [[2, 0]] * 4)
 

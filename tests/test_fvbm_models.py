@@ -275,3 +275,19 @@ def test_where_nothing_is_enumerated(n_values, seed, request):
     assert 0 < estimate.std_err < 0.02
     assert abs(estimate.value - logsumexp(weights)) < 5 * estimate.std_err
     assert abs(model.log_partition_ - logsumexp(weights)) < 0.1
+
+
+@settings(max_examples=15)
+@given(columns, seeds)
+def test_mean_log_weights_of_a_row_by_chains_are_its_own(n_values, seed):
+    model = random_model(n_values, seed)
+    every, log_p, _ = enumerate_states(model)
+    codes = with_gaps(every, 2 * _incomplete.FEW_ROWS + 3, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_incomplete, "MAX_STATES", 1)
+        found, p = _incomplete.expected_log_weights(model, codes)
+        for i in (0, _incomplete.FEW_ROWS, len(codes) - 1):
+            alone = _incomplete.expected_log_weights(model, codes[[i]])
+            missing = np.repeat(codes[i] < 0, model.n_values)
+            assert_array_equal(alone[0], found[[i]])
+            assert_array_equal(alone[1][0, missing], p[i, missing])

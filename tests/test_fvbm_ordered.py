@@ -21,6 +21,8 @@ from private import (
     Table,
     cell_probabilities,
     holm,
+    measure_blocks,
+    metrics,
     next_weights,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
@@ -62,6 +64,24 @@ def test_trends_are_cheaper_than_jumps():
     assert_allclose(penalty_of(ordered, trend, trend), 0.7)
     assert_allclose(penalty_of(ordered, trend, jump), 0.7 * 3)
     assert_allclose(penalty_of(ordered, jump, jump), 0.7 * 3 * 3)
+
+
+@settings(max_examples=cases(20))
+@given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=4))
+def test_blocks_are_measured_from_both_sides(columns):
+    n_values, ordered = np.ascontiguousarray(np.array(columns).T)
+    own, sizes = metrics(n_values, ordered), np.outer(n_values, n_values)
+    pairs = list(combinations(range(len(n_values)), 2))
+    starts, n = np.zeros(sizes.shape, dtype=np.int64), 0
+    for pair in pairs:
+        starts[pair], n = n, n + sizes[pair]
+    coupling = np.random.default_rng(n).normal(size=n)
+    found = np.empty(n)
+    measure_blocks(coupling, n_values, starts, ordered.astype(np.int8), found)
+    for i, j in pairs:
+        place = slice(starts[i, j], starts[i, j] + sizes[i, j])
+        block = coupling[place].reshape(n_values[i], -1)
+        assert_allclose(found[place], (own[i] @ block @ own[j]).ravel(), atol=1e-12)
 
 
 def test_each_pair_has_its_weight():

@@ -107,7 +107,7 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
     terms = log_p + bins.mean_log_density[rows[:, 5].astype(int)]
     found = detector.score_samples(gap)[0] + detector._mean
     found -= 3 * np.log(400 / 401)  # of three words, no one is unseen
-    atol = 6 * np.sqrt(p @ (terms - p @ terms) ** 2 / 20) if by_chains else 1e-6
+    atol = 6 * np.sqrt(p @ (terms - p @ terms) ** 2 / 10) if by_chains else 1e-6
     assert_allclose(found, p @ terms, rtol=0, atol=atol)
 
 

@@ -123,7 +123,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
     p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
     if cells are missing at random. In the default network, the mean is exact up to 2**20 joint
-    states of the missing cells of a row, and otherwise that of 20 chains with fixed seeds. Other
+    states of the missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other
     models average 10 draws, whose seed is the content of the row and `random_state`, so that equal
     rows have equal scores.
 

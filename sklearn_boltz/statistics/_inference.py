@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
-from sklearn_boltz.networks.categorical._objective import block_entries
+from sklearn_boltz.networks.model._gauge import block_entries
 from sklearn_boltz.statistics._results import (
     NetworkParameters,
     pair_frame,

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._objective import block_entries
-from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.model._gauge import block_entries, column_of_state
 from sklearn_boltz.statistics.covariance._curvature import columns_of_parameters
 from sklearn_boltz.tables._frames import optional
 

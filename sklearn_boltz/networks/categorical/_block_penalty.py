@@ -9,9 +9,9 @@ is shrunk like any contrast of values without an order, and all else more, the f
 import numpy as np
 from scipy.linalg import block_diag, eigh
 from scipy.linalg.blas import daxpy
-from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.model._gauge import column_of_state, contrast_basis, state_offsets
+from sklearn_boltz.networks.categorical._kernel import measure_blocks
+from sklearn_boltz.networks.model._gauge import block_entries, contrast_basis
 
 
 class BlockPenalty:
@@ -32,39 +32,28 @@ class BlockPenalty:
     def __init__(self, n_values, starts, ordered, weights):
         i, j = np.triu_indices(len(n_values), 1)
         self._weights = np.repeat(weights[i, j], n_values[i] * n_values[j])
-        self._metric = None
-        if ordered.any():
-            self._metric = csr_array(block_diag(*metrics(n_values, ordered)))
-            column, first = column_of_state(n_values), state_offsets(n_values)[:-1]
-            r, s = np.nonzero(column[:, None] < column)
-            a, b = r - first[column[r]], s - first[column[s]]
-            # Where the entries of the blocks are in a matrix of all states.
-            self._places = np.empty(len(r), dtype=np.intp)
-            self._places[starts[column[r], column[s]] + a * n_values[column[s]] + b] = (
-                r * len(column) + s
-            )
+        self._blocks = n_values, starts, ordered.astype(np.int8)
 
     def add(self, coupling, strength, gradient):
         """The penalty, negative; its derivatives are added to a gradient."""
         if strength == 0 or not len(coupling):
             return 0.0
-        scaled = self._weights * (coupling if self._metric is None else self._measured(coupling))
+        scaled = self._weights * (self._measured(coupling) if self._blocks[2].any() else coupling)
         daxpy(scaled, gradient, a=-2 * strength)
         return -strength * float(np.vdot(coupling, scaled))
 
     def _measured(self, coupling):
         """A² J A² of all blocks."""
-        matrix = np.zeros(self._metric.shape)
-        matrix.ravel()[self._places] = coupling
-        left = self._metric @ matrix
-        return (self._metric @ left.T).T.ravel()[self._places]
+        measured = np.empty_like(coupling)
+        measure_blocks(coupling, *self._blocks, measured)
+        return measured
 
     def curvature(self):
         """Half the second derivatives at λ = 1."""
-        if self._metric is None:
-            return self._weights
-        own = self._metric.diagonal()
-        return self._weights * np.outer(own, own).ravel()[self._places]
+        n_values, _, ordered = self._blocks
+        own = np.concatenate([metric.diagonal() for metric in metrics(n_values, ordered)])
+        a, b = block_entries(n_values)
+        return self._weights * (own[a] * own[b])
 
 
 def metrics(n_values, ordered):

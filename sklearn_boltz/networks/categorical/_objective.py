@@ -16,8 +16,8 @@ from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, orde
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
+    block_entries,
     column_of_state,
-    state_offsets,
     state_slices,
     to_zero_sum,
 )
@@ -265,13 +265,3 @@ def block_starts(n_values):
     starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
     starts[i, j] = starts[j, i] = ends - sizes
     return starts, int(ends[-1]) if len(ends) else int(n_values.sum())
-
-
-def block_entries(n_values):
-    """The states a and b of each coupling of θ, in the order of θ."""
-    n_values = np.asarray(n_values)
-    i, j = np.triu_indices(len(n_values), 1)
-    sizes, offsets = n_values[i] * n_values[j], state_offsets(n_values)
-    k = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    a, b = np.divmod(k, np.repeat(n_values[j], sizes))
-    return np.repeat(offsets[i], sizes) + a, np.repeat(offsets[j], sizes) + b

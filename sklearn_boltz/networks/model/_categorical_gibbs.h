@@ -1,5 +1,5 @@
 /* Gibbs sampling of a network of categorical columns, one chain a row. A sweep is a step of the
- * random numbers, and a chain a row of them, from first_row on.
+ * random numbers, and a chain the row of them that `rows` has for it.
  */
 #include "_exp.h"
 #include "_random.h"
@@ -33,15 +33,14 @@ void categorical_gibbs(int32_t *restrict codes, double *restrict local,
                        const int64_t *restrict starts, double scale,
                        const uint8_t *restrict free, double *restrict work, ptrdiff_t n,
                        ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
-                       uint64_t first_row)
+                       const uint64_t *restrict rows)
 {
     const ptrdiff_t width = starts[d];
     for (ptrdiff_t i = 0; i < n; i++) {
         int32_t *restrict row = codes + i * d;
         double *restrict field = local + i * width;
         for (ptrdiff_t s = 0; s < n_sweeps; s++) {
-            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s,
-                                                first_row + (uint64_t)i);
+            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
             for (ptrdiff_t j = 0; j < d; j++) {
                 if (!free[i * d + j])
                     continue;

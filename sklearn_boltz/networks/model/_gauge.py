@@ -28,6 +28,16 @@ def column_of_state(n_values):
     return np.repeat(np.arange(len(n_values)), n_values)
 
 
+def block_entries(n_values):
+    """The states a and b of each coupling of θ, in the order of θ."""
+    n_values = np.asarray(n_values)
+    i, j = np.triu_indices(len(n_values), 1)
+    sizes, offsets = n_values[i] * n_values[j], state_offsets(n_values)
+    k = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    a, b = np.divmod(k, np.repeat(n_values[j], sizes))
+    return np.repeat(offsets[i], sizes) + a, np.repeat(offsets[j], sizes) + b
+
+
 def to_zero_sum(coupling, intercept, n_values):
     """The same distribution in the zero-sum gauge.
 

@@ -1,5 +1,5 @@
 /* Fields and Gibbs sampling of a fully visible Boltzmann machine, one chain a row. A sweep is a step of the
- * random numbers, and a chain a row of them, from first_row on.
+ * random numbers, and a chain the row of them that `rows` has for it.
  */
 #include <math.h>
 #include "_random.h"
@@ -28,13 +28,12 @@ SIMD_DISPATCH
 void fvbm_gibbs(double *restrict x, double *restrict local, const double *restrict coupling,
                 const double *restrict offset, double scale, const uint8_t *restrict free,
                 ptrdiff_t n, ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
-                uint64_t first_row)
+                const uint64_t *restrict rows)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double *restrict row = x + i * d, *restrict field = local + i * d;
         for (ptrdiff_t s = 0; s < n_sweeps; s++) {
-            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s,
-                                                first_row + (uint64_t)i);
+            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
             for (ptrdiff_t j = 0; j < d; j++) {
                 if (!free[i * d + j])
                     continue;

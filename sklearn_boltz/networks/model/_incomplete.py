@@ -16,6 +16,7 @@ from sklearn_boltz.missing._completion import all_states, patterns
 from sklearn_boltz.networks.model._enumeration import importance_weights
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,
+    chains_of_each,
     gibbs_complete,
     gibbs_mode,
     gibbs_probabilities,
@@ -27,7 +28,9 @@ MAX_STATES = 2**20
 # Of a derivative by the inverse temperature: the error is about 1e-8 of the third cumulant.
 STEP = 3e-4
 # Chains of a row for a mean log-weight, their sweeps before and while they count.
-N_FEW, N_FEW_STEPS, N_COUNTED = 20, 50, 5
+N_FEW, N_FEW_STEPS, N_COUNTED = 10, 20, 10
+# Rows whose chains are kept at once.
+FEW_ROWS = 50
 # Rows whose probabilities are kept at once.
 BLOCK_ROWS = 1000
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
@@ -383,17 +386,19 @@ def expected_log_weights(model, codes):
     Also p(x_j = a | the observed cells) of missing cells, (n, Q). Rows with too many joint states
     take the means of chains, with random numbers that are the same for every row.
     """
-    p, _, is_exact = model.enumerated(codes, MAX_STATES)
-    high, low = (model.scaled(1 + step).enumerated(codes, MAX_STATES)[1] for step in (STEP, -STEP))
-    log_weights = model.log_weight(codes) + (high - low) / (2 * STEP)
-    for i in np.flatnonzero(~is_exact):
-        generator = np.random.default_rng(SEED)
-        chains = gibbs_complete(model, np.tile(codes[i], (N_FEW, 1)), N_FEW_STEPS, generator)
-        log_weights[i] = p[i] = 0
+    scaled = [model.scaled(1 + step).enumerated(codes, MAX_STATES) for step in (-STEP, STEP)]
+    (p, low, is_exact), (other, high, _) = scaled
+    p, log_weights = (p + other) / 2, model.log_weight(codes) + (high - low) / (2 * STEP)
+    many = np.flatnonzero(~is_exact)
+    for part in row_blocks(len(many), FEW_ROWS):
+        generator, weight, share = np.random.default_rng(SEED), 0, 0
+        chains = chains_of_each(model, codes[many[part]], N_FEW, N_FEW_STEPS, generator)
         for _ in range(N_COUNTED):
             chains.sweep(model.intercept)
-            log_weights[i] += model.log_weight(chains.codes).mean() / N_COUNTED
-            p[i] += chains.probabilities(model.intercept).mean(axis=0) / N_COUNTED
+            weight = weight + chains.log_weight(model.intercept) / N_COUNTED
+            share = share + chains.probabilities(model.intercept) / N_COUNTED
+        log_weights[many[part]] = weight.reshape(-1, N_FEW).mean(axis=1)
+        p[many[part]] = share.reshape(-1, N_FEW, p.shape[1]).mean(axis=1)
     return log_weights, p
 
 

@@ -55,7 +55,7 @@ void interaction_gibbs(double *restrict x, double *restrict local,
                        const int64_t *restrict first, const int64_t *restrict touching,
                        const double *restrict step, const double *restrict offset, double scale,
                        const uint8_t *restrict free, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
-                       uint64_t first_sweep, ptrdiff_t n_sweeps, uint64_t first_row)
+                       uint64_t first_sweep, ptrdiff_t n_sweeps, const uint64_t *restrict rows)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double *restrict row = x + i * d, *restrict field = local + i * d;
@@ -63,8 +63,7 @@ void interaction_gibbs(double *restrict x, double *restrict local,
         for (ptrdiff_t j = 0; j < d; j++)
             count += row[j] > 0;
         for (ptrdiff_t s = 0; s < n_sweeps; s++) {
-            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s,
-                                                first_row + (uint64_t)i);
+            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
             for (ptrdiff_t j = 0; j < d; j++) {
                 if (!free[i * d + j])
                     continue;

@@ -11,7 +11,7 @@ cdef extern from "networks/model/_interaction_gibbs.h" nogil:
     void interaction_gibbs(double*, double*, const double*, const int64_t*, const int64_t*,
                            const double*, const int64_t*, const int64_t*, const double*,
                            const double*, double, const uint8_t*, Py_ssize_t, Py_ssize_t,
-                           uint64_t, uint64_t, Py_ssize_t, uint64_t) noexcept
+                           uint64_t, uint64_t, Py_ssize_t, const uint64_t*) noexcept
 
 
 def add_term_fields(const double[:, ::1] x, const int64_t[::1] starts,
@@ -44,10 +44,10 @@ def interaction_sweeps(double[:, ::1] x, double[:, ::1] local, const double[:, :
                        const int64_t[::1] touching, const double[::1] step,
                        const double[::1] offset, double scale, const uint8_t[:, ::1] free,
                        uint64_t seed, uint64_t first_sweep, Py_ssize_t n_sweeps,
-                       uint64_t first_row=0):
+                       const uint64_t[::1] rows):
     """Resample in place the free columns of each row, one after another, `n_sweeps` times.
 
-    With u from `uniform`, a sweep being a step and the first row `first_row`, ``total`` being
+    With u from `uniform`, a sweep being a step and `rows` the row of each chain, ``total`` being
     ``x @ coupling`` and what `add_term_fields` adds, for each j and each row where ``free``:
     ``field = scale * (total[:, j] + step[(x > 0).sum(axis=1) - (x[:, j] > 0)]) + offset[j]`` and
     ``x[:, j] = np.where(u[:, j] < expit(2 * field), 1, -1)``; `local`, which must be ``total``, is
@@ -63,4 +63,4 @@ def interaction_sweeps(double[:, ::1] x, double[:, ::1] local, const double[:, :
             interaction_gibbs(&x[0, 0], &local[0, 0], &coupling[0, 0], &starts[0], of_terms,
                               strengths, &first[0], of_columns, &step[0], &offset[0], scale,
                               &free[0, 0], x.shape[0], x.shape[1], seed, first_sweep, n_sweeps,
-                              first_row)
+                              &rows[0])

@@ -166,10 +166,10 @@ class DiscreteModel:
 
 
 class Chains:
-    """States of many Gibbs chains, in arrays of a row for each that a child names in `arrays`."""
+    """States of many Gibbs chains, in arrays of a row for each that a child names in `arrays`.
 
-    # Random numbers are functions of (seed, sweep, row): those of the first chain have this row.
-    first_row = 0
+    Random numbers are functions of (seed, sweep, row): `rows` has a row for each chain.
+    """
 
     def copy(self):
         """Chains with states of their own."""

@@ -172,6 +172,7 @@ class PottsChains(Chains):
         self.codes = np.array(codes, dtype=np.int32, order="C")
         self.free = np.ones(codes.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
         self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
+        self.rows = np.arange(len(codes), dtype=np.uint64)
 
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free cells, one after another, with couplings times `scale`."""
@@ -179,7 +180,7 @@ class PottsChains(Chains):
         categorical_sweeps(
             self.codes, self.local, self.model.coupling, np.ascontiguousarray(intercept),
             self.model.starts, scale, self.free, work, self.seed, self.n_sweeps, n_sweeps,
-            self.first_row,
+            self.rows,
         )  # fmt: skip
         self.n_sweeps += n_sweeps
 

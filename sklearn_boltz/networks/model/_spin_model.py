@@ -258,8 +258,10 @@ class SpinChains(Chains):
     def __init__(self, model, spins, seed, free=None):
         self.model, self.spins, self.seed, self.n_sweeps = model, spins, seed, 0
         self.free = np.ones(spins.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
-        self.local = spins @ model.coupling
+        self.rows = np.arange(len(spins), dtype=np.uint64)
         self._coupling = np.ascontiguousarray(model.coupling)
+        self.local = np.empty(spins.shape)
+        row_fields(spins, self._coupling, np.zeros(spins.shape[1]), self.local)
         if not model.is_pairwise:
             add_term_fields(spins, *model.arrays, self.local)
             # Where the terms of each column begin, and these terms.
@@ -279,10 +281,10 @@ class SpinChains(Chains):
         model, arguments = self.model, (self.spins, self.local, self._coupling)
         how = np.ascontiguousarray(intercept), scale, self.free, self.seed, self.n_sweeps, n_sweeps
         if model.is_pairwise:
-            gibbs_sweeps(*arguments, *how, self.first_row)
+            gibbs_sweeps(*arguments, *how, self.rows)
         else:
             arguments += *model.arrays, *self.by_column, model.steps
-            interaction_sweeps(*arguments, *how, self.first_row)
+            interaction_sweeps(*arguments, *how, self.rows)
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):

@@ -49,6 +49,16 @@ def gibbs_complete(model, codes, n_steps, generator):
     return chains
 
 
+def chains_of_each(model, codes, n_chains, n_steps, generator):
+    """The same, `n_chains` for each row, one after another, with random numbers that rows share."""
+    drawn = gibbs_sample(model, n_chains, 0, generator)
+    codes, drawn = np.repeat(codes, n_chains, axis=0), np.tile(drawn, (len(codes), 1))
+    chains = model.chains(np.where(codes < 0, drawn, codes), draw_seed(generator), codes < 0)
+    chains.rows %= n_chains
+    chains.sweep(model.intercept, n_steps)
+    return chains
+
+
 def gibbs_mode(model, codes, n_steps, generator):
     """The most probable rows that are met in `n_steps` sweeps, after as many."""
     chains = gibbs_complete(model, codes, n_steps, generator)

@@ -133,7 +133,7 @@ class Rung:
         """Sweeps of Gibbs sampling; without couplings, one is a new draw."""
         chains = self.chains
         chains.seed, chains.n_sweeps = stream.seed, stream.take(n_steps)
-        chains.first_row = first_row
+        chains.rows = np.arange(first_row, first_row + len(self), dtype=np.uint64)
         chains.sweep(self.offset, n_steps if self.beta else 1, scale=self.beta)
         self._measure()
 

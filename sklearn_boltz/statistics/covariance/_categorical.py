@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._objective import block_entries
+from sklearn_boltz.networks.model._gauge import block_entries
 
 
 def as_parameters(coupling, intercept, n_values):
