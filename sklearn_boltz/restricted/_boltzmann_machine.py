@@ -577,8 +577,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Take over the parameters of the initial model, if there is one; -> the visible units."""
         if not is_model(self.init):
             return visible
-        name, table, layout = type(self).__name__, self._table, self._layout
-        return begin_at(self.init_, name, table, layout, weights, visible, hidden)
+        name, names = type(self).__name__, getattr(self, "feature_names_in_", ())
+        parts = self._table, self._layout, weights, visible, hidden
+        return begin_at(self.init_, name, names, *parts)
 
     @property
     def visible_names_(self):

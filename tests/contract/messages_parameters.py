@@ -91,6 +91,9 @@ CASES = {
     "init of other columns": lambda: SDCPRBM(
         5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
     ).fit(people(n_rare=6)),
+    "init of columns in another order": lambda: SDCPRBM(
+        5, init=FVBMPseudoLikelihood().fit(FRAME), max_iter=0
+    ).fit(FRAME[list("edcba")]),
     "init of other units": lambda: SDCPRBM(
         5, columns="gaussian", init=network(CODES)(), max_iter=0
     ).fit(CODES.astype(float)),

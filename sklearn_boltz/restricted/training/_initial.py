@@ -85,7 +85,7 @@ def n_units_of(model):
     return int(np.count_nonzero(np.triu(model.coupling_, 1)))
 
 
-def begin_at(model, name, table, layout, weights, visible, hidden):
+def begin_at(model, name, names, table, layout, weights, visible, hidden):
     """Begin at the parameters of a model; hidden units beyond its own stay as they are.
 
     Parameters
@@ -94,6 +94,8 @@ def begin_at(model, name, table, layout, weights, visible, hidden):
         As of `fitted_init`.
     name : str
         What messages call the estimator that is fitted.
+    names : array-like of str
+        Of its columns, if they have any.
     table : Table
         Of its columns.
     layout : ColumnLayout
@@ -108,6 +110,12 @@ def begin_at(model, name, table, layout, weights, visible, hidden):
     """
     if not hidden.is_binary:
         raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
+    for own, other in zip(names, getattr(model, "feature_names_in_", names), strict=False):
+        if own != other:
+            raise ValueError(
+                f"{name}: X has the column {own!r} where the table that init was fitted to has "
+                f"{other!r}. Fit to X[list(init.feature_names_in_)]."
+            )
     start = None
     if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._table):
         find = _of_network if _is_network(model) else _of_rbm
