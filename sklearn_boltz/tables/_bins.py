@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Bins of n rows: 2 n^(1/4), within these bounds. More do not raise the likelihood of new rows, in
-# which the dependence of columns counts for more than the form of a marginal, and cost time.
+# Bins of n rows: 2 n^(1/4), within these bounds. By half as many again, the likelihood of new rows
+# rises by .02 to .05 nats, of the form of marginals. Other cells are not predicted better, samples
+# are no more like rows, and fits take one and a half to two times as long.
 LEAST, MOST = 8, 32
 # Numbers of a bin that are kept for samples: quantiles of its training cells.
 N_KEPT = 64
