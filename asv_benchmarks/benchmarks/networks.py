@@ -4,8 +4,8 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.networks.model._gibbs import row_fields
+from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
@@ -95,12 +95,11 @@ class Gibbs:
     param_names = ["n_variables"]
 
     def setup(self, d):
-        self.x, self.coupling = spins(1000, d), symmetric(d, 0.1)
-        self.local = self.x @ self.coupling
-        self.offset, self.free = np.zeros(d), np.ones((1000, d), dtype=np.uint8)
+        model = SpinModel(symmetric(d, 0.1), np.zeros(d))
+        self.chains = model.chains(spins(1000, d) > 0, 0)
 
     def time_sweeps(self, d):
-        gibbs_sweeps(self.x, self.local, self.coupling, self.offset, 1.0, self.free, 0, 0, 10)
+        self.chains.sweep(np.zeros(d), 10)
 
 
 class Interactions:
@@ -132,16 +131,11 @@ class CategoricalGibbs:
     param_names = ["n_variables"]
 
     def setup(self, d):
-        self.codes = generator().integers(4, size=(1000, d), dtype=np.int32)
-        self.starts, self.coupling = np.arange(0, 4 * d + 1, 4), symmetric(4 * d, 0.1)
-        self.local = np.eye(4)[self.codes].reshape(1000, -1) @ self.coupling
-        self.offset, self.free = np.zeros(4 * d), np.ones((1000, d), dtype=np.uint8)
+        model = PottsModel(symmetric(4 * d, 0.1), np.zeros(4 * d), np.full(d, 4))
+        self.chains = model.chains(generator().integers(4, size=(1000, d)), 0)
 
     def time_sweeps(self, d):
-        categorical_sweeps(
-            self.codes, self.local, self.coupling, self.offset, self.starts, 1.0, self.free,
-            np.empty(4), 0, 0, 10,
-        )  # fmt: skip
+        self.chains.sweep(np.zeros(4 * d), 10)
 
 
 class DistinctRows:

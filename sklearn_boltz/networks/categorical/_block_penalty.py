@@ -51,6 +51,8 @@ class BlockPenalty:
     def curvature(self):
         """Half the second derivatives at λ = 1."""
         n_values, _, ordered = self._blocks
+        if not ordered.any():
+            return self._weights
         own = np.concatenate([metric.diagonal() for metric in metrics(n_values, ordered)])
         a, b = block_entries(n_values)
         return self._weights * (own[a] * own[b])

@@ -5,7 +5,7 @@ each state of each column and a last one of zeros. Their layout is told in
 ``_kernel.h``; only these functions need to know it.
 """
 
-from libc.stdint cimport int16_t, int64_t, uint16_t
+from libc.stdint cimport int8_t, int16_t, int64_t, uint16_t
 from libc.string cimport memcpy
 
 
@@ -173,7 +173,7 @@ cdef void _center_rows(double *block, Py_ssize_t n_rows, Py_ssize_t n_columns) n
 
 
 def measure_blocks(const double[::1] coupling, const int64_t[::1] n_values,
-                   const int64_t[:, ::1] starts, const char[::1] ordered, double[::1] out):
+                   const int64_t[:, ::1] starts, const int8_t[::1] ordered, double[::1] out):
     """The blocks A_i² J_ij A_j² of the blocks J_ij of ``coupling``.
 
     A² is the matrix of ½ Σ_a a (q - a) (f_a - f_{a-1})² for ordered columns, else I.

@@ -28,8 +28,8 @@ MAX_STATES = 2**20
 # Of a derivative by the inverse temperature: the error is about 1e-8 of the third cumulant.
 STEP = 3e-4
 # Chains of a row for a mean log-weight, their sweeps before and while they count.
-N_FEW, N_FEW_STEPS, N_COUNTED = 10, 20, 10
-# Rows whose chains are kept at once.
+N_FEW, N_FEW_STEPS, N_COUNTED = 10, 50, 10
+# Rows whose chains are kept at once, about.
 FEW_ROWS = 50
 # Rows whose probabilities are kept at once.
 BLOCK_ROWS = 1000
@@ -247,7 +247,7 @@ def parts(model, codes, max_states=None):
 def enumerated(model, codes, max_states):
     """`DiscreteModel.enumerated` of any model."""
     n = len(codes)
-    p, log_sums, is_exact = np.empty((n, model.starts[-1])), np.zeros(n), np.ones(n, dtype=bool)
+    p, log_sums, is_exact = np.zeros((n, model.starts[-1])), np.zeros(n), np.ones(n, dtype=bool)
     for rows, groups in parts(model, codes, max_states):
         if groups is None:
             is_exact[rows] = False
@@ -386,11 +386,13 @@ def expected_log_weights(model, codes):
     Also p(x_j = a | the observed cells) of missing cells, (n, Q). Rows with too many joint states
     take the means of chains, with random numbers that are the same for every row.
     """
-    scaled = [model.scaled(1 + step).enumerated(codes, MAX_STATES) for step in (-STEP, STEP)]
-    (p, low, is_exact), (other, high, _) = scaled
-    p, log_weights = (p + other) / 2, model.log_weight(codes) + (high - low) / (2 * STEP)
+    p, low, is_exact = model.scaled(1 - STEP).enumerated(codes, MAX_STATES)
+    other, high, _ = model.scaled(1 + STEP).enumerated(codes, MAX_STATES)
+    p += other
+    p /= 2
+    log_weights = model.log_weight(codes) + (high - low) / (2 * STEP)
     many = np.flatnonzero(~is_exact)
-    for part in row_blocks(len(many), FEW_ROWS):
+    for part in row_blocks(len(many), FEW_ROWS) if len(many) else []:
         generator, weight, share = np.random.default_rng(SEED), 0, 0
         chains = chains_of_each(model, codes[many[part]], N_FEW, N_FEW_STEPS, generator)
         for _ in range(N_COUNTED):
