@@ -59,10 +59,9 @@ class CategoricalPseudoLikelihoods:
         codes = generator().integers(-1, q, (n, d))
         self.problem = CategoricalPseudoLikelihood(codes, np.full(d, q), np.ones(n))
         self.theta = 0.01 * generator().normal(size=self.problem.n_parameters)
-        self.out = np.empty_like(self.theta)
 
     def time_evaluate(self, size):
-        self.problem.evaluate(self.theta, self.out)
+        self.problem.evaluate(self.theta)
 
 
 class SparseDescent:
