@@ -30,7 +30,6 @@ from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
-    IF_A_VALUE,
     ROWS_TO_TELL,
     also,
     as_array,
@@ -44,6 +43,7 @@ from sklearn_boltz.tables._cells import (
     missing_cells,
     shown,
     unusable_cell,
+    without_code,
 )
 from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._frames import is_frame, some_rows
@@ -611,7 +611,7 @@ class BaseBoltzmann(
             more = also(self._column(k) for k, *_ in found[1:])
             self._warn(
                 f"in {self._column(j)}, {looks_missing(code, values)}. If it is one, write it as "
-                f"NaN: np.where(X == {code}, np.nan, X). {IF_A_VALUE}{more}"
+                f"NaN: {without_code(code, self._name_in_frame(j))}{more}"
             )
         highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
         columns = np.flatnonzero((highest > 1) & ~words)
@@ -625,6 +625,11 @@ class BaseBoltzmann(
         # Numbers without an atom have one value in a network.
         least = np.where(self._table.is_scored, 1, 2)
         return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
+
+    def _name_in_frame(self, j):
+        """The name of a column, None in an array."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else str(names[j])
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
@@ -669,7 +674,8 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns))
+            name = self._name_in_frame(j)
+            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), name)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -27,6 +27,7 @@ NUMBERS = {
     "neighbours": 1 + np.arange(100) * 2.0**-52,
     "far away": RNG.normal(size=50) * 1e300,
     "tiny": RNG.normal(size=50) * 1e-300,
+    "half stars": np.repeat(np.arange(2, 11) / 2, [*[115] * 8, 80]),
     "dates": 1.7e15 + 8.64e10 * RNG.integers(0, 1000, 200),
 }
 every = pytest.mark.parametrize("name", NUMBERS)
@@ -37,7 +38,7 @@ def whole_range(bins, reach):
     return np.arange(np.floor(bins.values.min()) - reach, bins.values.max() + reach)
 
 
-@pytest.mark.parametrize("name", ["normal", "skewed", "many zeros", "two", "one"])
+@pytest.mark.parametrize("name", ["normal", "skewed", "many zeros", "two", "one", "half stars"])
 def test_the_densities_of_each_bin_integrate_to_one(name):
     bins = Bins.learn(NUMBERS[name])
     total = np.zeros(bins.n_bins)
@@ -175,6 +176,15 @@ def test_numbers_of_samples_are_spread_over_their_bins_and_imputed_ones_are_not(
         # Of 64 quantiles, between which numbers are interpolated.
         assert kstest(in_order, own).statistic < 1 / 63 + 2 / 1000
         assert kstest(independent, in_order).statistic > 0.87 / 3 / 1000**0.5
+
+
+def test_the_greatest_number_has_a_density_like_others():
+    """Alone in its bin, and no atom: the distance to the next number is its width."""
+    x = NUMBERS["half stars"]
+    bins = Bins.learn(x)
+    shares = np.bincount(bins.encode(x).astype(int)) / len(x)
+    p = shares[bins.encode(x[-1:]).astype(int)] * np.exp(bins.log_density(x[-1:]))
+    assert not np.isin(x[-1], bins.atoms) and p == pytest.approx(0.08 / 0.5, rel=0.05)
 
 
 def test_held_out_density_is_near_the_truth():

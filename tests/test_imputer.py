@@ -159,7 +159,7 @@ def test_linear_means_are_those_of_regressions(observed):
     p = [np.ones((len(X), n)) / n for n in table.n_categories]
     found = linear.means(gaps, table.encode(gaps), p)
     error = (X[hidden] - expected).std()
-    assert np.abs(found[X.columns.get_loc(hidden)] - expected).max() < error / 10
+    assert np.abs(found[X.columns.get_loc(hidden)][0] - expected).max() < error / 10
 
 
 def test_a_missing_category_counts_by_its_probabilities():
@@ -168,8 +168,49 @@ def test_a_missing_category_counts_by_its_probabilities():
     of_words = X.groupby("word")["first"].mean().to_numpy()
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=5)
     gaps = pd.DataFrame({"word": [None] * 5, "first": np.nan})
-    found = linear.means(gaps, np.full((5, 2), np.nan), [p, None])[1]
+    found, weights = linear.means(gaps, np.full((5, 2), np.nan), [p, None])[1]
     assert_allclose(found, p @ of_words, atol=0.01)
+    assert_allclose(weights, 0.5)
+
+
+def test_numbers_that_follow_from_others_are_nearer_than_their_bins():
+    """Degrees of Celsius and of Fahrenheit, rounded; where neither is known, as before."""
+    rng = np.random.default_rng(0)
+    celsius = rng.normal(15, 8, size=500).round(1)
+    X = pd.DataFrame({"celsius": celsius, "fahrenheit": (32 + 1.8 * celsius).round(1)})
+    X["site"] = rng.choice(["hill", "coast"], size=500)
+    gaps = X.copy()
+    gaps.loc[:99, "fahrenheit"] = gaps.loc[80:119, "celsius"] = np.nan
+    filled = BoltzmannImputer().fit_transform(gaps)
+    names = ["celsius", "fahrenheit"]
+    error = (filled[names] - X[names]).abs()
+    assert error["fahrenheit"][:80].mean() < 0.2 and error["celsius"][100:120].mean() < 0.2
+    assert 5 < error["fahrenheit"][80:100].mean() < 20
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_batches_without_a_string_are_filled(library):
+    """Such as of a file in which a column is empty, or of categories that it lacks."""
+    words = {"city": ["Rome", "Oslo", "Bern"] * 40, "lang": ["it", "no", "de"] * 40}
+    batch, module = {"city": ["Rome", "Oslo"]}, pytest.importorskip(library)
+    if library == "pandas":
+        kinds = ["float64", "Int64", "boolean", "datetime64[us]", "object"]
+        empty = [pd.Series([None, None], dtype=kind) for kind in kinds]
+        empty += [pd.Categorical([None, None], own, ordered=is_in_order)
+                  for own in ([], ["it"]) for is_in_order in (False, True)]  # fmt: skip
+        make = pd.DataFrame
+    elif library == "polars":
+        kinds = [module.Null, module.Float64, module.Boolean, module.Enum(["it"])]
+        empty = [module.Series([None, None], dtype=kind) for kind in kinds]
+        make = module.DataFrame
+    else:
+        kinds = [module.null(), module.float64(), module.int64()]
+        empty, make = [module.array([None, None], kind) for kind in kinds], module.table
+    imputer, network = BoltzmannImputer().fit(make(words)), FVBMPseudoLikelihood().fit(make(words))
+    for fill in (imputer.transform, network.impute):
+        for lang in empty:
+            found = fill(make({**batch, "lang": lang}))["lang"]
+            assert (found.to_pylist() if library == "pyarrow" else list(found)) == ["it", "no"]
 
 
 def test_too_few_rows_for_linear_means():

@@ -420,7 +420,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             values = _values(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values
             if j in linear:  # on six tables, nearer than the nearer one of both, or nearly so
-                numbers[j] = (numbers[j] + linear[j]) / 2
+                means, weights = linear[j]
+                numbers[j] += weights * (means - numbers[j])
             if how == "mode" and column.bins.is_whole:
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers

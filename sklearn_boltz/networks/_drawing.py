@@ -320,12 +320,22 @@ class Drawing:
 
     def _bin_probabilities(self, X, j):
         """Of the bins of a number with normal scores, given the rest of each row."""
+        scores = self._table.columns[j].scores
+        return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
+
+    def _distribution(self, X, j):
+        if not self._table.is_scored[j]:
+            return None
+        scores = self._table.columns[j].scores
+        return self._mean_of_scores(self._ignoring(X, j), j, scores.up_to, len(scores.points))
+
+    def _mean_of_scores(self, X, j, function, n_figures):
+        """Means of what a function makes of the level and the score of a number, given the rest."""
         codes, z = self._without(*self._scored_rows(X)[:2], j)
         k = np.flatnonzero(self._table.is_scored).tolist().index(j)
-        scores = self._table.columns[j].scores
         model, _ = self._location_model()
 
-        def shares(codes, z, variances):
-            return scores.bin_probabilities(codes[:, j], z[:, k], variances[:, k])
+        def own(codes, z, variances):
+            return function(codes[:, j], z[:, k], variances[:, k])
 
-        return model.expectation(codes, z, shares, scores.bins.n_bins)
+        return model.expectation(codes, z, own, n_figures)

@@ -66,12 +66,20 @@ class Answers:
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
                 "have no quantiles. predict_column_proba has their probabilities."
             )
-        found = model._table.columns[j].quantiles(self.predict_column_proba(X, column), levels)
+        of_column, up_to = model._table.columns[j], self._distribution(X, j)
+        if up_to is None:
+            found = of_column.quantiles(self.predict_column_proba(X, column), levels)
+        else:
+            found = of_column.back(of_column.scores.quantiles(up_to, levels))
         return found if model._table.is_word[j] else model._cells_of(found)
 
     def _answering(self):
         """The model whose values `predict_column_proba` has the probabilities of."""
         return self
+
+    def _distribution(self, X, j):
+        """The probabilities of `NormalScores.up_to`, where a column has such scores; or None."""
+        return None
 
     def _cells_of(self, codes):
         """Codes as numbers of the table, where it has no names for them."""

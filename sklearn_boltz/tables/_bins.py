@@ -232,7 +232,9 @@ def _pieces(x, mass, cells, counts, is_atom, is_whole):
     half, n_bins = 0.5 if is_whole else 0.0, len(cells)
     lowest, highest = x[0] - half, x[-1] + half
     if not is_whole and not is_atom[-1]:
-        highest = np.nextafter(highest, np.inf)  # the greatest number is not in the tail
+        # The greatest number is not in the tail. Alone in its bin, it has as much room as before.
+        gap = x[-1] - x[-2] if len(cells[-1]) == 1 < len(x) else 0.0
+        highest = max(highest + gap, np.nextafter(highest, np.inf))
     borders = np.array([lowest, *(own[0] - half for own in cells[1:]), highest])
     # Where each piece ends, its bin, its weight and its width.
     pieces = [(lowest, 0, 1.0, np.nan)]

@@ -19,7 +19,6 @@ N_NAMES = 5
 # What a warning of columns says that no row has both of.
 APART = "no row has both of the columns"
 # What to do where a value looks like a code for a missing one.
-IF_A_VALUE = "If it is a value, set columns='nominal'."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
 # What is said of a column of times.
@@ -296,7 +295,15 @@ def missing_cells(X):
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
 
 
-def foreign_coding(X, j, missing_remedy, category_remedy=None):
+def without_code(code, name=None, missing_remedy=""):
+    """What to do about a code for missing cells, in an array or in a column of a frame."""
+    new, columns = f"np.where(X == {code}, np.nan, X)", "'nominal'"
+    if name is not None:
+        new, columns = f"X[{name!r}].replace({code}, np.nan)", f"{{{name!r}: 'nominal'}}"
+    return f"{new}. {missing_remedy}If it is a value, set columns={columns}."
+
+
+def foreign_coding(X, j, missing_remedy, category_remedy=None, name=None):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -309,6 +316,8 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None):
     category_remedy : str or None
         What to do about categories that are written as whole numbers; None for a model that takes
         no fractions.
+    name : str or None
+        Of the column, in a data frame.
 
     Returns
     -------
@@ -327,7 +336,7 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None):
         if code is not None and (values is own or values - {code} == {0, 1}):
             return (
                 f"{looks_missing(code, values)}. Write it as NaN: "
-                f"np.where(X == {code}, np.nan, X). {missing_remedy} {IF_A_VALUE}"
+                f"{without_code(code, name, missing_remedy + ' ')}"
             )
     if own == {-1, 1}:
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."

@@ -1,5 +1,6 @@
 """A column of a table: its values as codes or numbers, and the way back."""
 
+import re
 import warnings
 from numbers import Real
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._frames import is_missing
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
-from sklearn_boltz.tables._scores import NormalScores
+from sklearn_boltz.tables._scores import ROUNDING, NormalScores
 
 # Categories in a message.
 N_SHOWN = 5
@@ -32,8 +33,6 @@ N_SHOWN = 5
 FEW = 0.05
 # Whole numbers in an array are codes up to here.
 MOST_CODES = 64
-# By which sums of probabilities may be off.
-ROUNDING = 1e-12
 # Texts that in many files stand for a missing cell, and are seldom a category of their own.
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 
@@ -360,7 +359,9 @@ def _warn_of_codes(numbers, title):
     highest = codes.max(initial=0)
     usual = is_whole(numbers) & (numbers <= 10 * highest)
     rows = np.flatnonzero(~usual & ~np.isnan(numbers))
-    if 0 < len(rows) <= FEW * len(known):
+    # Beside a number that most cells have, such as 0, fractions are no exception.
+    n_others = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
+    if 0 < len(rows) <= FEW * n_others:
         n_cells = "one cell" if len(rows) == 1 else f"{len(rows):,} cells"
         warnings.warn(
             f"{title} holds whole numbers from 0 to {highest:g} except for {n_cells}, such as the "
@@ -439,7 +440,7 @@ def categories_of(cells, title, kind, order, codes):
             f"{cells.index(texts[0])}. Replace the string by a number or NaN; if all are "
             "categories, convert the column by .astype(str).",
         )
-    _check_texts(texts, title, len(cells))
+    _check_texts(texts, title, len(cells), are_levels)
     return _as_column(_in_order(values))
 
 
@@ -469,31 +470,43 @@ def _check_binary(values, title):
         )
 
 
-def _check_texts(texts, title, n_rows):
-    """Warn of texts that are perhaps no categories."""
+def _check_texts(texts, title, n_rows, are_declared):
+    """Warn of texts that are perhaps no categories, and refuse those that are surely none."""
     doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
-    if len(texts) > max(MOST_LEVELS, n_rows // 2):
-        others = [text for text in texts if not _is_number(text)]
-        if not others:
-            remedy = "They are numbers: convert the column, for example by .astype(float)."
-        elif others == doubtful:
-            remedy = (
-                f"All but {others[0]!r} are numbers: convert the column, for example by "
-                "pandas.to_numeric(column, errors='coerce')."
+    if len(texts) > MOST_LEVELS and not are_declared:
+        remedy = _conversion(texts, doubtful)
+        if len(texts) > n_rows // 2:
+            remedy = remedy or (
+                "This looks like an ID column: it carries no information about other rows. Drop "
+                "it, or declare it as 'nominal' in `columns` if it is none."
             )
-        else:
-            remedy = (
-                "This looks like an ID column: it carries no information about other rows. Drop it."
+            raise UnfitColumn(
+                remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
             )
-        raise UnfitColumn(
-            remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
-        )
+        if remedy:
+            message = f"{title} has {len(texts):,} different strings. {remedy}"
+            warnings.warn(message, stacklevel=find_stack_level())
     if doubtful:
         warnings.warn(
             f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
             "is one, replace it by NaN.",
             stacklevel=find_stack_level(),
         )
+
+
+def _conversion(texts, doubtful):
+    """How to make numbers or dates of texts; None if they are neither."""
+    others = [text for text in texts if not _is_number(text)]
+    if not others:
+        return "They are numbers: convert the column, for example by .astype(float)."
+    if others == doubtful:
+        return (
+            f"All but {others[0]!r} are numbers: convert the column, for example by "
+            "pandas.to_numeric(column, errors='coerce')."
+        )
+    if all(re.match(r"\d{4}-\d\d-\d\d", str(text)) for text in texts):
+        return "They are dates: convert the column, for example by pandas.to_datetime."
+    return None
 
 
 def _is_number(text):

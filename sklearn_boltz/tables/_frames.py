@@ -14,6 +14,9 @@ import numpy as np
 from narwhals import dependencies
 from sklearn.utils import Bunch, _safe_indexing
 
+# Types that hold any string.
+OF_WORDS = nw.String, nw.Categorical, nw.Object
+
 
 def is_frame(X):
     """Whether X is a data frame of pandas, polars, PyArrow or the like."""
@@ -184,16 +187,30 @@ def _column(like, values, order):
         return _new(like, values.astype("datetime64[us]")).cast(_type(like))
     dtype = nw.from_native(like, series_only=True).dtype
     # Of a constant column of booleans, the value is a number here.
-    as_type = bool if dtype == nw.Boolean else int if dtype.is_integer() and whole else lambda x: x
+    words = _words(values)
+    is_bool = dtype == nw.Boolean and not words
+    as_type = bool if is_bool else int if dtype.is_integer() and whole else lambda x: x
     values = zip(values.tolist(), missing, strict=True)
     values = [None if is_none else as_type(value) for value, is_none in values]
     if _is_dictionary(like):
         return _dictionary(like.type, values, order)
-    return _new(like, values, _type(like) if whole or not dtype.is_integer() else None)
+    own = _type(like)
+    if dtype == nw.Enum:
+        own = type(own)(list(dict.fromkeys([*own.categories, *words])))
+    elif dtype.is_integer() and not whole or dtype not in OF_WORDS and words or dtype == nw.Unknown:
+        own = None
+    return _new(like, values, own)
 
 
 def _column_of_pandas(like, values, whole, has_gaps):
     index, kind = like.index if len(like) == len(values) else None, getattr(like.dtype, "kind", "O")
+    words = _words(values)
+    if words and kind in "biufcmM":  # of which a batch has none
+        return type(like)(values, index, None, like.name)
+    if words and hasattr(like.dtype, "categories"):  # of which a batch lacks some
+        dtype = like.dtype
+        known = list(dict.fromkeys([*dtype.categories, *words]))
+        return type(like)(values, index, type(dtype)(known, dtype.ordered), like.name)
     if values.dtype.kind == "M":
         values = values.astype(object) if kind == "O" else values  # of Python
         return type(like)(values, index, like.dtype, like.name)
@@ -201,6 +218,10 @@ def _column_of_pandas(like, values, whole, has_gaps):
         values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
     fits = kind not in "iub" or whole and not (has_gaps and isinstance(like.dtype, np.dtype))
     return type(like)(values, index, like.dtype if fits else None, like.name)
+
+
+def _words(values):
+    return [value for value in values.tolist() if isinstance(value, str)]
 
 
 def _new(like, values, dtype=None):

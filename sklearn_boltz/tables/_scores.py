@@ -23,6 +23,8 @@ from sklearn_boltz.tables._marginals import (
     spikes,
 )
 
+# By which sums of probabilities may be off.
+ROUNDING = 1e-12
 # Nodes of the quadrature for means of numbers whose scores are Gaussian.
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
@@ -80,15 +82,15 @@ class NormalScores(NamedTuple):
         Returns
         -------
         scores : NormalScores or None
-            None if all numbers are atoms.
+            None if no two different numbers are no atoms.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
         atoms, heaps = spikes(numbers[known], weights[known], bins)
         known &= ~np.isin(numbers, atoms)
-        if not known.any():
-            return None
         x, where = np.unique(numbers[known], return_inverse=True)
+        if len(x) < 2:
+            return None
         x, mass = fewer(x, np.bincount(where, weights[known]))
         n, half = mass.sum(), 0.5 if bins.is_whole else 0.0
         step = 1.0 if bins.is_whole else np.diff(x).min(initial=np.inf) if bins.is_rounded else 0.0
@@ -263,6 +265,39 @@ class NormalScores(NamedTuple):
         for code, atom in enumerate(self.atoms):
             found[codes == code] = atom
         return found
+
+    @property
+    def points(self):
+        """The numbers that `decode` makes of levels and scores, or between which it makes them."""
+        return np.union1d(self.values, self.atoms)
+
+    def up_to(self, codes, z, variances):
+        """The probabilities of numbers up to each of `points`, as of `bin_probabilities`."""
+        x, values = self.points, self.values
+        if self.bins.is_rounded:
+            cuts = np.append(-np.inf, self.cuts)[np.searchsorted(values, x, side="right")]
+        else:
+            cuts = np.interp(x, values, self.cuts, left=-np.inf)
+        cuts[x >= values[-1]] = np.inf
+        sd = np.sqrt(np.maximum(variances, 1e-300))
+        found = ndtr((cuts - z[:, None]) / sd[:, None])
+        for code, atom in enumerate(self.atoms):
+            found[codes == code] = x >= atom
+        return found
+
+    def quantiles(self, up_to, levels):
+        """Quantiles of numbers, of shape (n, n_levels), by the probabilities of `points`."""
+        x, last = self.points, len(self.points) - 1
+        above = up_to[:, np.newaxis] >= levels[:, np.newaxis] - ROUNDING
+        place = np.where(above.any(axis=2), above.argmax(axis=2), last)
+        if self.bins.is_rounded:
+            return x[place]
+        # Between two numbers, unless the upper one is an atom that has the level itself.
+        before = np.maximum(place - 1, 0)
+        low, high = (np.take_along_axis(up_to, at, axis=1) for at in (before, place))
+        share = np.clip((levels - low) / np.maximum(high - low, ROUNDING), 0, 1)
+        share = np.where(np.isin(x[place], self.atoms), 1.0, share)
+        return x[before] + share * (x[place] - x[before])
 
     def bin_probabilities(self, codes, z, variances):
         """Of the bins, for numbers of some levels whose scores are Gaussian.

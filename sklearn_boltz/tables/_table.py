@@ -395,7 +395,8 @@ class Table:
         found = list(columns_of(X)) if values else []
         for j, of_missing in values.items():
             cells = found[j][1]
-            cells = cells.copy() if cells.dtype.kind == "M" else cells.astype(object)
+            are_dates = cells.dtype.kind == of_missing.dtype.kind == "M"
+            cells = cells.copy() if are_dates else cells.astype(object)
             cells[missing[:, j]] = of_missing
             values[j] = cells
         return with_columns(X, values, {j: self.columns[j].categories for j in values})

@@ -34,6 +34,7 @@ SILENT = {
     "grey levels, FSLLDensity", "grey levels, FVBMPseudoLikelihood",
 }  # fmt: skip
 PEOPLE, X = people(), bits()
+DATES = [f"2024-03-{day:02}" for day in range(1, 31)]
 PRICES = pd.DataFrame(bits(n_columns=12), columns=[f"price{j}" for j in range(12)])
 LARGE = 1 + 5 * np.random.default_rng(0).random((50, 2))
 WEIGHTS = {
@@ -103,6 +104,8 @@ CASES = {
     "99 beside bits, and many words": partial(fit, PAIRS, MANY_WORDS),
     "a dictionary in a frame": lambda: Table.learn(pd.DataFrame({"a": [{}, {}]})),
     "texts of numbers": lambda: Table.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
+    "texts of dates": lambda: Table.learn(pd.DataFrame({"a": DATES})),
+    "texts of dates, each twice": lambda: Table.learn(pd.DataFrame({"a": 3 * DATES})),
     # Cells that were not there in `fit`.
     **{
         f"{what}, {kind}": lambda estimator=estimator, cells=cells: model(

@@ -183,6 +183,17 @@ def test_quantiles_are_those_of_draws(estimator):
         model.predict_column_quantiles(row, "age", [1.5])
 
 
+def test_quantiles_of_scores_know_their_place_inside_of_bins():
+    """y is x but for a hundredth, so that an interval is much narrower than a bin."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000)
+    model = Location().fit(pd.DataFrame({"x": x, "y": x + 0.01 * rng.normal(size=1000)}))
+    X = pd.DataFrame({"x": [-1.5, 0.0, 1.0], "y": [None] * 3})
+    for row, found in zip(X["x"], model.predict_column_quantiles(X, "y"), strict=True):
+        drawn = model.sample(4000, random_state=0, given={"x": row})["y"]
+        assert_allclose(found, np.quantile(drawn, [0.05, 0.5, 0.95]), rtol=0, atol=0.01)
+
+
 def test_joint_probabilities_with_a_number():
     """Of two numbers with normal scores, there are none."""
     model, rows = fitted(Location()), wages().head(3).assign(wage=np.nan)

@@ -1,6 +1,7 @@
 """Tables of words, levels and booleans: to codes and back, and in every estimator."""
 
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -387,3 +388,15 @@ def test_minus_one_among_missing_cells():
     with pytest.warns(UserWarning, match="column 'vote': -1 beside 0 and 1 looks like a code"):
         filled = BoltzmannImputer().fit(gaps).transform(gaps)["vote"]
     assert filled.dtype == "Int64" and set(filled) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize(("columns", "cells"), [
+    ({"town": "nominal"}, [f"t{k % 43}" for k in range(60)]),
+    ("auto", np.r_[np.zeros(57), 0.5, 1.5, 2.25]),  # millimetres of rain
+])  # fmt: skip
+def test_columns_that_are_what_they_say_give_no_warning(columns, cells):
+    """Names of which many occur once, as declared, and a few fractions beside zeros."""
+    X = pd.DataFrame({"town": cells, "coast": np.arange(60) % 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FVBMPseudoLikelihood(columns=columns).fit(X)
