@@ -301,7 +301,7 @@ class BaseBoltzmann(
             if numbers_only and checked.dtype.kind not in "biuf":
                 raise TypeError("The values of X must be numbers.")
         weights, counted = sample_weight, None
-        of_cells = isinstance(weights, np.ndarray) and weights.ndim == 2  # in batches
+        of_cells = isinstance(weights, np.ndarray) and weights.shape == X.shape  # in batches
         if weights is not None and not of_cells:
             weights = checked_weights(weights, X)
             if reset and allow_nan and not issparse(X) and not weights.all():

@@ -206,3 +206,14 @@ def test_rows_that_are_repeated_and_rows_that_are_not():
     twice = np.vstack([training, more])
     assert abs(nearest_record_share(twice, held_out, fresh, random_state=0) - 0.5) < 0.125
     assert abs(nearest_record_share(training, held_out, other) - 0.5) < 0.125
+
+
+@pytest.mark.parametrize("compare", [c2st_score, compare_tables])
+def test_numbers_in_one_table_and_strings_in_the_other_are_refused(compare):
+    """But not a column of both, one table of which has numbers alone."""
+    X = pd.DataFrame({"grade": np.arange(40) % 4, "site": np.arange(40) % 2})
+    with pytest.raises(ValueError, match=r"Column 'grade' holds numbers in one table and other"):
+        compare(X, X.astype({"grade": str}))
+    other = X.astype(object)
+    other.loc[0, "grade"] = "none"
+    compare(X, other)

@@ -302,7 +302,8 @@ class FSLLDensity(BaseBoltzmann):
         """Add rows to those seen before, and fit the model to all of them.
 
         The result is the same as that of `fit` on all rows at once, if the first call has all
-        strings and levels. Between calls, only the distinct rows and their counts are kept.
+        strings and levels, and the same bins of numbers. Between calls, only the distinct rows and
+        their counts are kept.
 
         Parameters
         ----------

@@ -1,6 +1,7 @@
 """How like the rows of two tables are: real rows, and rows drawn from a model of them."""
 
 from collections import Counter
+from numbers import Real
 
 import numpy as np
 from scipy.stats import rankdata
@@ -258,7 +259,7 @@ def _together(*tables):
     if min(n_rows) < 2:
         raise ValueError(f"The tables have {n_rows} rows. Each needs two or more.")
     first = np.cumsum(n_rows[:-1])
-    found = [_coded([own[name] for own in columns]) for name in names]
+    found = [_coded(name, [own[name] for own in columns]) for name in names]
     rows = np.column_stack([own for own, _ in found])
     return names, np.split(rows, first), np.array([is_category for _, is_category in found])
 
@@ -273,7 +274,7 @@ def _columns(X):
     return dict(enumerate(X.T))
 
 
-def _coded(columns):
+def _coded(name, columns):
     """Numbers or codes of a column in several tables as one, and whether they are codes.
 
     Frequent values have the least codes. Dates are numbers of microseconds.
@@ -288,6 +289,14 @@ def _coded(columns):
     if not has_levels and all(map(holds_numbers, cells)):
         numbers = [as_numbers(own) if own.dtype.kind == "O" else own for own in cells]
         return np.concatenate(numbers).astype(np.float64), False
+    known = [{value for value in own.tolist() if not is_missing(value)} for own in cells]
+    known = [own for own in known if own]
+    are_numbers = [all(isinstance(value, Real) for value in own) for own in known]
+    if any(are_numbers) and not all(are_numbers) and not set.intersection(*known):
+        raise ValueError(
+            f"Column {name!r} holds numbers in one table and other values in another, so that no "
+            "cell would be like one of the other. Give both the same type, for example by .astype."
+        )
     values = [value for own in cells for value in own.tolist()]
     counts = Counter(value for value in values if not is_missing(value))
     codes = {value: code for code, (value, _) in enumerate(counts.most_common())}

@@ -152,7 +152,9 @@ class Network(Drawing, Likelihoods):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit all of them.
 
-        The result is that of `fit` on all rows at once. The distinct rows seen before and their
+        The result is that of `fit` on all rows at once, if the rows of the first call show what
+        the columns are like: these have the categories and bins that it found, and later values
+        that it did not see are treated as `unseen` says. The distinct rows seen before and their
         weights are kept, at 1 bit per entry if all are complete and binary. The fit begins at the
         parameters of the last one.
 
