@@ -27,7 +27,7 @@ NUMBERS = {
     "neighbours": 1 + np.arange(100) * 2.0**-52,
     "far away": RNG.normal(size=50) * 1e300,
     "tiny": RNG.normal(size=50) * 1e-300,
-    "half stars": np.repeat(np.arange(2, 11) / 2, [*[115] * 8, 80]),
+    "half stars": np.repeat(np.arange(2, 11) / 2, [*[20] * 8, 14]),
     "dates": 1.7e15 + 8.64e10 * RNG.integers(0, 1000, 200),
 }
 every = pytest.mark.parametrize("name", NUMBERS)
@@ -184,7 +184,15 @@ def test_the_greatest_number_has_a_density_like_others():
     bins = Bins.learn(x)
     shares = np.bincount(bins.encode(x).astype(int)) / len(x)
     p = shares[bins.encode(x[-1:]).astype(int)] * np.exp(bins.log_density(x[-1:]))
-    assert not np.isin(x[-1], bins.atoms) and p == pytest.approx(0.08 / 0.5, rel=0.05)
+    assert not np.isin(x[-1], bins.atoms) and p == pytest.approx(14 / 174 / 0.5, rel=0.1)
+
+
+def test_a_few_numbers_of_many_cells_are_all_atoms():
+    """Twelve prices do not share bins where each has twenty cells on average."""
+    prices = np.array([1, 2, 2.5, 4, 8, 15.96, 19.6, 20, 22, 50, 99.9, 248.75])
+    for n_each, is_atom in ((19, False), (20, True)):
+        bins = Bins.learn(np.repeat(prices, n_each))
+        assert (len(bins.atoms) == len(prices)) == is_atom == (bins.n_bins == len(prices))
 
 
 def test_held_out_density_is_near_the_truth():

@@ -18,6 +18,8 @@ LEAST, MOST = 8, 32
 N_KEPT = 64
 # Pieces inside of a bin at most, and different numbers for each of them at least.
 PIECES = 8
+# Different numbers, such as prices, that are all atoms if each has this many cells on average.
+MOST_ATOMS, CELLS_PER_ATOM = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
@@ -72,7 +74,8 @@ class Bins(NamedTuple):
         most : int
             Bins at most, 2 or more, except for atoms and what lies between two of them.
         n_atoms : int
-            If there are no more different numbers than this, all are atoms.
+            If there are no more different numbers than this, all are atoms; and also up to
+            `MOST_ATOMS`, and `most`, if they have many cells.
 
         Returns
         -------
@@ -192,6 +195,8 @@ def spread_evenly(codes, generator):
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
+    if n >= CELLS_PER_ATOM * len(x):
+        n_atoms = max(n_atoms, min(most, MOST_ATOMS))
     most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
     is_atom = np.full(len(x), True) if len(x) <= n_atoms else mass > ATOM * n
     if is_atom.all():
