@@ -184,7 +184,7 @@ def test_quantiles_are_those_of_draws(estimator):
 
 
 def test_quantiles_of_scores_know_their_place_inside_of_bins():
-    """y is x but for a hundredth, so that an interval is much narrower than a bin."""
+    """y differs from x by a hundredth, so that an interval is much narrower than a bin."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=1000)
     model = Location().fit(pd.DataFrame({"x": x, "y": x + 0.01 * rng.normal(size=1000)}))
