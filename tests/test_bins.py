@@ -187,12 +187,24 @@ def test_the_greatest_number_has_a_density_like_others():
     assert not np.isin(x[-1], bins.atoms) and p == pytest.approx(14 / 174 / 0.5, rel=0.1)
 
 
-def test_a_few_numbers_of_many_cells_are_all_atoms():
-    """Twelve prices do not share bins where each has twenty cells on average."""
+def test_a_few_numbers_of_many_cells_have_a_bin_each():
+    """Twelve prices do not share bins where each has twenty cells; densities stay comparable."""
     prices = np.array([1, 2, 2.5, 4, 8, 15.96, 19.6, 20, 22, 50, 99.9, 248.75])
-    for n_each, is_atom in ((19, False), (20, True)):
-        bins = Bins.learn(np.repeat(prices, n_each))
-        assert (len(bins.atoms) == len(prices)) == is_atom == (bins.n_bins == len(prices))
+    scores = []
+    for n_each in (19, 20):
+        x = np.repeat(prices, n_each)
+        bins, most = Bins.learn(x), Bins.learn(x, most=8)
+        assert (bins.n_bins == len(prices)) == (n_each == 20) and most.n_bins <= 8
+        assert not len(bins.atoms)
+        share = np.bincount(bins.encode(x).astype(int)) / len(x)
+        scores.append((np.log(share)[bins.encode(x).astype(int)] + bins.log_density(x)).mean())
+    assert abs(scores[1] - scores[0]) < 0.5
+
+
+def test_the_greatest_number_may_be_near_the_end_of_all():
+    x = np.r_[np.random.default_rng(0).normal(size=1000), np.full(80, 1.2e308)]
+    with np.errstate(over="ignore"):
+        assert np.isfinite(Bins.learn(x).log_density(x)).all()
 
 
 def test_held_out_density_is_near_the_truth():

@@ -188,6 +188,20 @@ def test_numbers_that_follow_from_others_are_nearer_than_their_bins():
     assert 5 < error["fahrenheit"][80:100].mean() < 20
 
 
+@pytest.mark.parametrize("values", [["c", "b", "a"], [3, 2, 1]])
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_categories_that_a_batch_lacks_are_those_of_fit(values, is_in_order):
+    kind = pd.CategoricalDtype(pd.Index(values, dtype=object), ordered=is_in_order)
+    X = pd.DataFrame({"level": pd.Series(values * 40, dtype=kind), "word": ["x", "y", "z"] * 40})
+    imputer = BoltzmannImputer().fit(X)
+    batch = pd.DataFrame({"level": pd.Series([None] * 3, dtype=kind), "word": ["x", "y", "z"]})
+    assert imputer.transform(batch)["level"].dtype == kind
+    fewer = batch.assign(level=batch["level"].cat.set_categories(values[:1]))
+    found = imputer.transform(fewer)["level"]
+    assert found.tolist() == values and found.cat.ordered == is_in_order
+    assert not is_in_order or found.cat.categories.tolist() == values
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_batches_without_a_string_are_filled(library):
     """Such as of a file in which a column is empty, or of categories that it lacks."""

@@ -85,9 +85,11 @@ class LinearMeans:
             given = self._gaussian.observed(0, Scores(z[block]))
             found[block], variances[block] = given.means(at[block]), given.variances
         found = np.clip(found * self._scale + self._center, *self._ends)
-        columns = np.flatnonzero(self._numeric)
-        bins = [self._table.columns[j].bins for j in columns]
-        inside = [0.0 if own is None else own.values.var(axis=1).mean() for own in bins]
+        columns, inside = np.flatnonzero(self._numeric), np.zeros(z.shape)
+        for k, j in enumerate(columns):
+            bins = self._table.columns[j].bins
+            if bins is not None and shares[j] is not None:
+                inside[:, k] = shares[j][:, : bins.n_bins] @ bins.values.var(axis=1)
         weights = np.maximum(0.5, inside / (inside + variances * self._scale**2 + TINY))
         return dict(zip(columns, zip(found.T, weights.T, strict=True), strict=True))
 

@@ -292,7 +292,13 @@ def _coded(name, columns):
     known = [{value for value in own.tolist() if not is_missing(value)} for own in cells]
     known = [own for own in known if own]
     are_numbers = [all(isinstance(value, Real) for value in own) for own in known]
-    if any(are_numbers) and not all(are_numbers) and not set.intersection(*known):
+    of_numbers, of_others = (
+        set().union(
+            *(own for own, is_number in zip(known, are_numbers, strict=True) if is_number == wanted)
+        )
+        for wanted in (True, False)
+    )
+    if of_numbers and of_others and of_numbers.isdisjoint(of_others):
         raise ValueError(
             f"Column {name!r} holds numbers in one table and other values in another, so that no "
             "cell would be like one of the other. Give both the same type, for example by .astype."

@@ -17,7 +17,8 @@ class Answers:
         """Return quantiles of a column of numbers or dates, given the rest of each row.
 
         They are those of the numbers that `sample` draws: a bin counts by its probability given the
-        row, and has the quantiles of its training cells inside.
+        row, and has the quantiles of its training cells inside. A mixture takes numbers with normal
+        scores in bins, too, so that its intervals are wider than its samples.
 
         Parameters
         ----------

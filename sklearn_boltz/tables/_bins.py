@@ -18,8 +18,8 @@ LEAST, MOST = 8, 32
 N_KEPT = 64
 # Pieces inside of a bin at most, and different numbers for each of them at least.
 PIECES = 8
-# Different numbers, such as prices, that are all atoms if each has this many cells on average.
-MOST_ATOMS, CELLS_PER_ATOM = 20, 20
+# Different numbers, such as prices, that have a bin each if they have this many cells on average.
+MOST_APART, CELLS_APART = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
@@ -74,8 +74,7 @@ class Bins(NamedTuple):
         most : int
             Bins at most, 2 or more, except for atoms and what lies between two of them.
         n_atoms : int
-            If there are no more different numbers than this, all are atoms; and also up to
-            `MOST_ATOMS`, and `most`, if they have many cells.
+            If there are no more different numbers than this, all are atoms.
 
         Returns
         -------
@@ -195,8 +194,8 @@ def spread_evenly(codes, generator):
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
-    if n >= CELLS_PER_ATOM * len(x):
-        n_atoms = max(n_atoms, min(most, MOST_ATOMS))
+    if n_atoms < len(x) <= min(most, MOST_APART, n / CELLS_APART):
+        return np.arange(len(x)), mass > ATOM * n  # atoms do not depend on the number of cells
     most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
     is_atom = np.full(len(x), True) if len(x) <= n_atoms else mass > ATOM * n
     if is_atom.all():
@@ -238,8 +237,11 @@ def _pieces(x, mass, cells, counts, is_atom, is_whole):
     lowest, highest = x[0] - half, x[-1] + half
     if not is_whole and not is_atom[-1]:
         # The greatest number is not in the tail. Alone in its bin, it has as much room as before.
-        gap = x[-1] - x[-2] if len(cells[-1]) == 1 < len(x) else 0.0
-        highest = max(highest + gap, np.nextafter(highest, np.inf))
+        next_one = np.nextafter(highest, np.inf)
+        if len(cells[-1]) == 1 < len(x):
+            with np.errstate(over="ignore"):
+                highest = min(highest + (x[-1] - x[-2]), np.finfo(np.float64).max)
+        highest = max(highest, next_one)
     borders = np.array([lowest, *(own[0] - half for own in cells[1:]), highest])
     # Where each piece ends, its bin, its weight and its width.
     pieces = [(lowest, 0, 1.0, np.nan)]

@@ -484,7 +484,10 @@ def _check_texts(texts, title, n_rows, are_declared):
                 remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
             )
         if remedy:
-            message = f"{title} has {len(texts):,} different strings. {remedy}"
+            message = (
+                f"{title} has {len(texts):,} different strings. {remedy} If they are names, "
+                "declare it as 'nominal' in `columns`."
+            )
             warnings.warn(message, stacklevel=find_stack_level())
     if doubtful:
         warnings.warn(
@@ -504,7 +507,7 @@ def _conversion(texts, doubtful):
             f"All but {others[0]!r} are numbers: convert the column, for example by "
             "pandas.to_numeric(column, errors='coerce')."
         )
-    if all(re.match(r"\d{4}-\d\d-\d\d", str(text)) for text in texts):
+    if all(re.match(r"\d{4}-\d\d-\d\d($|[T ])", str(text)) for text in texts):
         return "They are dates: convert the column, for example by pandas.to_datetime."
     return None
 

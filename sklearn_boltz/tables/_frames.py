@@ -182,35 +182,37 @@ def _column(like, values, order):
         for value, is_none in zip(values.tolist(), missing, strict=True)
     )
     if dependencies.is_pandas_like_series(like):
-        return _column_of_pandas(like, values, whole, any(missing))
+        return _column_of_pandas(like, values, whole, any(missing), order)
     if values.dtype.kind == "M":
         return _new(like, values.astype("datetime64[us]")).cast(_type(like))
     dtype = nw.from_native(like, series_only=True).dtype
     # Of a constant column of booleans, the value is a number here.
-    words = _words(values)
-    is_bool = dtype == nw.Boolean and not words
+    known = [value for value, is_none in zip(values.tolist(), missing, strict=True) if not is_none]
+    words, are_bits = _words(values), all(value in (0, 1) for value in known)
+    is_bool = dtype == nw.Boolean and are_bits
     as_type = bool if is_bool else int if dtype.is_integer() and whole else lambda x: x
     values = zip(values.tolist(), missing, strict=True)
     values = [None if is_none else as_type(value) for value, is_none in values]
     if _is_dictionary(like):
         return _dictionary(like.type, values, order)
-    own = _type(like)
     if dtype == nw.Enum:
-        own = type(own)(list(dict.fromkeys([*own.categories, *words])))
-    elif dtype.is_integer() and not whole or dtype not in OF_WORDS and words or dtype == nw.Unknown:
-        own = None
-    return _new(like, values, own)
+        own = _type(like)
+        return _new(like, values, type(own)(_extended(own.categories, words, order)))
+    fits = (dtype in OF_WORDS or not words) and dtype != nw.Unknown
+    fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
+    return _new(like, values, _type(like) if fits else None)
 
 
-def _column_of_pandas(like, values, whole, has_gaps):
+def _column_of_pandas(like, values, whole, has_gaps, order):
     index, kind = like.index if len(like) == len(values) else None, getattr(like.dtype, "kind", "O")
     words = _words(values)
     if words and kind in "biufcmM":  # of which a batch has none
         return type(like)(values, index, None, like.name)
-    if words and hasattr(like.dtype, "categories"):  # of which a batch lacks some
-        dtype = like.dtype
-        known = list(dict.fromkeys([*dtype.categories, *words]))
-        return type(like)(values, index, type(dtype)(known, dtype.ordered), like.name)
+    if hasattr(like.dtype, "categories"):
+        dtype, cells = like.dtype, [value for value in values.tolist() if not is_missing(value)]
+        if any(value not in dtype.categories for value in dict.fromkeys(cells)):
+            dtype = type(dtype)(_extended(dtype.categories, cells, order), dtype.ordered)
+        return type(like)(values, index, dtype, like.name)
     if values.dtype.kind == "M":
         values = values.astype(object) if kind == "O" else values  # of Python
         return type(like)(values, index, like.dtype, like.name)
@@ -218,6 +220,12 @@ def _column_of_pandas(like, values, whole, has_gaps):
         values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
     fits = kind not in "iub" or whole and not (has_gaps and isinstance(like.dtype, np.dtype))
     return type(like)(values, index, like.dtype if fits else None, like.name)
+
+
+def _extended(categories, cells, order):
+    """Categories with those that a batch lacks, in the order of `fit` if that has all of them."""
+    found = list(dict.fromkeys([*categories, *cells]))
+    return found if order is None or not set(found) <= set(order) else list(order)
 
 
 def _words(values):

@@ -268,8 +268,14 @@ class NormalScores(NamedTuple):
 
     @property
     def points(self):
-        """The numbers that `decode` makes of levels and scores, or between which it makes them."""
-        return np.union1d(self.values, self.atoms)
+        """The numbers that `decode` makes of levels and scores, or between which it makes them.
+
+        In the latter case, all scores beyond the last cut are the greatest number, which is there
+        twice.
+        """
+        x = np.union1d(self.values, self.atoms)
+        last = np.searchsorted(x, self.values[-1])
+        return x if self.bins.is_rounded else np.insert(x, last, x[last])
 
     def up_to(self, codes, z, variances):
         """The probabilities of numbers up to each of `points`, as of `bin_probabilities`."""
@@ -278,7 +284,7 @@ class NormalScores(NamedTuple):
             cuts = np.append(-np.inf, self.cuts)[np.searchsorted(values, x, side="right")]
         else:
             cuts = np.interp(x, values, self.cuts, left=-np.inf)
-        cuts[x >= values[-1]] = np.inf
+        cuts[np.searchsorted(x, values[-1], side="right") - 1 :] = np.inf
         sd = np.sqrt(np.maximum(variances, 1e-300))
         found = ndtr((cuts - z[:, None]) / sd[:, None])
         for code, atom in enumerate(self.atoms):
