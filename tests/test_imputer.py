@@ -164,11 +164,12 @@ def test_linear_means_are_those_of_regressions(observed):
 
 def test_a_missing_category_counts_by_its_probabilities():
     X = linear_table()[["word", "first"]]
-    _, linear = linear_means(X)
+    table, linear = linear_means(X)
     of_words = X.groupby("word")["first"].mean().to_numpy()
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=5)
+    even = np.full((5, n := table.n_categories[1]), 1 / n)
     gaps = pd.DataFrame({"word": [None] * 5, "first": np.nan})
-    found, weights = linear.means(gaps, np.full((5, 2), np.nan), [p, None])[1]
+    found, weights = linear.means(gaps, np.full((5, 2), np.nan), [p, even])[1]
     assert_allclose(found, p @ of_words, atol=0.01)
     assert_allclose(weights, 0.5)
 

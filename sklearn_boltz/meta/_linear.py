@@ -88,7 +88,7 @@ class LinearMeans:
         columns, inside = np.flatnonzero(self._numeric), np.zeros(z.shape)
         for k, j in enumerate(columns):
             bins = self._table.columns[j].bins
-            if bins is not None and shares[j] is not None:
+            if bins is not None:
                 inside[:, k] = shares[j][:, : bins.n_bins] @ bins.values.var(axis=1)
         weights = np.maximum(0.5, inside / (inside + variances * self._scale**2 + TINY))
         return dict(zip(columns, zip(found.T, weights.T, strict=True), strict=True))

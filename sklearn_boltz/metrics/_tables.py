@@ -289,16 +289,11 @@ def _coded(name, columns):
     if not has_levels and all(map(holds_numbers, cells)):
         numbers = [as_numbers(own) if own.dtype.kind == "O" else own for own in cells]
         return np.concatenate(numbers).astype(np.float64), False
-    known = [{value for value in own.tolist() if not is_missing(value)} for own in cells]
-    known = [own for own in known if own]
-    are_numbers = [all(isinstance(value, Real) for value in own) for own in known]
-    of_numbers, of_others = (
-        set().union(
-            *(own for own, is_number in zip(known, are_numbers, strict=True) if is_number == wanted)
-        )
-        for wanted in (True, False)
-    )
-    if of_numbers and of_others and of_numbers.isdisjoint(of_others):
+    numbers, others = set(), set()
+    for own in cells:
+        known = {value for value in own.tolist() if not is_missing(value)}
+        (numbers if all(isinstance(value, Real) for value in known) else others).update(known)
+    if numbers and others and numbers.isdisjoint(others):
         raise ValueError(
             f"Column {name!r} holds numbers in one table and other values in another, so that no "
             "cell would be like one of the other. Give both the same type, for example by .astype."

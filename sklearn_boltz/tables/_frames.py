@@ -176,23 +176,23 @@ def frame_like(template, cells, orders):
 
 def _column(like, values, order):
     """Values as a column of the type of another one, if it can hold them."""
-    missing = [is_missing(value) for value in values.tolist()]
+    cells = [None if is_missing(value) else value for value in values.tolist()]
+    known = [value for value in cells if value is not None]
+    words = [value for value in known if isinstance(value, str)]
     whole = values.dtype.kind != "M" and all(
-        is_none or (isinstance(value, Real) and value == int(value))
-        for value, is_none in zip(values.tolist(), missing, strict=True)
+        isinstance(value, Real) and value == int(value) for value in known
     )
     if dependencies.is_pandas_like_series(like):
-        return _column_of_pandas(like, values, whole, any(missing), order)
+        whole &= len(known) == len(cells) or not isinstance(like.dtype, np.dtype)
+        return _column_of_pandas(like, values, known, words, whole, order)
     if values.dtype.kind == "M":
         return _new(like, values.astype("datetime64[us]")).cast(_type(like))
     dtype = nw.from_native(like, series_only=True).dtype
     # Of a constant column of booleans, the value is a number here.
-    known = [value for value, is_none in zip(values.tolist(), missing, strict=True) if not is_none]
-    words, are_bits = _words(values), all(value in (0, 1) for value in known)
+    are_bits = all(value in (0, 1) for value in known)
     is_bool = dtype == nw.Boolean and are_bits
     as_type = bool if is_bool else int if dtype.is_integer() and whole else lambda x: x
-    values = zip(values.tolist(), missing, strict=True)
-    values = [None if is_none else as_type(value) for value, is_none in values]
+    values = [None if value is None else as_type(value) for value in cells]
     if _is_dictionary(like):
         return _dictionary(like.type, values, order)
     if dtype == nw.Enum:
@@ -203,22 +203,21 @@ def _column(like, values, order):
     return _new(like, values, _type(like) if fits else None)
 
 
-def _column_of_pandas(like, values, whole, has_gaps, order):
+def _column_of_pandas(like, values, known, words, whole, order):
     index, kind = like.index if len(like) == len(values) else None, getattr(like.dtype, "kind", "O")
-    words = _words(values)
     if words and kind in "biufcmM":  # of which a batch has none
         return type(like)(values, index, None, like.name)
     if hasattr(like.dtype, "categories"):
-        dtype, cells = like.dtype, [value for value in values.tolist() if not is_missing(value)]
-        if any(value not in dtype.categories for value in dict.fromkeys(cells)):
-            dtype = type(dtype)(_extended(dtype.categories, cells, order), dtype.ordered)
+        dtype = like.dtype
+        if any(value not in dtype.categories for value in dict.fromkeys(known)):
+            dtype = type(dtype)(_extended(dtype.categories, known, order), dtype.ordered)
         return type(like)(values, index, dtype, like.name)
     if values.dtype.kind == "M":
         values = values.astype(object) if kind == "O" else values  # of Python
         return type(like)(values, index, like.dtype, like.name)
     if kind in "iuf" and values.dtype.kind == "O":
         values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
-    fits = kind not in "iub" or whole and not (has_gaps and isinstance(like.dtype, np.dtype))
+    fits = kind not in "iub" or whole
     return type(like)(values, index, like.dtype if fits else None, like.name)
 
 
@@ -226,10 +225,6 @@ def _extended(categories, cells, order):
     """Categories with those that a batch lacks, in the order of `fit` if that has all of them."""
     found = list(dict.fromkeys([*categories, *cells]))
     return found if order is None or not set(found) <= set(order) else list(order)
-
-
-def _words(values):
-    return [value for value in values.tolist() if isinstance(value, str)]
 
 
 def _new(like, values, dtype=None):

@@ -82,7 +82,7 @@ class NormalScores(NamedTuple):
         Returns
         -------
         scores : NormalScores or None
-            None if no two different numbers are no atoms.
+            None if fewer than two different numbers are no atoms.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
