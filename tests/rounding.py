@@ -19,8 +19,8 @@ import sklearn_boltz
 ROUNDING = 1e-13
 
 
-def known(tol, nats=0.0):
-    """How well a fit knows ln p of a row if it ends where it gains less than `tol` nats.
+def within(tol, nats=0.0):
+    """How far apart ln p of a row is in fits that end where they gain less than `tol` nats.
 
     An objective is flat at its maximum: at a distance δ it lacks ½ δᵀHδ, which for all rows is
     about half the square of what ln p of each is off. Less than the rounding of the objective, a
@@ -59,11 +59,11 @@ def _product(find, a, b, **out):
 
 
 def _function(find, x, *more, **kept):
-    """The next number where the last bit of `x` is 1, as it is not in round numbers."""
+    """A last bit more where some bit of `x` is 1, which none of the last is in a round number."""
     result = find(x, *more, **kept)
     if _is_real(x, result) and x.dtype == result.dtype and x.shape == result.shape:
-        odd = x.view(f"u{x.itemsize}") & 1 == ORDER % 2
-        np.copyto(result, np.nextafter(result, 2 * result), where=odd & (x % 0.125 != 0))
+        bits = x.view(f"u{x.itemsize}") >> ORDER % 8 & 1
+        np.multiply(result, 1 + np.finfo(x.dtype).eps, out=result, where=bits == 1)
     return result
 
 
@@ -83,9 +83,10 @@ class _OnAnother(ast.NodeTransformer):
     def visit_Call(self, node):
         self.generic_visit(node)
         name = getattr(node.func, "attr", getattr(node.func, "id", None))
-        kind = "product" if name in PRODUCTS else "function" if name in FUNCTIONS else None
-        if kind is None or not node.args:
+        n_arguments = 2 if name in PRODUCTS else 1 if name in FUNCTIONS else math.inf
+        if len(node.args) < n_arguments:
             return node
+        kind = "product" if name in PRODUCTS else "function"
         call = ast.Call(
             ast.Name(f"_rounding_{kind}", ast.Load()), [node.func, *node.args], node.keywords
         )

@@ -437,7 +437,7 @@ def test_one_categorical_column_changes_nothing_of_the_bits(missing, solver, alp
     X = rng.integers(2, size=(400, 4)).astype(float)
     X[:, 3] = np.where(rng.random(400) < 0.5, X[:, 2], X[:, 3])
     X[rng.random(X.shape) < 0.15] = np.nan
-    options = {"alpha": alpha, "missing": missing, "tol": 1e-9}
+    options = {"alpha": alpha, "missing": missing, "tol": 1e-11}
     spins = FVBMPseudoLikelihood(**options).fit(X)
     columns = [range(3), range(2), range(2), range(2)]
     codes = FVBMPseudoLikelihood(columns=columns, solver=solver, **options).fit(X)

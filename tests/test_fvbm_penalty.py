@@ -183,8 +183,8 @@ def test_is_a_fit_with_the_number(has_gaps):
     X = spins(150, 6)
     if has_gaps:
         X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    chosen = auto(X, tol=1e-9)
-    given = fit(X, alpha=chosen.alpha_, tol=1e-9)
+    chosen = auto(X, tol=1e-11)
+    given = fit(X, alpha=chosen.alpha_, tol=1e-11)
     assert chosen.alpha_ > 0
     assert_allclose(chosen.coupling_, given.coupling_, atol=1e-5)
     assert_allclose(chosen.intercept_, given.intercept_, atol=1e-5)

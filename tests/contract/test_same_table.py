@@ -7,7 +7,7 @@ import pytest
 from contract.estimators import Location
 from networks import categories, items, spins
 from numpy.testing import assert_allclose
-from rounding import another_processor, known
+from rounding import another_processor, within
 from sklearn.base import clone
 
 from sklearn_boltz import (
@@ -38,10 +38,10 @@ CASES = {
     "levels": (
         FVBMPseudoLikelihood(alpha=0.1, tol=1e-12, columns=("ordinal", range(5))), items(200, 3)
     ),
-    "lasso": (SparseFVBM(penalty="l1", alpha=0.05, tol=1e-9), SPINS),
-    "EBIC": (SparseFVBM(penalty="l1", tol=1e-9), SPINS),
-    "by node": (SparseFVBM(penalty="l1", nodewise="and", tol=1e-9), SPINS),
-    "elastic net": (SparseFVBM(penalty="elasticnet", alpha=0.05, tol=1e-9), SPINS),
+    "lasso": (SparseFVBM(penalty="l1", alpha=0.05, tol=1e-11), SPINS),
+    "EBIC": (SparseFVBM(penalty="l1", tol=1e-11), SPINS),
+    "by node": (SparseFVBM(penalty="l1", nodewise="and", tol=1e-11), SPINS),
+    "elastic net": (SparseFVBM(penalty="elasticnet", alpha=0.05, tol=1e-11), SPINS),
     "likelihood": (MaximumEntropy(tol=1e-9), SPINS),
     "numbers": (Location(alpha=0.1), NUMBERS),
     "observed numbers": (Location(alpha=0.1, missing="observed"), NUMBERS),
@@ -72,12 +72,17 @@ def beside_a_constant(model, X):
 
 
 def on_another_processor(model, X):
-    with another_processor(order=11):
+    with another_processor(order=9):
         return model.fit(X), X
 
 
-# By L-BFGS, of 200 rows with four columns of five levels. The others are fitted by Newton's method.
-BOUNDS = {"levels": known(tol=1e-12, nats=200 * 4 * np.log(5))}
+# By L-BFGS, of 200 rows with four columns of five levels; and EM. The others are fitted by Newton's
+# method, to a gain of `tol` or, if sparse, to slopes of it.
+BOUNDS = {
+    "levels": within(tol=1e-12, nats=200 * 4 * np.log(5)),
+    "EM": within(tol=1e-9),
+    "EM of codes": within(tol=1e-9),
+}
 
 CHANGES = {
     "rows backwards": lambda model, X: (model.fit(X[::-1]), X),
