@@ -31,13 +31,11 @@ from private import (
 )
 from sklearn_boltz.units import Bernoulli, UnitType
 
-SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]
 # Off by five standard deviations: a false alarm has a probability of 6e-7.
 SIGMAS = 5
-PAIRS = [("BB", "B"), ("T", "B"), ("S", "B"), ("T", "T"), ("B", "T"), ("B", "S"), ("S", "T")]
-OF_CATEGORIES = [("B", "C"), ("C", "B"), ("C", "CC"), ("CC", "BC"), ("BC", "G"), ("G", "B"),
-                 ("M", "C"), ("C", "M"), ("TC", "C"), ("BC", "TC")]  # fmt: skip
-CONTINUOUS = [("M", "M"), ("G", "G"), ("M", "TC")]
+PAIRS = [("BB", "B"), ("T", "B"), ("B", "S"), ("S", "T")]
+OF_CATEGORIES = [("C", "B"), ("CC", "BC"), ("BC", "G"), ("G", "B"), ("M", "C"), ("BC", "TC")]
+CONTINUOUS = [("G", "G"), ("M", "TC")]
 # With the scale of the weights.
 LAWS = [*((*pair, 1.0) for pair in PAIRS), *((*pair, 0.7) for pair in OF_CATEGORIES),
         *((*pair, 0.4) for pair in CONTINUOUS)]  # fmt: skip
@@ -85,7 +83,7 @@ def assert_unbiased(ratio):
 # Energies, conditionals and log-partitions.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(1, 1), (6, 10)])
 def test_energies_and_conditionals(size):
     rbm = random_rbm(*size)
     model = as_model(rbm)
@@ -107,9 +105,13 @@ def test_energies_and_conditionals(size):
         assert log_Z == pytest.approx(np.log(rbm.Z), rel=rtol)
 
 
-@some_laws(without=[("T", "T"), ("S", "T"), *CONTINUOUS])
-@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-11), (np.float32, 1e-6)])
-def test_exact_log_partition_and_free_energy(law, dtype, rtol):
+@some_laws(without=[("S", "T"), *CONTINUOUS])
+def test_exact_log_partition_and_free_energy(law):
+    for dtype, rtol in [(np.float64, 1e-11), (np.float32, 1e-6)]:
+        assert_exact(law, dtype, rtol)
+
+
+def assert_exact(law, dtype, rtol):
     model, log_Z = typed(law.model, dtype), pytest.approx(law.log_Z, rel=rtol, abs=rtol)
     assert exact_log_partition(model) == exact_log_partition(model.transposed()) == log_Z
     assert n_enumerated(model) < 5
@@ -126,7 +128,7 @@ def test_exact_log_partition_by_blocks():
     model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
     expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
     assert exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
-    assert n_enumerated(law_of("T", "T").model) == np.inf
+    assert n_enumerated(law_of("S", "T").model) == np.inf
 
 
 def test_log_pseudo_likelihood_of_probabilities():
@@ -176,8 +178,8 @@ def test_units_of_three_values():
 # Chains.
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_chains_stay_in_the_law(law, dtype, workers):
+def test_chains_stay_in_the_law(law, workers):
+    dtype = np.float32 if law.model.hidden.is_binary else np.float64
     model, n = typed(law.model, dtype), 20_000
     V, H = law.draw(n).astype(dtype), np.empty((n, len(law.model.hidden)), dtype)
     run_chains(model, V, H, 2, Stream(0), workers)
@@ -221,7 +223,7 @@ def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
     plain = start.copy()
     run_chains(model, plain, np.empty((2000, 6)), 200, Stream(0), workers)
     assert (plain.mean(axis=1) > 0.5).mean() < 0.05
-    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 200, 10, Stream(0), workers)
+    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 60, 10, Stream(0), workers)
     # The true share is a half.
     share = (tempered.mean(axis=1) > 0.5).mean()
     assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(2000)
@@ -230,10 +232,9 @@ def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
 # Annealed importance sampling.
 
 
-@pytest.mark.parametrize("n_temperatures", [1, 4])
-def test_ais_is_unbiased(law, n_temperatures, workers):
+def test_ais_is_unbiased(law, workers):
     """The mean weight is Z, however short the ladder."""
-    model, n = law.model, 20_000
+    model, n, n_temperatures = law.model, 20_000, 1 if law.model.hidden.is_binary else 4
     estimate = annealed_importance_sampling(
         model, base_of(model), temperature_ladder(n_temperatures), n, Stream(0), workers
     )
@@ -272,9 +273,8 @@ def test_raise_from_rows_is_conservative(workers):
     assert excess[1] > -SIGMAS
 
 
-@pytest.mark.parametrize("pair", [("BB", "B"), ("S", "T")], ids="-".join)
-def test_ladders_of_many_rungs_in_both_types_and_threads(pair):
-    law, values = law_of(*pair, 2.0), []
+def test_ladders_of_many_rungs_in_both_types_and_threads():
+    law, values = law_of("S", "T", 2.0), []
     model, base = law.model, base_of(law.model)
     ladder = np.r_[np.linspace(0, 0.5, 50), np.linspace(0.5, 0.9, 99), np.linspace(0.9, 1, 99)]
     for dtype, n_jobs in [(np.float64, 1), (np.float64, 2), (np.float32, 1)]:
@@ -327,10 +327,10 @@ def test_reverse_chains_from_the_model_bound_from_above():
 # Imputation.
 
 
-@some_laws(without=[("B", "C"), ("G", "G"), ("TC", "C"), ("M", "TC")])
+@some_laws(without=[("T", "B"), ("B", "S"), ("C", "B"), ("G", "B"), *CONTINUOUS])
 def test_impute(law, way):
     """All units but one are missing."""
-    model, n, rng = law.model, 4000, np.random.default_rng(0)
+    model, n, rng = law.model, 1500, np.random.default_rng(0)
     side = model.visible if way == "missing" else model.hidden
     if way != "chains" and not side.is_enumerable:
         pytest.skip("this side has a continuum of values")
@@ -375,12 +375,5 @@ def test_impute_enumerates_few_hidden_units_beside_many_visible():
     V = np.full((500, 80), np.nan)
     V[:, :5] = 0.5
     mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
-    chained = filled_by_chains(model, V, np.isnan(V), "mean", 60, Stream(0))
+    chained = filled_by_chains(model, V, np.isnan(V), "mean", 30, Stream(0))
     assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)
-    model = Model(
-        rng.normal(0, 0.3, (40, 80)), small_layer("B", rng, 80), small_layer("T", rng, 40)
-    )
-    V = np.zeros((1, 80))
-    V[0, :4] = np.nan
-    filled = impute(model, V, np.isnan(V), "sample", 1, rng)
-    assert set(filled[0, :4]) <= {0.0, 1.0}
