@@ -136,7 +136,7 @@ from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
 from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
-from sklearn_boltz.numerics._random_kernel import normal, uniform
+from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import (
     Workers,
     _blas,

@@ -7,7 +7,7 @@ import pytest
 from contract.estimators import Location
 from networks import categories, items, spins
 from numpy.testing import assert_allclose
-from rounding import known
+from rounding import another_processor, known
 from sklearn.base import clone
 
 from sklearn_boltz import (
@@ -71,6 +71,11 @@ def beside_a_constant(model, X):
     return model.fit(X), X
 
 
+def on_another_processor(model, X):
+    with another_processor(order=11):
+        return model.fit(X), X
+
+
 # By L-BFGS, of 200 rows with four columns of five levels. The others are fitted by Newton's method.
 BOUNDS = {"levels": known(tol=1e-12, nats=200 * 4 * np.log(5))}
 
@@ -79,6 +84,7 @@ CHANGES = {
     "columns in another order": another_order,
     "a constant column": beside_a_constant,
     "other values": turned,
+    "another processor": on_another_processor,
     "float32": lambda model, X: (model.fit(X.astype(np.float32)), X.astype(np.float32)),
     "batches": lambda model, X: (model.fit(Batches([X[:70], X[70:]])), X),
     "parts": lambda model, X: (model.fit(X[:70]).partial_fit(X[70:]), X),
