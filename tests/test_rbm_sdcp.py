@@ -207,7 +207,7 @@ def test_a_short_rest_joins_the_last_mini_batch(monkeypatch):
 def test_learns_the_shifting_bar():
     X = make_shifting_bar(9)
     model = SDCPRBM(
-        4, learning_rate=0.5, n_inner=3, max_iter=1500, track_likelihood=False, random_state=0
+        4, learning_rate=0.5, n_inner=3, max_iter=2500, track_likelihood=False, random_state=0
     ).fit(X)
     assert -2.45 < model.score(X) < -np.log(9)
 

@@ -455,8 +455,8 @@ def test_a_growing_model_of_categories_learns_them_exactly():
 
 
 def test_a_growing_model_of_real_columns():
-    X = weather(200)
-    model = InfiniteRBM(3, columns={"degrees": "gaussian"}, early_stopping=False, random_state=0)
+    X = weather(400)
+    model = InfiniteRBM(4, columns={"degrees": "gaussian"}, early_stopping=False, random_state=0)
     model.fit(X)
     path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.5
