@@ -214,17 +214,17 @@ def test_no_unit_is_found_where_nothing_is_to_gain(learner, data, plain):
     assert ((change.scale, change.shift) == (1, 0)) == plain
 
 
-@pytest.mark.parametrize("values", [[0.0, 1.0], [-2.0, 3.0]])
+@pytest.mark.parametrize("values", [[0.0, 1.0], [-2.0, 3.0]], ids=["bits", "numbers"])
 def test_noise_is_the_error_of_the_means_of_independent_rows(values):
     rng, p, n = np.random.default_rng(0), np.array([0.1, 0.5, 0.8]), 40
     errors, noises = [], []
-    for _ in range(2000):
+    for _ in range(500):
         chains = ChainSample(np.where(rng.random((n, 3)) < p, values[1], values[0]))
         mean = values[0] + (values[1] - values[0]) * p
         errors.append(np.mean((chains.visible_mean() - mean) ** 2))
         noises.append(chains.noise(mean))
     # Five standard errors: a false alarm has a probability of 1e-6.
-    error = np.hypot(np.std(errors), np.std(noises)) / np.sqrt(2000)
+    error = np.hypot(np.std(errors), np.std(noises)) / np.sqrt(500)
     bias = 1 if values == [0.0, 1.0] else 1 - 1 / n  # of a variance by the rows themselves
     assert np.mean(noises) == pytest.approx(bias * np.mean(errors), abs=5 * error)
 
@@ -233,14 +233,6 @@ def test_bias_steps_match_the_means(rbm, learner, data):
     law, target = Enumeration.of(learner), data.visible_mean()
     assert match_means(learner, law, data, 0.5, 3000, WORKERS) < 3000
     np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
-
-
-def test_starts_are_half_on_and_of_unit_variance(rbm, learner):
-    law = Enumeration.of(learner)
-    for unit in starting_points(6, Sample(rbm.V[::3]), law, np.random.default_rng(0)):
-        field = rbm.V[::3] @ unit[:-1] + unit[-1]
-        assert field.mean() == pytest.approx(0, abs=1e-12)
-        assert field.std() == pytest.approx(1)
 
 
 # Fractional models.
@@ -264,11 +256,11 @@ def test_fractional_law(fractional):
     np.testing.assert_allclose(model.score_samples(V), log_p - logsumexp(log_p))
 
 
-@pytest.mark.parametrize("n_steps", [1, 4, 60])
+@pytest.mark.parametrize("n_steps", [2, 60])
 def test_fractional_chains_stay_in_their_law(fractional, n_steps):
     """Started from the enumerated law, or long ago from 0."""
     model, V, log_p = fractional
-    p, n = np.exp(log_p - logsumexp(log_p)), 40_000
+    p, n = np.exp(log_p - logsumexp(log_p)), 10_000
     starts = V[np.random.default_rng(0).choice(len(V), size=n, p=p)] * (n_steps < 60)
     ends, acceptance = model.gibbs(starts, n_steps, random_state=0, return_acceptance=True)
     assert 0.5 < acceptance < 1
@@ -302,29 +294,11 @@ def test_learns_bars_and_stripes():
     assert corrected.fit(X).score(X) > model.score(X)
 
 
-@pytest.mark.parametrize("n_model_samples", [4096, 1000])
-def test_samples_do_about_as_well_as_enumeration(X, n_model_samples):
-    model = fitted(X, n_model_samples=n_model_samples)
+def test_samples_do_about_as_well_as_enumeration(X):
+    model = fitted(X, n_model_samples=1000)
     path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.7  # two pairs of equal columns: 1.2 nats at best
     assert model.score(X) == pytest.approx(path[-1], rel=1e-5)
-
-
-def test_history(X, capsys):
-    options = dict(mode="safeguarded", early_stopping=True)
-    model = fitted(X, verbose=1, **options)
-    assert set(model.history_) == {
-        "n_components", "reconstruction_error", "log_pseudo_likelihood", "log_likelihood",
-        "log_likelihood_std_err", "validation_log_likelihood", "free_energy_gap", "gain", "ess",
-        "scale", "norm", "seconds",
-    }  # fmt: skip
-    assert model.history_["n_components"].tolist() == list(range(len(model.history_["gain"])))
-    lines = capsys.readouterr().out.count("[InfiniteRBM] unit ")
-    assert lines == len(model.history_["gain"]) - 1
-    gap = model.history_["log_likelihood"] - model.history_["validation_log_likelihood"]
-    np.testing.assert_allclose(model.history_["free_energy_gap"], gap)
-    unit = np.append(model.components_[0], model.intercept_hidden_[0])
-    assert np.linalg.norm(unit) == pytest.approx(model.history_["norm"][1], rel=1e-5)
 
 
 def test_early_stopping_returns_to_the_best_number_of_units():
@@ -402,19 +376,16 @@ def test_goes_on_from_a_network(X):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("chains", ["persistent", "data"])
-def test_refine(X, model, chains):
+def test_refine(X, model):
     before = model.components_.copy()
-    trainer = SDCPRBM(
-        99, max_iter=3, learning_rate=1e-9, batch_size=100, chains=chains, random_state=0
-    )
+    trainer = SDCPRBM(99, max_iter=3, learning_rate=1e-9, batch_size=100, random_state=0)
     refined = model.refine(X, trainer)
     assert not hasattr(trainer, "components_") and trainer.n_components == 99
     np.testing.assert_allclose(refined.components_, before, atol=1e-6)
     np.testing.assert_array_equal(model.components_, before)
     assert refined.n_iter_ == 3 and not refined.warm_start
     assert len(refined.initial_history_["gain"]) == len(model.history_["gain"])
-    trainer.set_params(learning_rate=0.1, max_iter=60)
+    trainer.set_params(learning_rate=0.1, max_iter=30)
     assert model.refine(X, trainer).score(X) > model.score(X)
     trainer.set_params(early_stopping=True)
     assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
@@ -446,9 +417,8 @@ def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
         np.testing.assert_array_equal(model.components_, before)
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "safeguarded"}])
-def test_a_fit_goes_on_as_if_it_had_not_ended(X, options):
-    assert_goes_on(clone(fitted(X)).set_params(**options), X)
+def test_a_fit_goes_on_as_if_it_had_not_ended(X, model):
+    assert_goes_on(model, X)
 
 
 def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):

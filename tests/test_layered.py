@@ -33,7 +33,7 @@ OF_WORDS = ("bits and words", "one word", "bits", "words")
 # Two sides.
 
 
-@pytest.mark.parametrize("sizes", [SIZES, DEEPER, [2, 3, 4, 2, 3]])
+@pytest.mark.parametrize("sizes", [SIZES, [2, 3, 4, 2, 3]])
 def test_block_weights_are_as_the_array_they_stand_for(sizes):
     layered = layered_of(random_dbm(sizes))
     weights = layered.sides().weights

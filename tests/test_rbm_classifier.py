@@ -137,9 +137,7 @@ def test_the_discriminative_gradient_against_finite_differences():
     assert_allclose(one_gradient(model, LabelledRows(*rows), 0.0), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("generative", "gaps"), [(0.5, False), (2.0, False), (0.0, True), (0.5, True)]
-)
+@pytest.mark.parametrize(("generative", "gaps"), [(0.5, False), (0.5, True)])
 def test_the_gradient_in_the_mean(generative, gaps):
     """Chains of 12 transitions forget where they began: weights are small."""
     model, rows = a_model(scale=0.3), some_rows(gaps=gaps)
@@ -148,20 +146,18 @@ def test_the_gradient_in_the_mean(generative, gaps):
         one_gradient(
             model, LabelledRows(*rows), generative, seed, 12, 1000 + seed if gaps else None
         )
-        for seed in range(500)
+        for seed in range(200)
     ]
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     assert (np.abs(mean - expected) < SIGMAS * error + 1e-8).all()
     assert np.median(error) < 0.1 * np.abs(expected).max()  # so that it could fail
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_repeated_rows_with_labels_change_no_mean(weighted):
+def test_repeated_rows_with_labels_change_no_mean():
     """Of ten visits of a row with a label, each counts a tenth."""
     V, codes, weights = some_rows(60)
     codes[5:] = -1
-    rows = LabelledRows(V, codes, weights if weighted else None)
-    before = weights / weights.sum() if weighted else np.full(60, 1 / 60)
+    rows, before = LabelledRows(V, codes, weights), weights / weights.sum()
     labelled = codes >= 0
     repeated, numbers = rows.repeated(np.arange(60))
     n_visits = np.bincount(numbers)
@@ -169,7 +165,7 @@ def test_repeated_rows_with_labels_change_no_mean(weighted):
     assert (n_visits[~labelled] == 1).all()
     after = n_visits * repeated.weights
     assert_allclose(after / after.sum(), before)
-    assert repeated.weights[numbers].mean() == pytest.approx(rows.weights.mean() if weighted else 1)
+    assert repeated.weights[numbers].mean() == pytest.approx(rows.weights.mean())
     assert rows.repeated(np.arange(5))[0] is rows
 
 
@@ -299,15 +295,15 @@ def test_samples_of_a_class(fitted, of_every):
 
 def test_both_sides_are_drawn_given_the_other(fitted, of_every):
     """A false alarm in 1.7 million figures. The label is summed out, drawn or in the chain."""
-    machine, H = fitted._marginal(), np.tile(binary(6)[[3, 44]], (2000, 1))
+    machine, H = fitted._marginal(), np.tile(binary(6)[[3, 44]], (500, 1))
     means = fitted.mean_visible(H[:2])
     log_p = EVERY @ machine.weights.T @ H[:2].T + machine.visible.log_weight(EVERY)[:, None]
     assert_allclose(means, softmax(log_p, axis=0).T @ EVERY, atol=1e-6)
     assert_array_equal(fitted.inverse_transform(H[:2]), means)
-    near = SIGMAS * np.sqrt(0.25 / 2000)
+    near = SIGMAS * np.sqrt(0.25 / 500)
     V = fitted.sample_visible(H, random_state=0)
     assert (np.abs(V[::2].mean(axis=0) - means[0]) < near).all()
-    rows = np.repeat(EVERY[[77, 200]], 2000, axis=0)
+    rows = np.repeat(EVERY[[77, 200]], 500, axis=0)
     gaps = np.where(np.arange(8) < 2, np.nan, rows)
     for given in (rows, sp.csr_array(rows), gaps):
         found = fitted.sample_hidden(given, random_state=0)
@@ -315,11 +311,11 @@ def test_both_sides_are_drawn_given_the_other(fitted, of_every):
         given = given.toarray() if sp.issparse(given) else given
         expected = fitted.mean_hidden(given[[0, -1]])
         for k in range(2):
-            part = found[2000 * k : 2000 * (k + 1)]
+            part = found[500 * k : 500 * (k + 1)]
             assert (np.abs(part.mean(axis=0) - expected[k]) < near).all()
     p = np.exp(logsumexp(of_every, axis=1))
-    chains = fitted.gibbs(EVERY[np.arange(4000) % 256], 200, random_state=0)
-    assert (np.abs(chains.mean(axis=0) - p @ EVERY) < SIGMAS * np.sqrt(0.25 / 4000)).all()
+    chains = fitted.gibbs(EVERY[np.arange(1000) % 256], 100, random_state=0)
+    assert (np.abs(chains.mean(axis=0) - p @ EVERY) < SIGMAS * np.sqrt(0.25 / 1000)).all()
 
 
 # Training.
@@ -327,8 +323,7 @@ def test_both_sides_are_drawn_given_the_other(fitted, of_every):
 
 @pytest.mark.parametrize(
     ("options", "score"),
-    [({"generative": 0.0}, 0.9), ({"generative": 0.01}, 0.9), ({"generative": 0.1}, 0.9),
-     ({"generative": np.inf}, 0.85),
+    [({"generative": 0.0}, 0.9), ({"generative": 0.1}, 0.9),
      ({"generative": np.inf, "n_gibbs": 3}, 0.85)],
 )  # fmt: skip
 def test_it_learns(problem, options, score):
@@ -353,12 +348,6 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
     assert best <= path.min() + model.tol
 
 
-def test_validation_rows_are_a_share(problem):
-    X, y = problem
-    with pytest.raises(ValueError, match="'early_stopping' parameter of RBMClassifier"):
-        small(early_stopping=X[:5]).fit(X, y)
-
-
 @pytest.mark.parametrize("stops", [False, True])
 def test_early_stopping_auto_needs_labels(problem, stops):
     """Rows are set aside from a number of labels on, whatever the container."""
@@ -375,13 +364,6 @@ def test_early_stopping_auto_needs_labels(problem, stops):
     batches = small(early_stopping="auto", max_iter=5).fit(Batches(as_pairs(X, few)))
     assert batches.do_early_stopping_ is stops
     small(early_stopping="auto").partial_fit(X, y, classes=[0, 1, 2])
-
-
-@pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_early_stopping_auto_where_each_class_has_a_single_row():
-    X = np.eye(8)[np.arange(ENOUGH_LABELS) % 8]
-    model = small(early_stopping="auto", max_iter=1).fit(X, np.arange(len(X)))
-    assert not model.do_early_stopping_
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -520,16 +502,13 @@ def test_one_batch_is_the_gradient_of_the_array(problem):
 # Tables and labels.
 
 
-@pytest.mark.parametrize(
-    "kind", ["numbers", "words", "words in a list", "real", "numbers in objects"]
-)
+@pytest.mark.parametrize("kind", ["numbers", "words in a list", "real", "numbers in objects"])
 def test_rows_without_a_label(problem, kind):
     """They are trained on, and the score leaves them out."""
     X, y = problem
     some, weights = np.arange(len(y)) % 3 > 0, np.arange(len(y), dtype=float)
     labels, absent = {
         "numbers": (y, -1),
-        "words": (np.array(list("abc"), object)[y], None),
         "words in a list": (np.array(list("abc"), object)[y], np.nan),
         "real": (y.astype(float), np.nan),
         "numbers in objects": (y.astype(object), None),
@@ -556,7 +535,7 @@ def test_labels_that_the_rows_do_not_tell(problem):
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
 def test_real_columns(load):
-    model = RBMClassifier(50, columns="gaussian", n_jobs=1, random_state=0)
+    model = RBMClassifier(15, columns="gaussian", n_jobs=1, random_state=0)
     assert cross_val_score(model, *load(return_X_y=True), cv=2).mean() > 0.9
 
 

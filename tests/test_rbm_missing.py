@@ -70,7 +70,7 @@ class Machine(NamedTuple):
         return np.array([self.completions(v)[1] for v in V])
 
 
-@pytest.fixture(params=[("BB", "C"), ("CCC", "B"), ("CC", "B"), ("BC", "C")], ids="-".join)
+@pytest.fixture(params=[("BB", "C"), ("CC", "B"), ("BC", "C")], ids="-".join)
 def machine(request):
     law, rng = law_of(*request.param, 1.0), np.random.default_rng(3)
     V = with_gaps(law.V[rng.integers(len(law.V), size=25)], law.model.visible, rng)
@@ -120,6 +120,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
         assert value == pytest.approx(0, abs=1e-10)
 
 
+@pytest.mark.parametrize("machine", [("BC", "C")], indirect=True)
 def test_annealing_of_missing_cells_is_unbiased(machine, monkeypatch, workers):
     """The mean of exp(−F) is right, and single figures are good."""
     monkeypatch.setattr(_observed, "EXACT_SUM", -1)
@@ -145,6 +146,7 @@ def test_quick_annealing_is_unbiased(machine, monkeypatch):
     assert abs((found + expected).mean()) < 0.1
 
 
+@pytest.mark.parametrize("machine", [("BC", "C")], indirect=True)
 def test_conditionals_by_chains(machine, monkeypatch, workers):
     """With many chains, what has to be sampled is as it would be by sums."""
     model, V = machine.model, machine.V[1:7]
@@ -174,7 +176,7 @@ def test_a_row_does_not_depend_on_others(monkeypatch):
     assert np.isfinite(model.score_samples(V)).all()
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS[:4], ESTIMATORS[5]], ids=repr)
+@pytest.mark.parametrize("estimator", [ESTIMATORS[k] for k in (0, 2, 5)], ids=repr)
 def test_scores_of_incomplete_rows(estimator, gaps):
     """They are log-probabilities of what is observed: sums over all completions."""
     model = clone(estimator).fit(gaps)
@@ -255,15 +257,6 @@ def test_the_gradient_is_that_of_what_is_observed(machine, workers):
     assert (np.abs(blocks.mean(axis=0) - expected) < 8 * error + 1e-8).all()
 
 
-def test_fresh_rows_come_close_to_the_distribution(machine, workers):
-    v = machine.V[3]
-    agree, _, p = machine.completions(v)
-    filled = Incomplete(np.tile(v, (5000, 1))).completed(machine.model, 0, workers)
-    mean, square = p @ machine.rows[agree], p @ machine.rows[agree] ** 2
-    error = np.sqrt(np.maximum(square - mean**2, 0) / 5000)
-    assert (np.abs(filled.mean(axis=0) - mean) < SIGMAS * error + 0.02).all()
-
-
 # Fits.
 
 
@@ -323,7 +316,9 @@ def test_estimates_are_consistent(monkeypatch):
     assert divergence(np.where(np.isnan(X), np.nanmean(X, axis=0), X)) > 0.025
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:5], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "estimator", [ESTIMATORS[1], ESTIMATORS[4]], ids=lambda e: type(e).__name__
+)
 def test_warm_start_goes_on_with_the_same_values(estimator, gaps):
     assert_goes_on(estimator, gaps)
     parts = clone(estimator).set_params(warm_start=True).fit(gaps)
@@ -336,8 +331,7 @@ def test_warm_start_goes_on_with_the_same_values(estimator, gaps):
 
 
 @pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2], ESTIMATORS[5]], ids=repr)
-@pytest.mark.parametrize("table", ["X", "gaps"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("table", "weighted"), [("X", True), ("gaps", False)])
 def test_early_stopping_watches_what_is_observed(estimator, table, weighted, request):
     rows = request.getfixturevalue(table)
     weights = np.random.default_rng(0).random(120) + 0.1 if weighted else None

@@ -218,15 +218,15 @@ def test_chains_do_not_depend_on_threads_and_any_units_will_do():
 
 def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
     """In a law with two modes that a Gibbs chain practically never leaves."""
-    W, start = np.full((6, 8), 3.0), np.zeros((2000, 8))
+    W, start = np.full((6, 8), 3.0), np.zeros((1000, 8))
     model = as_model(SmallRBM(W, -W.sum(axis=0) / 2, -W.sum(axis=1) / 2))
     plain = start.copy()
-    run_chains(model, plain, np.empty((2000, 6)), 200, Stream(0), workers)
+    run_chains(model, plain, np.empty((1000, 6)), 200, Stream(0), workers)
     assert (plain.mean(axis=1) > 0.5).mean() < 0.05
-    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 60, 10, Stream(0), workers)
+    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 200, 10, Stream(0), workers)
     # The true share is a half.
     share = (tempered.mean(axis=1) > 0.5).mean()
-    assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(2000)
+    assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(1000)
 
 
 # Annealed importance sampling.

@@ -19,13 +19,12 @@ from oracles_rbm import (
     with_parameters,
 )
 from private import exact_free_energy
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 
-N_DRAWS = 20_000
+N_DRAWS = 10_000
 MAKERS = {
     "SDCP": lambda: SDCPRBM(5, max_iter=1, random_state=0),
     "TAP": lambda: TAPRBM(5, max_iter=1, random_state=0),
-    "Infinite": lambda: InfiniteRBM(max_components=1, n_model_samples=100, random_state=0),
 }
 
 
@@ -89,7 +88,7 @@ def test_mode_is_that_of_the_joint_distribution(way, kind):
     assert per_unit_would_differ > 0
 
 
-@pytest.mark.parametrize("method", ["auto", "gibbs", "tap"])
+@pytest.mark.parametrize("method", ["auto", "tap"])
 def test_mode_of_a_deep_model_sums_the_other_layers_out(way, method):
     n_found = 0
     for seed in range(3):
@@ -190,7 +189,7 @@ def test_probabilities_of_a_column(way, kind):
             assert_allclose(found[0, 1], ones[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(("method", "atol"), [("auto", 1e-9), ("gibbs", 1e-9), ("tap", 0.03)])
+@pytest.mark.parametrize(("method", "atol"), [("auto", 1e-9), ("tap", 0.03)])
 def test_missing_cells_of_a_deep_model(method, atol):
     (model, V, p), X = machine("deep", 5, 0.3, seed=1), holes(5, 8, 4)
     X[0] = [1, 1, 0, 0, 1]
@@ -213,7 +212,7 @@ def test_entropy(kind):
     assert as_estimator(rbm, kind).entropy() == pytest.approx(entropy_of(rbm.p), abs=1e-10)
 
 
-@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 2, 3), (4, 3, 2, 3), (5, 4)])
+@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 3, 2, 3)])
 def test_deep_energies_against_all_states(sizes):
     dbm = random_dbm(sizes, scale=0.7, seed=1)
     model = deep(dbm)

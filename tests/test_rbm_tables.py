@@ -30,7 +30,7 @@ from private import (
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
-from sklearn_boltz import SDCPRBM, TAPDBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
@@ -153,13 +153,12 @@ def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
 
 
 @each(UNLABELLED)
-@pytest.mark.parametrize("library", [pd, pl])
-def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
+def test_rates_in_a_frame_are_numbers(estimator, capsys):
     """In bins: none is the probability of a bit unless that is asked for."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"bit": rng.integers(2, size=80), "rate": rng.uniform(0.2, 0.7, 80)})
     X.loc[:9, "rate"] = np.nan
-    bits, X = X.to_numpy(), X if library is pd else pl.from_pandas(X)
+    bits, X = X.to_numpy(), pl.from_pandas(X) if isinstance(estimator, TAPRBM) else X
     model = clone(estimator).fit(X)
     assert model._layout.kinds == [Bernoulli, Categorical]
     drawn = np.asarray(model.sample(50, 0)["rate"])
@@ -194,10 +193,9 @@ def test_numbers_of_an_array_that_are_categories(estimator):
 
 
 @each(UNLABELLED)
-@pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_every_verb_on_a_mixed_table(estimator, container):
+def test_every_verb_on_a_mixed_table(estimator):
     X = weather()
-    if container == "polars":
+    if isinstance(estimator, TAPRBM):
         X = pl.from_pandas(X)
     model = mixed(estimator).fit(X)
     last = model.categories_[3][1]
@@ -309,14 +307,11 @@ def test_the_scale_of_a_real_column_does_not_matter():
 # Training.
 
 
-@pytest.mark.parametrize("centered", [True, False])
-@pytest.mark.parametrize(
-    "kinds", [("BC", "B"), ("B", "C"), ("M", "B"), ("T", "B"), ("B", "G")], ids="-".join
-)
-def test_the_mean_step_points_along_the_gradient(kinds, centered, workers):
+@pytest.mark.parametrize("kinds", ["BC-B", "B-C", "M-B", "T-B", "B-G"])
+def test_the_mean_step_points_along_the_gradient(kinds, workers):
     """Unbiased for the exact gradient: 5 errors of 300 steps are exceeded once in 100,000 runs."""
-    rng = np.random.default_rng(3)
-    visible, hidden = (small_layer(kind, rng) for kind in kinds)
+    rng, centered = np.random.default_rng(3), kinds != "BC-B"
+    visible, hidden = (small_layer(kind, rng) for kind in kinds.split("-"))
     weights = 0.5 * rng.normal(size=(len(hidden), len(visible)))
     other = visible.astype(float)
     for part, _ in other.parts():  # data from elsewhere
@@ -392,7 +387,6 @@ def expected_steps(model, rows, offset):
     return np.concatenate(steps)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "X",
     [
@@ -402,7 +396,8 @@ def expected_steps(model, rows, offset):
     ],
     ids=["constant", "single row", "equal rows", "seconds", "tiny"],
 )  # fmt: skip
-def test_real_columns_that_are_hard(X, dtype):
+def test_real_columns_that_are_hard(X):
+    dtype = np.float32 if len(X) == 20 else np.float64
     X = X.astype(dtype)
     model = SDCPRBM(3, columns="gaussian", random_state=0, max_iter=30).fit(X)
     assert np.isfinite(model.score_samples(X)).all()
@@ -416,15 +411,14 @@ def test_real_columns_that_are_hard(X, dtype):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {}, {"chains": "persistent", "n_inner": 1},
-        {"hidden": ("categorical", 3), "chains": "persistent"}, {"centered": False},
-        {"hidden": "truncated_gaussian"}, {"hidden": "truncated_gauss_bernoulli"},
+        {}, {"hidden": ("categorical", 3), "chains": "persistent"}, {"centered": False},
+        {"hidden": "truncated_gauss_bernoulli"},
     ],
     ids=str,
 )  # fmt: skip
 def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
     # As much as this may cost, the likelihood is measured after each epoch.
-    assert_goes_on(mixed(UNLABELLED[0], track_likelihood=20.0, **parameters), weather(60))
+    assert_goes_on(mixed(UNLABELLED[0], track_likelihood=20.0, **parameters), weather(40))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.utils import Bunch
 
 from mean_field import (
     EXACTLY,
+    OF_NUMBERS,
     PAIRS,
     bits,
     has_words,
@@ -27,7 +28,6 @@ from private import (
     TAP,
     Evidence,
     Features,
-    Layer,
     Layered,
     _second_order,
     by_tap,
@@ -37,7 +37,6 @@ from private import (
     grouped,
     iterate,
     mean_covariance,
-    mean_squared_change,
     solve,
     total_log_partition,
 )
@@ -161,14 +160,6 @@ def test_both_descriptions_of_a_unit_agree(pair, monkeypatch, workers):
         assert_allclose(found[0][name], found[1][name], atol=1e-12)
 
 
-def test_the_change_of_a_row_is_the_mean_over_all_units():
-    rng = np.random.default_rng(0)
-    changes = rng.standard_normal((3, 6)), rng.standard_normal((3, 4))
-    visible, hidden = (Layer(change, change, change, change) for change in changes)
-    expected = (np.hstack(changes) ** 2).mean(axis=1)
-    assert_allclose(mean_squared_change(visible, hidden), expected)
-
-
 def test_rows_stop_by_themselves(workers):
     model, iteration = binary(random_rbm(8, 5, scale=0.8)), TAP(max_iter=1000, tol=1e-14)
     V = rows_of(model.visible, 40)
@@ -182,10 +173,13 @@ def test_rows_stop_by_themselves(workers):
     assert not short.converged.any() and (short.n_iter == 3).all()
 
 
-@both_orders
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_layers", [2, 3])
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(
+    ("order", "dtype", "n_layers", "given"),
+    [
+        (1, np.float32, 2, False), (1, np.float64, 3, True), (2, np.float64, 2, False),
+        (2, np.float32, 3, True), (2, np.float64, 3, True),
+    ],
+)  # fmt: skip
 def test_one_kernel_iterates_as_the_general_path(order, dtype, n_layers, given, workers):
     """The general one clamps known units, so that it is taken where some might be known."""
     rng = np.random.default_rng(3)
@@ -277,25 +271,20 @@ def adaptive(iteration):
     return iteration._replace(adaptive=True)
 
 
-def errors_of_bits(iteration, scales, workers):
+@pytest.mark.parametrize(
+    ("iteration", "power"), [(EXACTLY._replace(order=1), 2), (EXACTLY, 3), (adaptive(EXACTLY), 3)]
+)
+def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
     """Of ln Z and of the visible means of eight random machines, for each scale of the weights."""
+    scales = [0.02, 0.04, 0.08]
     errors = np.empty((2, len(scales), 8))
     for (i, scale), seed in itertools.product(enumerate(scales), range(8)):
-        rbm = random_rbm(10, 6, seed=seed)
+        rbm = random_rbm(8, 5, seed=seed)
         exact = SmallRBM(scale * rbm.W, rbm.b, rbm.c)
         found = by_tap(binary(rbm, scale), exact.V[:1], iteration, workers)
         assert found.converged.all()
         errors[0, i, seed] = -found.free_energy[0] - np.log(exact.Z)
         errors[1, i, seed] = np.abs(found.visible_mean[0] - exact.p @ exact.V).max()
-    return errors
-
-
-@pytest.mark.parametrize(
-    ("iteration", "power"), [(EXACTLY._replace(order=1), 2), (EXACTLY, 3), (adaptive(EXACTLY), 3)]
-)
-def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
-    scales = [0.02, 0.04, 0.08]
-    errors = errors_of_bits(iteration, scales, workers)
     for of_figure in errors:
         assert power_of(scales, of_figure) == pytest.approx(power, abs=0.4)
     assert np.sqrt((errors[1, -1] ** 2).mean()) < 0.01
@@ -346,17 +335,6 @@ def test_inferences_on_a_tree(iteration, workers):
     assert errors[-1][0] < 5e-3
 
 
-@pytest.mark.parametrize("pair", PAIRS[:9], ids="-".join)
-def test_inferences_agree_for_all_units(pair, workers):
-    """Of weak weights, and where all start at the same row."""
-    model = random_model(pair, 0.05)
-    V = rows_of(model.visible, 2)
-    reference, other = (by_tap(model, V, its, workers) for its in (EXACTLY, adaptive(EXACTLY)))
-    assert other.converged.all()
-    for name in ["free_energy", "visible_mean", "hidden_mean", "hidden_variance"]:
-        assert_allclose(other[name], reference[name], atol=2e-3)
-
-
 # The same models by other parameters.
 
 
@@ -382,14 +360,13 @@ def as_words(V):
     return np.stack([1 - V, V], axis=-1).reshape(len(V), -1)
 
 
-@pytest.mark.parametrize("damping", [0.5, 0.1])
-def test_two_states_are_a_bit(damping, workers):
+def test_two_states_are_a_bit(workers):
     """To rounding, and in each iteration: the expansion does not depend on the parametrisation."""
     bit, word = binary_pair(np.random.default_rng(0))
     V = np.random.default_rng(1).integers(2, size=(7, 6)).astype(float)
     V[2] = 0.3  # known shares
     known = np.arange(6) < np.array([0, 2, 4, 6, 0, 1, 2])[:, np.newaxis]
-    iteration = TAP(2, 6, damping, tol=0)
+    iteration = TAP(2, 6, 0.1, tol=0)
     for evidence in (None, known):
         of_word = None if evidence is None else np.repeat(known, 2, axis=1)
         mine, other = (
@@ -425,7 +402,7 @@ def test_a_constant_for_all_states_of_a_unit_changes_nothing(pair, most, monkeyp
 # Adaptive TAP.
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.3, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("scale", [0.3, 0.5, 3.0])
 def test_adaptive_tap_of_gaussian_units(workers, scale):
     """It is exact where their distribution exists; elsewhere it says that it has not converged."""
     weights = scale * np.random.default_rng(0).standard_normal((4, 6))
@@ -451,17 +428,17 @@ def test_adaptive_tap_of_gaussian_units(workers, scale):
 def test_adaptive_tap_converges_for_strong_couplings(scale, workers):
     """Where the start has no Gaussian, too: it finds ln Z, or that of a part of the mass."""
     errors = []
-    for seed in range(40):
+    for seed in range(20):
         rbm = random_rbm(6, 4, scale, seed)
         iteration = TAP(max_iter=1000)
         found = by_tap(binary(rbm), np.zeros((1, 6)), adaptive(iteration), workers)
         if found.converged[0]:
             errors.append(found.free_energy[0] + np.log(rbm.Z))
     if scale == 3:
-        assert len(errors) == 40
+        assert len(errors) == 20
         assert np.abs(errors).max() < 0.25 and np.median(np.abs(errors)) < 0.03
     else:
-        assert len(errors) > 30 and min(errors) > -0.01 and np.median(errors) < 0.01
+        assert len(errors) > 15 and min(errors) > -0.01 and np.median(errors) < 0.01
 
 
 def test_derivative_of_adaptive_tap_by_the_weights(workers):
@@ -487,7 +464,7 @@ def test_derivative_of_adaptive_tap_by_the_weights(workers):
 # Evidence.
 
 
-@pytest.mark.parametrize("pair", PAIRS[:9], ids="-".join)
+@pytest.mark.parametrize("pair", OF_NUMBERS, ids="-".join)
 def test_known_units_are_held_fast(pair, workers):
     model = random_model(pair, 0.5)
     V = rows_of(model.visible)
