@@ -17,9 +17,10 @@ from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
-from sklearn_boltz.tables._column import UnfitColumn, check_cells, plain
+from sklearn_boltz.tables._column import UnfitColumn, check_cells
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import of_each
+from sklearn_boltz.tables._values import plain
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
