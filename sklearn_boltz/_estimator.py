@@ -594,9 +594,10 @@ class BaseBoltzmann(
         return log_probability + added
 
     def _given_numbers(self, given):
-        """The given values of columns of numbers, by the numbers of the columns."""
+        """The given cells of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        return {j: value for j, value in found.items() if self._table.is_number[j]}
+        columns = self._table.columns
+        return {j: columns[j].cell_of(v) for j, v in found.items() if self._table.is_number[j]}
 
     # Codes.
 

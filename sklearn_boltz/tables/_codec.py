@@ -1,7 +1,8 @@
 """Cells that stand for numbers, as floats and back: dates, large whole numbers, decimals."""
 
 from decimal import Decimal
-from numbers import Integral
+from fractions import Fraction
+from numbers import Integral, Rational
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,10 @@ class Dates(NamedTuple):
         dates = as_dates(cells, self.unit)
         return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) - self.origin)
 
+    def cell(self, value):
+        """What a user gives, as a cell has it."""
+        return as_dates(as_objects([value]), self.unit)[0]
+
     def cells(self, numbers):
         """Numbers as dates, NaT for NaN."""
         known = ~np.isnan(numbers)
@@ -85,46 +90,78 @@ class Whole(NamedTuple):
 
     def numbers(self, cells):
         """As of `Dates`; an OverflowError if one is beyond all floats."""
-        return np.array([
-            np.nan if is_empty(cell) else float(_number(cell) - self.origin)
-            for cell in cells.tolist()
-        ], dtype=np.float64)  # fmt: skip
+        return _floats(cells, self.origin)
+
+    def cell(self, value):
+        """What a user gives, as a cell has it."""
+        return round(_number(value))
 
     def cells(self, numbers):
         """Numbers as those of Python, rounded; None for NaN."""
-        flat = numbers.ravel().tolist()
-        cells = as_objects([None if x != x else round(x) + self.origin for x in flat])
-        return cells.reshape(numbers.shape)
+        return _each(numbers, lambda x: round(x) + self.origin)
 
     def names(self, numbers):
         """Numbers in messages."""
         return self.cells(numbers).astype(str)
 
 
-class Decimals(NamedTuple):
-    """Decimals as floats.
+class Exact(NamedTuple):
+    """Decimals or fractions as floats.
 
     Attributes
     ----------
-    n_digits : int
-        After the point.
+    n_digits : int or None
+        Of decimals, after the point.
+    denominator : int or None
+        Of fractions, at most.
     """
 
-    n_digits: int
+    n_digits: int | None
+    denominator: int | None = None
 
     def numbers(self, cells):
         """As of `Whole`."""
-        return Whole(0).numbers(cells)
+        return _floats(cells, 0)
+
+    def cell(self, value):
+        """What a user gives, as a cell has it."""
+        is_exact = isinstance(value, (Decimal, Fraction))
+        return value if is_exact else self._cell(float(_number(value)))
 
     def cells(self, numbers):
-        """Numbers as decimals of so many digits; None for NaN."""
-        flat = numbers.ravel().tolist()
-        cells = [None if x != x else Decimal(f"{x:.{self.n_digits}f}") for x in flat]
-        return as_objects(cells).reshape(numbers.shape)
+        """Numbers as decimals of so many digits, or as fractions; None for NaN."""
+        return _each(numbers, self._cell)
+
+    def _cell(self, number):
+        if self.denominator is None:
+            return Decimal(f"{number:.{self.n_digits}f}")
+        return Fraction(number).limit_denominator(self.denominator)
 
     def names(self, numbers):
         """Numbers in messages."""
         return self.cells(numbers).astype(str)
+
+
+def codec_of_numbers(cells):
+    """Of a column of numbers that are not all floats; None of others."""
+    if cells.dtype.kind != "O":
+        return Whole(int(cells.min())) if beyond_floats(cells) else None
+    numbers = [plain(cell) for cell in dict.fromkeys(cells.tolist()) if not is_empty(cell)]
+    if all(map(is_a_float, numbers)):
+        return None
+    forms = list(map(form_of, numbers))
+    decimals = [x for x in numbers if isinstance(x, Decimal) and x.is_finite()]
+    if decimals:
+        return Exact(max(0, *(-x.as_tuple().exponent for x in decimals)))
+    if all(isinstance(x, Integral) for x in forms):
+        return Whole(min(forms))
+    fractions = [x.denominator for x in numbers if isinstance(x, Rational)]
+    return Exact(None, max(fractions)) if len(fractions) == len(numbers) else None
+
+
+def _floats(cells, origin):
+    forms = (np.nan if is_empty(cell) else _number(cell) - origin for cell in cells.tolist())
+    return np.array([float(number) for number in forms], dtype=np.float64)
 
 
 def _number(cell):
@@ -135,14 +172,6 @@ def _number(cell):
     return form
 
 
-def codec_of_numbers(cells):
-    """Of a column of numbers that are not all floats; None of others."""
-    if cells.dtype.kind != "O":
-        return Whole(int(cells.min())) if beyond_floats(cells) else None
-    numbers = [plain(cell) for cell in dict.fromkeys(cells.tolist()) if not is_empty(cell)]
-    decimals = [x for x in numbers if isinstance(x, Decimal) and x.is_finite()]
-    if decimals:
-        return Decimals(max(0, *(-x.as_tuple().exponent for x in decimals)))
-    forms = list(map(form_of, numbers))
-    are_whole = all(isinstance(x, Integral) for x in forms)
-    return Whole(min(forms)) if are_whole and not all(map(is_a_float, forms)) else None
+def _each(numbers, convert):
+    cells = [None if x != x else convert(x) for x in numbers.ravel().tolist()]
+    return as_objects(cells).reshape(numbers.shape)

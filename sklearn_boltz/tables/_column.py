@@ -22,7 +22,7 @@ from sklearn_boltz.tables._cells import (
     missing_code,
     some_of,
 )
-from sklearn_boltz.tables._codec import Dates, Decimals, Whole, codec_of_numbers
+from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
 from sklearn_boltz.tables._values import (
@@ -74,7 +74,7 @@ class Column(NamedTuple):
         are called. None for a column of numbers that stand for themselves.
     bins : Bins or None
         Of a column of numbers whose codes are those of bins.
-    codec : Dates, Whole, Decimals or None
+    codec : Dates, Whole, Exact or None
         Of a column of numbers that are not all floats.
     kind : Kind
         What the user says of the column.
@@ -86,7 +86,7 @@ class Column(NamedTuple):
     title: str
     categories: np.ndarray | None = None
     bins: Bins | None = None
-    codec: Dates | Whole | Decimals | None = None
+    codec: Dates | Whole | Exact | None = None
     kind: Kind = Kind()
     scores: NormalScores | None = None
 
@@ -295,6 +295,10 @@ class Column(NamedTuple):
         """A number or date that a user gives, as a number."""
         cells = as_objects([value]) if self.codec else np.array([value], dtype=np.float64)
         return float(self.numbers(cells)[0])
+
+    def cell_of(self, value):
+        """The same as the column has it."""
+        return value if self.codec is None else self.codec.cell(value)
 
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""

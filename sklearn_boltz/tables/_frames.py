@@ -22,12 +22,18 @@ from sklearn_boltz.tables._values import (
     as_objects,
     find_places,
     in_type_of,
+    is_a_float,
     is_missing,
     numpy_date,
 )
 
 # Types that hold any string.
 OF_WORDS = nw.String, nw.Categorical, nw.Object
+# How types begin whose cells have parts, or can be anything.
+COMPOUND = (
+    "list", "large_list", "fixed_size_list", "array", "struct", "map", "dense_union",
+    "sparse_union", "run_end_encoded", "month_day_nano", "object",
+)  # fmt: skip
 # Types of polars that NumPy lacks.
 WIDE = "Int128", "UInt128"
 
@@ -44,19 +50,20 @@ def names_of(frame):
 
 def cells_of(column):
     """The cells of a column of a frame as an array, of objects where NumPy would change some."""
-    if _is_dictionary(column):  # NumPy would have a value where one is missing
-        column = column.cast(column.type.value_type)
     dtype = _type(column)
+    is_listed = hasattr(dtype, "categories") or getattr(dtype, "ordered", False)
+    if _is_dictionary(column):  # NumPy would have a value where one is missing
+        column, dtype = column.cast(dtype.value_type), dtype.value_type
     if isinstance(dtype, np.dtype):
         return np.asarray(column)
     if str(dtype) in WIDE:
         return _objects_of(column)
-    cells, categories = np.asarray(column), getattr(dtype, "categories", None)
-    of_values = getattr(categories, "dtype", dtype)
+    cells = np.asarray(column)
+    of_values = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     # For the sake of NaN, NumPy has floats for whole numbers.
     are_lost = cells.dtype.kind == "f" and "int" in str(of_values).lower()
     are_lost = are_lost and (np.abs(cells) >= MOST_EXACT).any()
-    is_date = cells.dtype.kind in "mM" and categories is not None
+    is_date = cells.dtype.kind in "mM" and is_listed
     return _objects_of(column) if are_lost or is_date else cells
 
 
@@ -81,6 +88,14 @@ def declared_values(column):
     declared = getattr(column.dtype, "categories", None)
     is_ordered = bool(getattr(column.dtype, "ordered", False))
     return None if declared is None else list(declared), is_ordered
+
+
+def compound(frame):
+    """The names and types of columns whose cells are no single values."""
+    types = {name: _type(frame[name]) for name in names_of(frame)}
+    if dependencies.is_pandas_like_dataframe(frame):  # of objects, the cells tell
+        types = {name: getattr(dtype, "pyarrow_dtype", "") for name, dtype in types.items()}
+    return {n: str(dtype) for n, dtype in types.items() if str(dtype).lower().startswith(COMPOUND)}
 
 
 def are_numbers(frame):
@@ -345,13 +360,12 @@ def _column(like, values, order=None):
     cells = [None if value is None else as_type(value) for value in cells]
     if dtype == nw.Enum:
         return _new(like, cells, type(own)(_extended(own.categories, words, order)))
-    fits = dtype in OF_WORDS or not words
+    fits = str(own).lower() != "null" and (dtype in OF_WORDS or not words)
     fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
-    if not fits:
-        return _new(like, cells)
+    fits &= not dtype.is_float() or all(map(is_a_float, known))
     try:
-        return _new(like, cells, own)
-    except (TypeError, ValueError, NotImplementedError):  # a type without values, such as Null
+        return _new(like, cells, own if fits else None)
+    except (TypeError, ValueError, NotImplementedError):  # of PyArrow
         return _new(like, cells)
 
 
@@ -359,6 +373,8 @@ def _column_of_pandas(like, values, cells, words, whole, order):
     series, kind = partial(type(like), name=like.name), getattr(like.dtype, "kind", "O")
     if hasattr(like.dtype, "categories"):
         return series(_categorical(like.dtype, cells, order))
+    if values.dtype.kind == "O" and any(isinstance(value, np.datetime64) for value in cells):
+        values = np.array(cells, dtype="datetime64[ns]")
     if words and kind in "biufcmM":  # of which a batch has none
         return series(values)
     if values.dtype.kind == "M":
@@ -367,9 +383,11 @@ def _column_of_pandas(like, values, cells, words, whole, order):
             return new
         is_finer = isinstance(cells[0], np.datetime64)
         return new.astype(object) if is_finer else series(cells, dtype=object)
-    if kind == "f" and values.dtype.kind == "O":
-        values = np.array([np.nan if value is None else value for value in cells], dtype=np.float64)
     fits = kind not in "iub" or whole
+    if kind == "f" and values.dtype.kind == "O":
+        fits = all(is_a_float(value) for value in cells if value is not None)
+        cells = [np.nan if value is None else value for value in cells]
+        values = np.array(cells, dtype=np.float64) if fits else values
     return series(values, dtype=like.dtype if fits else None)
 
 
@@ -406,15 +424,14 @@ def _new(like, values, dtype=None):
 def _dictionary(dtype, values, order):
     """A column of a dictionary of PyArrow, which begins with the values in `order`."""
     pyarrow = import_module("pyarrow")
-    known = [value for value in values if value is not None]
-    known = dict.fromkeys([*([] if order is None else order), *known])
+    values = list(map(numpy_date, values))
+    known = [] if order is None else list(map(numpy_date, order))
+    known = dict.fromkeys([*known, *(value for value in values if value is not None)])
     place = {value: code for code, value in enumerate(known)}
     codes = pyarrow.array(map(place.get, values), dtype.index_type)
     words = list(place)
-    if words and isinstance(words[0], (date, np.datetime64)):
-        unit = "ns" if isinstance(words[0], np.datetime64) else "us"
-        dates = pyarrow.array(np.array(words, f"datetime64[{unit}]"))
-        words = dates.cast(dtype.value_type, safe=False)
+    if words and isinstance(words[0], np.datetime64):
+        words = pyarrow.array(np.array(words)).cast(dtype.value_type, safe=False)
     else:
         words = pyarrow.array(words, dtype.value_type)
     return pyarrow.chunked_array(

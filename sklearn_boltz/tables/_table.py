@@ -33,6 +33,7 @@ from sklearn_boltz.tables._column import (
 from sklearn_boltz.tables._frames import (
     Header,
     are_numbers,
+    compound,
     declared_values,
     frame_like,
     is_frame,
@@ -151,7 +152,9 @@ class Table:
             codes = (is_whole(X) | np.isnan(X)).all(axis=0)
             found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
         for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
-            found[j] = found[j] and are_amounts(self.columns[j].numbers(cells), most)
+            column = self.columns[j]
+            is_date = column.codec is not None
+            found[j] = found[j] and (is_date or are_amounts(column.numbers(cells), most))
         return found
 
     @classmethod
@@ -162,7 +165,11 @@ class Table:
         if issparse(X):
             return True
         if is_frame(X):
-            return all(cells.dtype.kind in "biuf" and are_bits(cells) for _, cells in columns_of(X))
+            # Where all cells are missing, those of other batches may be anything.
+            return all(
+                cells.dtype.kind in "biuf" and are_bits(cells) and not np.isnan(cells).all()
+                for _, cells in columns_of(X)
+            )
         is_open = [kind.name == "auto" for kind in kinds]
         return not (need.bins and (is_open & cls.of_numbers(X)._amounts(X)).any())
 
@@ -357,7 +364,7 @@ class Table:
         generator : Generator or None
             Draws numbers from their bins, spread evenly.
         given : dict
-            From columns of numbers to the values of rows, or that of all.
+            From columns of numbers to the cells of rows, or that of all.
         """
         spread = partial(spread_evenly, generator=generator)
         uniform = None if generator is None else spread
@@ -408,7 +415,7 @@ def _stacked(values, dtype):
     if dtype is not None and all(column.dtype.kind != "O" for column in values):
         return _cast(np.column_stack([column.astype(float) for column in values]), dtype)
     cells = np.column_stack(list(map(as_cells, values)))
-    return cells if dtype is None or not holds_numbers(cells) else cells.astype(dtype)
+    return cells if dtype is None or not holds_numbers(cells.ravel()) else cells.astype(dtype)
 
 
 def _filled_array(X, values, missing):
@@ -523,7 +530,7 @@ def _column(title, cells, kind, open_kind, declared, codes):
             f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
             "takes dates for numbers, or make strings of them by .astype(str).",
         )
-    levels = dates.levels(cells)
+    levels = dates.levels(cells) if kind.is_open else None
     return Column(title, levels, codec=dates if levels is None else None, kind=kind)
 
 
@@ -576,7 +583,13 @@ def check_form(X):
             f"shape {tuple(shape)}. Of a data frame, take one row by X.iloc[[0]], and one column "
             "by X[['name']]."
         )
-    names = names_of(X) if is_frame(X) else []
+    names, parts = (names_of(X), compound(X)) if is_frame(X) else ([], {})
+    if parts:
+        name, dtype = next(iter(parts.items()))
+        raise ValueError(
+            f"column {name!r} has the type {dtype}, whose cells are no single values. Make columns "
+            f"of its parts, or drop it.{also(f'column {other!r}' for other in list(parts)[1:])}"
+        )
     twice = [repr(name) for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(

@@ -144,7 +144,7 @@ def find_places(values, cells):
         if place < 0 and not is_missing(cell):
             forms = _places_of_forms(values) if forms is None else forms
             place = forms.get(form_of(cell), -1)
-            if isinstance(cell, str) and isinstance(values[place], str):
+            if place >= 0 and isinstance(cell, str) and isinstance(values[place], str):
                 place = -1
         found[cell] = place
     return np.array([found[cell] for cell in cells], dtype=np.intp)
