@@ -266,6 +266,7 @@ def inference(
                 lambda: with_numbers(model, *rows, *of_categories, jackknife),
                 *(*rows, jackknife),
             )
+    reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
     return PairwiseInference(
         limit_covariance=covariance,
         directions=directions,
@@ -274,6 +275,9 @@ def inference(
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
         objective=network._objective,
+        reasons=reasons,
+        untested=reasons != "",
+        figures={},
         **parameters,
     )
 
