@@ -30,6 +30,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
+from sklearn_boltz.statistics.covariance._mixed import moments
 from sklearn_boltz.statistics.covariance._tests import wald_test
 
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
@@ -122,13 +123,6 @@ class Regression(NamedTuple):
         log_det = np.linalg.slogdet(information + LEAST * np.eye(len(free)))[1]
         return Fit(beta, now + RIDGE / 2 * (beta**2).sum(), chances, float(log_det))
 
-    def residuals(self, chances):
-        """What the coupled contrasts exceed their means by, and their covariances in each row."""
-        basis = self.basis[:, self.coupled]
-        mean = chances @ basis
-        both = np.einsum("na,ar,as->nrs", chances, basis, basis, optimize=True)
-        return basis[self.own] - mean, both - mean[:, :, None] * mean[:, None]
-
 
 class Side(NamedTuple):
     """An empty cell, seen from one of its columns.
@@ -203,38 +197,34 @@ class Profile(NamedTuple):
 
     Attributes
     ----------
-    contrasts : Contrasts
-        Of the columns that vary.
-    free : ndarray of bool of shape (n_columns, n_columns)
-        Which couplings are in the network.
+    network : Mixed
+    known : ndarray of bool of shape (n, d)
+        Which cells are. The pair that is tested has them all.
+    free : ndarray of bool of shape (d, d)
+        Which columns have couplings.
     """
 
-    contrasts: object
+    network: object
+    known: np.ndarray
     free: np.ndarray
 
-    def _rows(self, j, k):
-        """Codes of two columns where both are known, which rows these are, and weights."""
-        codes = self.contrasts.problem.cells.codes[:, [j, k]]
-        known = (codes >= 0).all(axis=1)
-        return codes[known], known, self.contrasts.weights[known]
-
-    def _features(self, known, one, other):
-        """1, and the features of the columns that one column is coupled with, but another."""
-        column = self.contrasts.column
-        used = self.contrasts.coupled & self.free[one][column] & ~np.isin(column, (one, other))
-        x = self.contrasts.features[np.ix_(known, used)]
-        return np.column_stack([np.ones(len(x)), x])
+    def _given(self, one, other):
+        """Which rows have both columns, and 1 and what else one is coupled with in these."""
+        column, known = self.network.column, self.known[:, [one, other]].all(axis=1)
+        used = self.network.coupled & self.free[one][column] & ~np.isin(column, (one, other))
+        x = self.network.features[np.ix_(known, used)]
+        return known, np.column_stack([np.ones(len(x)), x])
 
     def empty_cell(self, j, k):
         """The most improbable empty cell of two columns of two values; None if there is none."""
-        codes, known, weights = self._rows(j, k)
-        x = self._features(known, j, k), self._features(known, k, j)
-        found = []
+        (known, of_j), (_, of_k) = self._given(j, k), self._given(k, j)
+        weights, found = self.network.weights[known], []
+        codes = [self.network.columns[column].own[known] for column in (j, k)]
         for a, b in product((0, 1), repeat=2):
-            one, other = codes.T == np.array([[a], [b]])
+            one, other = codes[0] == a, codes[1] == b
             if not (one.any() and other.any()) or (one & other).any():
                 continue
-            sides = Side.of(x[0], one, other, weights), Side.of(x[1], other, one, weights)
+            sides = Side.of(of_j, one, other, weights), Side.of(of_k, other, one, weights)
             nulls = [side.log_probability() for side in sides]
             (log_p, null), side = max(zip(nulls, sides, strict=True), key=lambda pair: pair[0][0])
             gain = 2 * (side.limit.value - null.value)
@@ -242,22 +232,42 @@ class Profile(NamedTuple):
         return min(found, key=lambda cell: cell.p_value, default=None)
 
     def lesser_test(self, j, k):
-        """The lesser one of the score test and the likelihood ratio of two columns."""
-        codes, known, weights = self._rows(j, k)
+        """The lesser one of the score test and the likelihood ratio of two columns of levels."""
         ratio, parts = 0.0, []
-        for (one, other), own in zip(((j, k), (k, j)), codes.T, strict=True):
-            mine, theirs = (self.contrasts.column == column for column in (one, other))
-            basis = self.contrasts.basis[self.contrasts.states[one]][:, mine]
-            x, coupled = self._features(known, one, other), self.contrasts.coupled
-            null = Regression(basis, own, x, weights, coupled[mine])
-            more = self.contrasts.features[np.ix_(known, theirs & coupled)]
+        for one, other in ((j, k), (k, j)):
+            (known, x), column = self._given(one, other), self.network.columns[one]
+            weights = self.network.weights[known]
+            null = Regression(column.basis, column.own[known], x, weights, column.coupled)
+            added = self.network.coupled & (self.network.column == other)
+            more = self.network.features[np.ix_(known, added)]
             fit, whole = null.fit(), null._replace(x=np.column_stack([x, more]))
             start = np.pad(fit.beta, [(0, 0), (0, more.shape[1])])
             ratio += whole.fit(start=start).value - fit.value  # half of twice, of two
-            parts.append(null.residuals(fit.chances))
-        (e, of_e), (f, of_f) = parts
-        score = np.einsum("n,na,nb->ab", weights, e, f).ravel()
-        covariance = np.einsum("n,nac,nbd->abcd", weights, of_e, of_f, optimize=True)
-        test = wald_test(score, covariance.reshape(len(score), -1))
+            basis = column.basis[:, column.coupled]
+            mean, spread = moments(fit.chances, basis)
+            parts.append((basis[null.own] - mean, spread))
+        test = score_test(*parts, weights)
         statistic = min(test.statistic, ratio)
         return replace(test, statistic=statistic, p_value=float(chi2.sf(statistic, test.df)))
+
+
+def score_test(one, other, weights):
+    """The test that residuals of two columns are not correlated, given all else.
+
+    Parameters
+    ----------
+    one, other : (ndarray of shape (n, k), ndarray of shape (n, k, k))
+        Residuals, and their covariances in each row.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    test : HypothesisTest
+        Of as many degrees of freedom as there are products of residuals.
+    """
+    (e, of_e), (f, of_f) = one, other
+    score = ((e * weights[:, None]).T @ f).ravel()
+    n, (k, m) = len(e), (e.shape[1], f.shape[1])
+    covariance = (of_e.reshape(n, -1) * weights[:, None]).T @ of_f.reshape(n, -1)
+    covariance = covariance.reshape(k, k, m, m).swapaxes(1, 2).reshape(k * m, -1)
+    return wald_test(score, covariance)
