@@ -20,7 +20,6 @@ from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._network import (
-    can_leave_out,
     check_pairwise,
     find_curvature,
 )
@@ -80,9 +79,8 @@ def inference(
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
         ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
         the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. There is no jackknife for rows that EM has completed, nor for
-        `MaximumEntropy`. ``"auto"`` is the jackknife where there is one, and the
-        sandwich otherwise.
+        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
+        is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
@@ -156,8 +154,9 @@ def inference(
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
-    scores with the sufficient statistics of the model, given the observed cells. Both are
-    estimated from 50 completions of each row, with a fixed seed.
+    scores with the sufficient statistics of the model, given the observed cells. Both are sums
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
+    jackknife leaves out a row with all its completions, each of which is corrected by itself.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
@@ -250,7 +249,7 @@ def inference(
     shape = parameters["names"].shape
     if null.shape not in ((), shape):
         raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    jackknife = wants_jackknife(network, covariance, codes)
+    jackknife = wants_jackknife(network, covariance)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
         covariance, directions = model._cached(
@@ -419,15 +418,11 @@ def warn_of_few_rows(network, n_rows, jackknife):
         )
 
 
-def wants_jackknife(network, covariance, codes):
+def wants_jackknife(network, covariance):
     """Whether the covariance that a user asks for is the jackknife's."""
-    known = can_leave_out(network, codes)
-    if covariance == "jackknife" and not known:
-        reason = "for rows that EM has completed"
-        if network._objective == "likelihood":
-            reason = "of the likelihood"
+    if network._objective == "likelihood" and covariance == "jackknife":
         raise ValueError(
-            f"{type(network).__name__}: there is no jackknife {reason}. Use covariance='auto' or "
-            "'sandwich', or statistics.bootstrap."
+            f"{type(network).__name__}: there is no jackknife of the likelihood. Use "
+            "covariance='auto' or 'sandwich', or statistics.bootstrap."
         )
-    return known and covariance != "sandwich"
+    return network._objective != "likelihood" and covariance != "sandwich"

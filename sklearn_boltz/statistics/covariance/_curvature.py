@@ -165,6 +165,8 @@ class Regressions(NamedTuple):
         How often each row counts.
     spread : callable
         From a slice of the rows to the conditional covariances of the features, (n, D, D).
+    first : ndarray of int or None
+        If these are completions, those of an incomplete row one after another, where they begin.
     """
 
     column: np.ndarray
@@ -173,6 +175,7 @@ class Regressions(NamedTuple):
     residuals: np.ndarray
     weights: np.ndarray
     spread: Callable
+    first: np.ndarray | None = None
 
     @classmethod
     def of_spins(cls, problem, point):
@@ -205,15 +208,32 @@ class Regressions(NamedTuple):
         return cls(*which, contrasts.features, residuals, contrasts.weights, spread)
 
     def score_products(self, residuals=None):
-        """Σ_i w_i s_i s_iᵀ, with other residuals if given."""
+        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions, with other residuals if given."""
         residuals, pairs = self.residuals if residuals is None else residuals, self.pairs
         n_parameters = len(self.column) + len(pairs[0])
+        if self.first is not None:
+            means = self._means(row_scores(self.features, residuals, pairs))
+            return means @ means.T
         products = np.zeros((n_parameters, n_parameters))
         for rows in slices_of_rows(len(residuals), n_parameters, CHUNK):
             scores = row_scores(self.features[rows], residuals[rows], pairs)
             scores *= np.sqrt(self.weights[rows])
             products += scores @ scores.T
         return products
+
+    def _means(self, values):
+        """Means over the completions of each row, times √w_i, from values of shape (k, n)."""
+        total = np.add.reduceat(values * self.weights, self.first, axis=1)
+        return total / np.sqrt(np.add.reduceat(self.weights, self.first))
+
+    def missing_information(self):
+        """Σ_i w_i Cov(s_i, t), the covariance over completions with the sufficient statistics."""
+        scores = row_scores(self.features, self.residuals, self.pairs)
+        (r, s), u = self.pairs, np.ascontiguousarray(self.features.T)
+        statistics = np.concatenate([u, u[r] * u[s]])
+        means = self._means(scores) @ self._means(statistics).T
+        scores *= self.weights
+        return scores @ statistics.T - means
 
     def left_out_residuals(self, inverse):
         """Residuals whose scores are H (H - H_i)⁻¹ s_i, H_i the information of row i itself.
@@ -224,9 +244,12 @@ class Regressions(NamedTuple):
         Parameters
         ----------
         inverse : ndarray of shape (n_parameters, n_parameters)
-            H⁻¹; 0 for parameters that are not free.
+            The symmetric part of H⁻¹; 0 for parameters that are not free.
         """
-        d = len(self.column)
+        d, weights = len(self.column), self.weights
+        if self.first is not None:  # with a row, all its completions are left out
+            n_each = np.diff(self.first, append=len(weights))
+            weights = np.repeat(np.add.reduceat(weights, self.first), n_each)
         places = parameter_places(d, self.pairs)
         own = self.column[:, None] == self.column
         inverse = np.pad(inverse.astype(np.float32), (0, 1))  # 0 where there is no coupling
@@ -240,7 +263,7 @@ class Regressions(NamedTuple):
                 solved = (z[:, r] @ later).reshape(len(u), d - r, d)
                 leverage[:, r, r:] = np.einsum("nsb,nsb->ns", solved, z[:, r:])
                 leverage[:, r:, r] = leverage[:, r, r:]
-            share = LEFT_OUT * np.minimum(self.weights[rows], 1)
+            share = LEFT_OUT * np.minimum(weights[rows], 1)
             left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
             residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
         return residuals
@@ -258,14 +281,22 @@ def row_scores(features, residuals, pairs):
 
 
 def fitted_curvature(
-    information, regressions, numbers, free=None, *, jackknife=False, find_separated=None
+    information,
+    parts,
+    numbers,
+    free=None,
+    *,
+    jackknife=False,
+    find_separated=None,
+    is_symmetric=True,
 ):
     """H and J of the free parameters of a network.
 
     Parameters
     ----------
     information : ndarray of shape (n_parameters, n_parameters)
-    regressions : Regressions
+    parts : iterable of Regressions
+        Of some of the rows each.
     numbers : ndarray of int of shape (n_columns,)
         Of the columns, in the whole table.
     free : ndarray of bool of shape (n_features, n_features), default=None
@@ -273,28 +304,37 @@ def fitted_curvature(
     jackknife : bool, default=False
         Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
         squared changes of the estimate when each row is left out, by one step of Newton's method.
+        Completions are corrected each by itself, before their mean is taken.
     find_separated : callable, default=None
         From the places of the free parameters to a basis of the directions that are separated.
+    is_symmetric : bool, default=True
+        Whether H is.
     """
-    columns = columns_of_parameters(numbers[regressions.column], regressions.pairs)
-    places, residuals = free_places(columns, free), None
+    one = next(iter(parts))
+    columns = columns_of_parameters(numbers[one.column], one.pairs)
+    places = free_places(columns, free)
     block = np.ix_(places, places)
     separated = None if find_separated is None else find_separated(places)
     found = Curvature(
-        information[block], np.empty((0, 0)), columns[:, places], places, separated=separated
+        information[block], np.empty((0, 0)), columns[:, places], places, is_symmetric, separated
     )
+    inverse = None
     if jackknife:
         inverse = np.zeros_like(information)
         inverse[block] = found.solve(np.eye(len(places)))
-        residuals = regressions.left_out_residuals(inverse)
-    return found._replace(products=regressions.score_products(residuals)[block])
+        inverse = inverse if is_symmetric else (inverse + inverse.T) / 2
+    products = sum(
+        part.score_products(None if inverse is None else part.left_out_residuals(inverse))
+        for part in parts
+    )
+    return found._replace(products=products[block])
 
 
-def restricted_curvature(information, products, columns, free=None, *, is_symmetric=True):
+def restricted_curvature(information, products, columns, free=None):
     """H and J of the free parameters, from those of all."""
     places = free_places(columns, free)
     block = np.ix_(places, places)
-    return Curvature(information[block], products[block], columns[:, places], places, is_symmetric)
+    return Curvature(information[block], products[block], columns[:, places], places)
 
 
 def columns_of_parameters(columns, pairs):
