@@ -279,8 +279,8 @@ def test_the_jackknife_of_completed_rows_leaves_each_out(model):
         scores = row_scores(part.features, part.residuals, part.pairs) @ part.weights
         changes.append(np.linalg.solve(information - one.information(), scores))
     found = [
-        fitted_curvature(information, whole, np.arange(codes.shape[1]), jackknife=jackknife,
-                         is_symmetric=False).covariance().diagonal()
+        fitted_curvature(information, whole.theta, whole, np.arange(codes.shape[1]),
+                         jackknife=jackknife, is_symmetric=False).covariance().diagonal()
         for jackknife in (True, False)
     ]  # fmt: skip
     expected = np.sum(np.square(changes), axis=0)

@@ -100,6 +100,7 @@ def of_observed_cells(problem, theta, kind, columns, free, jackknife):
     point, (regressions, separated) = problem.at(theta), kind
     found = fitted_curvature(
         problem.information(point),
+        theta,
         [regressions(problem, point)],
         columns,
         free,
@@ -122,6 +123,7 @@ def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
     completed = CompletedRows.of(problem, theta, regressions, rows, model)
     found = fitted_curvature(
         completed.information(),
+        theta,
         completed,
         columns,
         free,
