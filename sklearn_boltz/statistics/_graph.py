@@ -229,7 +229,7 @@ def binary_graph(names, coupling, intercept, inference):
         values["frequency"] = inference.edge_frequency
     elif inference is not None:
         values["std_err"] = inference.coupling_matrix(inference.std_err)
-        values["p_value"] = inference.coupling_matrix(inference.p_value)
+        values["p_value"] = inference.pair_p_value()
     add_edges(graph, names, values)
     return graph
 

@@ -1,6 +1,7 @@
 """Standard errors of the couplings and intercepts of a network."""
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -11,13 +12,15 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
+from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._network import (
     check_pairwise,
@@ -28,8 +31,13 @@ from sklearn_boltz.statistics.covariance._numbers import (
     of_seen_values,
     places_of_categories,
 )
+from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
+# How a pair is tested that the data separate.
+EMPTY = "empty cell: profile likelihood"
+WITH_REST = "empty cell: profile likelihood, and the other couplings"
+SEPARATED = "separated: likelihood ratio"
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 # With fewer parameters threads of BLAS mostly wait for each other.
@@ -266,7 +274,7 @@ def inference(
                 *(*rows, jackknife),
             )
     reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
-    return PairwiseInference(
+    result = PairwiseInference(
         limit_covariance=covariance,
         directions=directions,
         null=np.broadcast_to(null, shape),
@@ -279,6 +287,53 @@ def inference(
         figures={},
         **parameters,
     )
+    return with_profiles(result, model, codes, weights) if result.separated.any() else result
+
+
+def with_profiles(result, network, codes, weights):
+    """The result with tests of the pairs that the data separate, by the profile likelihood."""
+    coding, free = network._coding, network._free_pairs()
+    rows = distinct_incomplete(codes, weights)
+    task = CodesTask(*rows, coding.n_values, 0.0, trends=network._trends)
+    kept = task.varying
+    free = np.ones((len(kept),) * 2, dtype=bool) if free is None else free[np.ix_(kept, kept)]
+    profile, place = Profile(task.contrasts, free), np.full(len(coding.n_values), -1)
+    place[kept] = np.arange(len(kept))
+    figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
+    reasons = result.reasons.copy()
+    for block in result._blocks():
+        j, k = result.columns[:, block[0]]
+        if j == k or result.null[block].any() or not result.separated[block].any():
+            continue
+        left = [result._pairs[name][j, k] for name in ("df", "p_value")]
+        found, note = profile_of_pair(profile, place[[j, k]], left, result)
+        reasons[j, k] = reasons[k, j] = note
+        for name, value in found.items():
+            figures[name][j, k] = figures[name][k, j] = value
+    return replace(result, figures=figures, reasons=reasons)
+
+
+def profile_of_pair(profile, columns, left, result):
+    """What the profile likelihood says of a pair, and how its test is called.
+
+    `left` are the degrees of freedom and the p value of what is left of the Wald test.
+    """
+    cell, (n_left, p_left) = profile.empty_cell(*columns), left
+    if cell is None:
+        found = {} if n_left else {"df": 1, "p_value": profile.splits(*columns)}
+        return found, SEPARATED
+    sizes = profile.contrasts.n_values[columns]
+    p = min(1.0, min(2 * (sizes - 1).prod(), sizes.prod()) * np.exp(cell.log_p))
+    if n_left:
+        return {"p_value": p_left if p == 1 else min(1.0, 2 * min(p, p_left))}, WITH_REST
+    found = {"p_value": p, "df": (sizes - 1).prod()}
+    if (sizes == 2).all():
+        # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
+        factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
+        bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
+        ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
+        found |= {"statistic": cell.statistic, "ci_low": ends[0], "ci_high": ends[1]}
+    return found, EMPTY
 
 
 def covariance_of(network, codes, weights, jackknife):
