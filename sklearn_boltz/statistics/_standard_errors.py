@@ -22,6 +22,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
+from sklearn_boltz.statistics.covariance._falls import falls
 from sklearn_boltz.statistics.covariance._network import (
     check_pairwise,
     find_curvature,
@@ -260,7 +261,7 @@ def inference(
     jackknife = wants_jackknife(network, covariance)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, directions = model._cached(
+        covariance, directions, ratios = model._cached(
             "covariance",
             lambda: covariance_of(model, codes, weights, jackknife),
             *(codes, weights, jackknife),
@@ -273,6 +274,8 @@ def inference(
                 lambda: with_numbers(model, *rows, *of_categories, jackknife),
                 *(*rows, jackknife),
             )
+        if null.any() or model._table.is_scored.any():  # TODO scored
+            ratios = np.ones_like(ratios)
     reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
     result = PairwiseInference(
         limit_covariance=covariance,
@@ -284,6 +287,7 @@ def inference(
         objective=network._objective,
         reasons=reasons,
         untested=reasons != "",
+        falls=ratios,
         figures={},
         **parameters,
     )
@@ -337,9 +341,10 @@ def profile_of_pair(profile, columns, left, result):
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. And directions that the data separate."""
+    """Of all parameters; NaN where one is not estimated. Directions that the data separate; falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    return spread.covariance(curvature), spread.directions(curvature)
+    ratios = falls(curvature, network.n_features_in_)
+    return spread.covariance(curvature), spread.directions(curvature), ratios
 
 
 def scored_rows(network, X, sample_weight):
