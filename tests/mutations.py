@@ -306,18 +306,16 @@ SOURCES = [
      "test_fvbm_inference.py test_fvbm_solvers.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
-        ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),
+        ("LEFT_OUT * np.minimum(weights[rows], 1)", "LEFT_OUT * weights[rows]"),
         ("both += u[r] * e[s]", "both -= u[r] * e[s]"),
         ("np.trace(self.solve(self.products))", "np.trace(self.solve(self.information))"),
     ]),
     ("statistics/covariance/_completed.py",
-     "test_fvbm_missing.py -k 'sandwich or has_the_penalty'", [
-        (" - scores @ scores.T / m", ""),
-        ("np.sqrt(weights / (m - 1))", "np.sqrt(weights / m)"),
-        ("return information - scores @ statistics.T",
-         "return information + scores @ statistics.T"),
-        ("describe, 2 * contrasts.penalty)", "describe, contrasts.penalty)"),
-        ("\n        coordinates.penalty\n", "\n        0.0\n"),
+     "test_fvbm_missing.py -k 'expected_scores or are_drawn or leaves_each'", [
+        ("total -= regressions.missing_information()", "pass"),
+        ("return self.problem.penalised(total)", "return total"),
+        ("shares * np.repeat(weights[owner], n_each)", "shares"),
+        (".reshape(N_COMPLETIONS, -1).T.ravel()", ""),
     ]),
     ("statistics/_bootstrap.py",
      "test_fvbm_bootstrap.py -k 'bias_is or quantiles'", [

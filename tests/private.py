@@ -270,7 +270,7 @@ from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
-from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._completed import CompletedRows
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
 from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
 from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories

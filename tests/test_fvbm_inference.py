@@ -360,7 +360,9 @@ def test_the_jackknife_leaves_out_each_row(seed, trends):
     information = whole.information(point)
     kind = Regressions.of_spins if edges is not None else Regressions.of_contrasts
     columns = np.arange(rows.shape[1])
-    found = fitted_curvature(information, kind(whole, point), columns, edges, jackknife=True)
+    found = fitted_curvature(
+        information, theta, [kind(whole, point)], columns, edges, jackknife=True
+    )
     places, expected = found.places, 0
     for x, w in zip(rows, weights, strict=True):
         row = of_row(x)

@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import chain, combinations
 
 import numpy as np
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import chi2, false_discovery_control, norm
 
 from sklearn_boltz.networks.model._gauge import block_entries
 from sklearn_boltz.statistics._results import (
@@ -121,6 +121,9 @@ class PairwiseInference(NetworkParameters):
         What else there is to know of the test of a pair, or why there is none; mostly empty.
     untested : ndarray of bool of shape (n_features, n_features)
         The pairs without a test, for these reasons.
+    falls : ndarray of shape (n_features, n_features)
+        By which the Wald statistic of a pair is multiplied: how far the objective falls to where
+        the pair has no coupling, in ratio to the parabola that Wald's test takes it for, at most 1.
     figures : dict of ndarray of shape (n_features, n_features)
         What `to_frame` has of pairs that does not follow from the covariance; NaN elsewhere.
 
@@ -151,6 +154,7 @@ class PairwiseInference(NetworkParameters):
     objective: str
     reasons: np.ndarray
     untested: np.ndarray
+    falls: np.ndarray
     figures: dict
 
     @property
@@ -324,6 +328,9 @@ class PairwiseInference(NetworkParameters):
     def _pairs(self):
         """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
         tables = self._of_bits() if self.n_values is None else self._of_blocks()
+        tables["statistic"] *= self.falls
+        p_value = chi2.sf(tables["statistic"], tables["df"])
+        tables["p_value"] = np.where(self.falls < 1, p_value, tables["p_value"])
         for name, given in self.figures.items():
             tables[name] = np.where(np.isnan(given), tables.get(name, np.nan), given)
         for name in ("statistic", "p_value"):

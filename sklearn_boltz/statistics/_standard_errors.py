@@ -22,8 +22,8 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
+from sklearn_boltz.statistics.covariance._falls import falls
 from sklearn_boltz.statistics.covariance._network import (
-    can_leave_out,
     check_pairwise,
     find_curvature,
 )
@@ -86,9 +86,8 @@ def inference(
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
         ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
         the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. There is no jackknife for rows that EM has completed, nor for
-        `MaximumEntropy`. ``"auto"`` is the jackknife where there is one, and the
-        sandwich otherwise.
+        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
+        is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
@@ -162,8 +161,9 @@ def inference(
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
-    scores with the sufficient statistics of the model, given the observed cells. Both are
-    estimated from 50 completions of each row, with a fixed seed.
+    scores with the sufficient statistics of the model, given the observed cells. Both are sums
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
+    jackknife leaves out a row with all its completions, each of which is corrected by itself.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
@@ -256,10 +256,10 @@ def inference(
     shape = parameters["names"].shape
     if null.shape not in ((), shape):
         raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    jackknife = wants_jackknife(network, covariance, codes)
+    jackknife = wants_jackknife(network, covariance)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, directions = model._cached(
+        covariance, directions, ratios = model._cached(
             "covariance",
             lambda: covariance_of(model, codes, weights, jackknife),
             *(codes, weights, jackknife),
@@ -272,6 +272,8 @@ def inference(
                 lambda: with_numbers(model, *rows, *of_categories, jackknife),
                 *(*rows, jackknife),
             )
+        if null.any() or model._table.is_scored.any():  # TODO scored
+            ratios = np.ones_like(ratios)
     reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
     result = PairwiseInference(
         limit_covariance=covariance,
@@ -283,6 +285,7 @@ def inference(
         objective=network._objective,
         reasons=reasons,
         untested=reasons != "",
+        falls=ratios,
         figures={},
         **parameters,
     )
@@ -327,9 +330,10 @@ def profile_of_pair(profile, columns, result):
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. And directions that the data separate."""
+    """Of all parameters; NaN where one is not estimated. Directions that the data separate; falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    return spread.covariance(curvature), spread.directions(curvature)
+    ratios = falls(curvature, network.n_features_in_)
+    return spread.covariance(curvature), spread.directions(curvature), ratios
 
 
 def scored_rows(network, X, sample_weight):
@@ -463,15 +467,11 @@ def warn_of_few_rows(network, n_rows, jackknife):
         )
 
 
-def wants_jackknife(network, covariance, codes):
+def wants_jackknife(network, covariance):
     """Whether the covariance that a user asks for is the jackknife's."""
-    known = can_leave_out(network, codes)
-    if covariance == "jackknife" and not known:
-        reason = "for rows that EM has completed"
-        if network._objective == "likelihood":
-            reason = "of the likelihood"
+    if network._objective == "likelihood" and covariance == "jackknife":
         raise ValueError(
-            f"{type(network).__name__}: there is no jackknife {reason}. Use covariance='auto' or "
-            "'sandwich', or statistics.bootstrap."
+            f"{type(network).__name__}: there is no jackknife of the likelihood. Use "
+            "covariance='auto' or 'sandwich', or statistics.bootstrap."
         )
-    return known and covariance != "sandwich"
+    return network._objective != "likelihood" and covariance != "sandwich"
