@@ -126,6 +126,8 @@ class PairwiseInference(NetworkParameters):
         the pair has no coupling, in ratio to the parabola that Wald's test takes it for, at most 1.
     figures : dict of ndarray of shape (n_features, n_features)
         What `to_frame` has of pairs that does not follow from the covariance; NaN elsewhere.
+    rows : Profile or None
+        The rows, for tests of all couplings where those of pairs are of trends; otherwise None.
 
     Examples
     --------
@@ -156,6 +158,7 @@ class PairwiseInference(NetworkParameters):
     untested: np.ndarray
     falls: np.ndarray
     figures: dict
+    rows: object
 
     @property
     def separated(self):
@@ -431,6 +434,8 @@ class PairwiseInference(NetworkParameters):
               `ci_high`. An interval with an infinite end is of a coupling that the data separate;
             * `df`, `statistic` and `p_value` of the test that the pair has no coupling, and
               `adjusted_p_value`;
+            * where the network has trends, `joint_df` and `joint_p_value` of the test of all
+              couplings of a pair, with numbers in five groups;
             * `note`, what else there is to know of the test, or why there is none.
 
             With `parameters`, their names are the index, and the columns are the attributes
@@ -457,12 +462,13 @@ class PairwiseInference(NetworkParameters):
 
     def _table(self, method="fdr_bh"):
         """The columns of the table of pairs, each of shape (n_features, n_features)."""
-        tables = dict(self._pairs)
-        later = {name: tables.pop(name) for name in list(tables) if name.startswith("joint")}
-        return {
-            **tables, "adjusted_p_value": self.adjusted_p_value(method), **later,
-            "note": self.reasons,
-        }  # fmt: skip
+        adjusted = {"adjusted_p_value": self.adjusted_p_value(method)}
+        return self._pairs | adjusted | self._joint | {"note": self.reasons}
+
+    @cached_property
+    def _joint(self):
+        """The tests of all couplings, where those of pairs are of trends."""
+        return {} if self.rows is None else self.rows.joint_tests(self._pairs)
 
     def __str__(self):
         lines = [

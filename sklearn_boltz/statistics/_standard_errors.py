@@ -1,8 +1,11 @@
 """Standard errors of the couplings and intercepts of a network."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -12,26 +15,19 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.missing._completion import distinct_incomplete
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
-from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
+from sklearn_boltz.statistics.covariance._completed import draws
 from sklearn_boltz.statistics.covariance._falls import falls
-from sklearn_boltz.statistics.covariance._network import (
-    check_pairwise,
-    find_curvature,
-)
-from sklearn_boltz.statistics.covariance._numbers import (
-    estimate_joint,
-    of_seen_values,
-    places_of_categories,
-)
+from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
+from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
@@ -244,40 +240,30 @@ def inference(
     >>> result.names[result.p_value < 0.01]
     array(['m[x0,x2]'], dtype=object)
     """
-    if split is None:
-        check_is_fitted(network)
-    else:
+    has_split = split is not None
+    if has_split:
         network, X, sample_weight = selected(network, X, sample_weight, split, random_state)
-    check_unselected(network)
+    else:
+        check_is_fitted(network)
+    has_scores = tests_numbers(network, has_split)
+    if not has_scores or isinstance(network, SparseFVBM):
+        check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
-    model = network._unpenalised(codes, weights)
-    parameters = named_parameters(model)
-    null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
-    shape = parameters["names"].shape
-    if null.shape not in ((), shape):
-        raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
     jackknife = wants_jackknife(network, covariance)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, directions, ratios = model._cached(
-            "covariance",
-            lambda: covariance_of(model, codes, weights, jackknife),
-            *(codes, weights, jackknife),
-        )
-        if model._table.is_scored.any():
-            rows = scored_rows(model, X, sample_weight)
-            of_categories = covariance, directions
-            parameters["estimate"], covariance, directions = model._cached(
-                "of numbers",
-                lambda: with_numbers(model, *rows, *of_categories, jackknife),
-                *(*rows, jackknife),
-            )
-        if null.any() or model._table.is_scored.any():  # TODO scored
-            ratios = np.ones_like(ratios)
+        if has_scores:
+            found = of_numbers(network, X, sample_weight, jackknife)
+        else:
+            found = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
+    null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
+    shape = found.parameters["names"].shape
+    if null.shape not in ((), shape):
+        raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
     reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
     result = PairwiseInference(
-        limit_covariance=covariance,
-        directions=directions,
+        limit_covariance=found.covariance,
+        directions=found.directions,
         null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
@@ -285,86 +271,144 @@ def inference(
         objective=network._objective,
         reasons=reasons,
         untested=reasons != "",
-        falls=ratios,
+        falls=np.ones_like(found.falls) if null.any() else found.falls,
         figures={},
-        **parameters,
+        rows=found.rows() if found.has_trends else None,
+        **found.parameters,
     )
-    return with_profiles(result, model, codes, weights) if result.separated.any() else result
+    return with_profiles(result, found) if result.separated.any() else result
 
 
-def with_profiles(result, network, codes, weights):
+class Found(NamedTuple):
+    """What `PairwiseInference` is made of.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimates, and what they are called.
+    covariance : ndarray of shape (n_parameters, n_parameters)
+    directions : ndarray of shape (n_parameters, k)
+        What the data separate.
+    falls : ndarray of shape (n_features, n_features)
+    rows : callable
+        Makes the rows as `Profile`.
+    has_trends : bool
+        Whether some pairs have fewer couplings than their columns have values.
+    """
+
+    parameters: dict
+    covariance: np.ndarray
+    directions: np.ndarray
+    falls: np.ndarray
+    rows: Callable
+    has_trends: bool
+
+
+def tests_numbers(network, has_split):
+    """Whether the results are about numbers by their scores, and not by their bins."""
+    bins = network._table.is_binned & (network._coding.n_values > 2)
+    by_default = has_split or (bins.any() and network.alpha == "auto" and network._is_chosen())
+    return network._table.is_scored.any() or (bins.any() and by_default)
+
+
+def of_codes(network, codes, weights, jackknife):
+    """What is found of a network of codes."""
+    found = network._cached(
+        "covariance",
+        lambda: covariance_of(network, codes, weights, jackknife),
+        *(codes, weights, jackknife),
+    )
+    rows = cache(partial(rows_of_codes, network, codes, weights))
+    return Found(named_parameters(network), *found, rows, network._trends is not None)
+
+
+def rows_of_codes(network, codes, weights):
+    """The rows of a network of codes, those that EM has completed as draws."""
+    codes, weights = distinct_incomplete(*informative(codes, weights))
+    known = codes >= 0
+    if not known.all() and network.missing == "em":
+        codes, weights = draws(codes, weights, network._model(), N_DRAWS)
+        known = np.tile(known, (N_DRAWS, 1))
+    trends = np.zeros(len(known.T), dtype=bool) if network._trends is None else network._trends
+    columns = [levels_of(*column) for column in zip(codes.T, known.T, trends, strict=True)]
+    kept = np.flatnonzero([column is not None for column in columns])
+    mixed = Mixed([columns[j] for j in kept], weights, allowed_pairs(network)[np.ix_(kept, kept)])
+    return Profile(mixed, known[:, kept], kept)
+
+
+def of_numbers(network, X, sample_weight, jackknife):
+    """What is found of a table with numbers."""
+    weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
+    estimates = NumberEstimates.of(network, X, weights, free, jackknife)
+    estimate, *covariance = estimates.results()
+    names, entries = network._input_names(), entries_of(network, estimates.sizes)
+    parameters = {
+        "estimate": estimate,
+        "names": parameter_names(entries, estimates.sizes),
+        "n_values": estimates.sizes,
+        "feature_names": np.array(names, dtype=object),
+    }
+    rows = Profile(estimates.mixed, estimates.known, estimates.kept)
+    ratios = falls(estimates.curvature, len(names))
+    return Found(parameters, *covariance, ratios, lambda: rows, True)
+
+
+def entries_of(network, sizes):
+    """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
+    found = []
+    for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
+        labels = network._labels(j, np.arange(size))[:size]
+        is_number = network._table.is_number[j]
+        found.append([f"{name}"] if is_number else [f"{name}={label}" for label in labels])
+    return found
+
+
+def allowed_pairs(network):
+    """Which columns have couplings, an array of bool; those of numbers with scores all have."""
+    d, free = network.n_features_in_, network._free_pairs()
+    scored = network._table.is_scored
+    return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
+
+
+def with_profiles(result, found):
     """The result with tests of the pairs that the data separate, by the profile likelihood."""
-    coding, free = network._coding, network._free_pairs()
-    rows = distinct_incomplete(codes, weights)
-    task = CodesTask(*rows, coding.n_values, 0.0, trends=network._trends)
-    kept = task.varying
-    free = np.ones((len(kept),) * 2, dtype=bool) if free is None else free[np.ix_(kept, kept)]
-    profile, place = Profile(task.contrasts, free), np.full(len(coding.n_values), -1)
-    place[kept] = np.arange(len(kept))
+    profile = found.rows()
+    place = {column: i for i, column in enumerate(profile.kept)}
     figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
     reasons = result.reasons.copy()
     for block in result._blocks():
         j, k = result.columns[:, block[0]]
         if j == k or result.null[block].any() or not result.separated[block].any():
             continue
-        found, note = profile_of_pair(profile, place[[j, k]], result)
+        of_pair, note = profile_of_pair(profile, (place[j], place[k]), result)
         reasons[j, k] = reasons[k, j] = note
-        for name, value in found.items():
+        for name, value in of_pair.items():
             figures[name][j, k] = figures[name][k, j] = value
     return replace(result, figures=figures, reasons=reasons)
 
 
 def profile_of_pair(profile, columns, result):
     """What the profile likelihood says of a pair that is separated, and how its test is called."""
-    is_bits = (profile.contrasts.n_values[columns] == 2).all()
+    is_bits = all(len(profile.network.columns[i].basis) == 2 for i in columns)
     cell = profile.empty_cell(*columns) if is_bits else None
     if cell is None:
-        test = profile.lesser_test(*columns)
+        test = profile.score_test(*columns, jointly=False)
         return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, LESSER
     # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
     factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
     bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
     ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
-    found = 1, cell.statistic, cell.p_value, *ends
-    return dict(zip(("df", "statistic", "p_value", "ci_low", "ci_high"), found, strict=True)), CELL
+    of_pair = 1, cell.statistic, cell.p_value, *ends
+    return dict(
+        zip(("df", "statistic", "p_value", "ci_low", "ci_high"), of_pair, strict=True)
+    ), CELL
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. Directions that the data separate; falls."""
+    """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
     ratios = falls(curvature, network.n_features_in_)
     return spread.covariance(curvature), spread.directions(curvature), ratios
-
-
-def scored_rows(network, X, sample_weight):
-    """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._scored_rows(X)
-    z = z[..., 0]
-    weights = checked_weights(sample_weight, codes)
-    return codes[weights > 0], z[weights > 0], weights[weights > 0]
-
-
-def with_numbers(network, codes, z, weights, covariance, directions, jackknife):
-    """Estimates of the joint network of categories and numbers, their covariance, and directions.
-
-    The first covariance is that of the network of the categories.
-    """
-    potts, layout = network._model().potts, network._layout()
-    (rows,) = completed(potts, codes, [z], weights)
-    rows = of_seen_values(rows, codes, layout.n_values)
-    estimate, found, rare = estimate_joint(potts, rows, layout, jackknife=jackknife)
-    places, signs = places_of_categories(network._coding, layout)
-    own = places >= 0
-    rare[own] = 0  # to these, the scores of a few rows add little
-    signs, places = signs[own], places[own]
-    found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    return estimate, found, np.hstack([of_joint(network, directions), rare])
-
-
-def of_joint(network, directions):
-    """Directions of the parameters of the joint network, from those of the categories."""
-    places, signs = places_of_categories(network._coding, network._layout())
-    return np.where(places < 0, 0, signs)[:, None] * directions[places]
 
 
 def separated_directions(network, codes, weights):

@@ -14,10 +14,10 @@ that the maximum may be at infinity, cannot happen to couplings of scores.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from sklearn_boltz.networks.categorical._block_penalty import ordered_basis
-from sklearn_boltz.networks.model._gauge import contrast_basis
+from sklearn_boltz.networks.categorical._contrasts import ROUNDING
 from sklearn_boltz.networks.training._objective import parameter_places
 from sklearn_boltz.statistics.covariance._curvature import Regressions
 
@@ -25,6 +25,8 @@ from sklearn_boltz.statistics.covariance._curvature import Regressions
 MAX_STEPS, TOL = 60, 1e-6
 # Groups of the numbers of a column for tests of all couplings, of about the same size.
 N_GROUPS = 5
+# A grid of scores, for what needs states.
+FARTHEST, N_POINTS = 4.0, 65
 
 
 class Levels(NamedTuple):
@@ -35,19 +37,22 @@ class Levels(NamedTuple):
     basis : ndarray of shape (q, k)
         Contrasts.
     own : ndarray of int of shape (n,)
-        The state in each row.
+        The state in each row, -1 where it is missing.
     is_trend : bool
         Whether the first contrast alone has couplings.
+    states : ndarray of int of shape (q,)
+        What the states are among all that the column may have.
     """
 
     basis: np.ndarray
     own: np.ndarray
     is_trend: bool
+    states: np.ndarray
 
     @property
     def features(self):
-        """Those of each row, (n, k)."""
-        return self.basis[self.own]
+        """Those of each row, (n, k); 0 where the state is missing."""
+        return self.basis[self.own] * (self.own >= 0)[:, None]
 
     @property
     def coupled(self):
@@ -56,7 +61,7 @@ class Levels(NamedTuple):
 
     def start(self, weights):
         """η of independent columns."""
-        shares = np.bincount(self.own, weights, len(self.basis))
+        shares = np.bincount(self.own + 1, weights, len(self.basis) + 1)[1:]
         return self.basis.T @ np.log(shares / shares.sum())
 
     def moments(self, fields):
@@ -68,10 +73,15 @@ class Levels(NamedTuple):
         mean, spread = moments(chances / sums, self.basis)
         return (np.log(sums) + top)[:, 0], mean, spread
 
-    def groups(self, fields):
-        """Residuals of the features, as if all had couplings, and their covariances."""
-        _, mean, spread = self.moments(fields)
-        return self.features - mean, spread
+    def law(self, fields):
+        """Probabilities of the states, (n, q), and their features, (q, k)."""
+        logits = fields @ self.basis.T
+        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return chances / chances.sum(axis=1, keepdims=True), self.basis
+
+    def levels(self):
+        """The column itself."""
+        return self
 
 
 class Scores(NamedTuple):
@@ -90,7 +100,7 @@ class Scores(NamedTuple):
     @property
     def features(self):
         """Those of each row, (n, 2)."""
-        return np.column_stack([self.z, -self.z**2 / 2])
+        return np.column_stack([self.z, -(self.z**2) / 2])
 
     def start(self, weights):
         """η of independent columns: of scores with mean 0 and variance 1."""
@@ -100,7 +110,7 @@ class Scores(NamedTuple):
         """A, the means of the features, and their covariances, from g of shape (n, 2)."""
         field, precision = fields.T
         if precision.min() <= 0:
-            return np.inf, *np.zeros((2, 1))
+            return np.inf, 0.0, None
         variance = 1 / precision
         mu = field * variance
         spread = np.empty((len(mu), 2, 2))
@@ -109,18 +119,44 @@ class Scores(NamedTuple):
         mean = np.column_stack([mu, -(variance + mu**2) / 2])
         return (field * mu - np.log(precision)) / 2, mean, spread
 
-    def groups(self, fields):
-        """Residuals of contrasts of a few groups of scores, and their covariances."""
-        mu = fields[:, 0] / fields[:, 1]
-        sd = np.sqrt(np.mean((self.z - mu) ** 2))
+    def law(self, fields):
+        """Probabilities of a grid of scores, (n, q), and their features, (q, k)."""
+        grid = np.linspace(-FARTHEST, FARTHEST, N_POINTS)
+        own = Scores(grid).features
+        return Levels(own, None, True, None).law(fields)[0], own
+
+    def levels(self):
+        """A few groups of scores; their first contrast is the mean score."""
         cuts = np.unique(np.quantile(self.z, np.arange(1, N_GROUPS) / N_GROUPS))
         own = np.searchsorted(cuts, self.z)
-        ends = np.append(np.append(-np.inf, cuts), np.inf)
-        p = np.diff(ndtr((ends - mu[:, None]) / sd), axis=1)
-        basis = contrast_basis([len(cuts) + 1])
-        mean, spread = moments(p, basis)
-        found = basis[own] - mean
-        return found - found.mean(axis=0), spread
+        counts = np.bincount(own)
+        states = np.flatnonzero(counts)
+        own, counts = np.searchsorted(states, own), counts[states]
+        means = np.bincount(own, self.z) / counts
+        basis = np.linalg.qr(np.column_stack([np.ones(len(means)), means, np.eye(len(means))]))[0]
+        return Levels(basis[:, 1:], own, len(means) > 2, states)
+
+
+def levels_of(codes, known, is_trend):
+    """The levels of a column that occur; None if there is only one.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+    known : ndarray of bool of shape (n,)
+        Which cells have been observed. Others may have been drawn, or are -1.
+    is_trend : bool
+        Whether levels have an order.
+    """
+    states = np.unique(codes[known])
+    if len(states) < 2:
+        return None
+    own = np.searchsorted(states, codes).clip(max=len(states) - 1)
+    is_trend = bool(is_trend) and len(states) > 2
+    basis, squares = ordered_basis(np.array([len(states)]), np.array([is_trend]))
+    basis = basis / np.sqrt(squares)
+    basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
+    return Levels(basis, np.where(codes < 0, -1, own), is_trend, states)
 
 
 def moments(chances, basis):
@@ -149,7 +185,7 @@ def normal_scores(x, weights):
     mass = np.bincount(place, weights[known]) / weights[known].sum()
     z = ndtri(np.cumsum(mass) - mass / 2)
     z -= mass @ z
-    z /= np.sqrt(mass @ z**2) if len(z) > 1 else 1.0
+    z /= np.sqrt(mass @ z**2)
     return lambda numbers: np.interp(numbers, values, z)
 
 
@@ -175,7 +211,7 @@ class Mixed:
     """
 
     def __init__(self, columns, weights, free):
-        self.columns, self.weights = columns, weights
+        self.columns, self.weights, self.free = columns, weights, free
         own = [column.features for column in columns]
         self.features = np.hstack(own)
         self.column = np.repeat(np.arange(len(columns)), [part.shape[1] for part in own])
@@ -194,8 +230,8 @@ class Mixed:
     def fields(self, theta, features=slice(None)):
         """g of some features, (n, D)."""
         inner = np.append(theta, 0.0)[self.places]
-        intercept = inner.diagonal()
-        inner = inner - np.diag(intercept)
+        intercept = inner.diagonal().copy()
+        np.fill_diagonal(inner, 0)
         return self.features @ inner[:, features] + intercept[features]
 
     def at(self, theta):
@@ -205,9 +241,7 @@ class Mixed:
         for j, column in enumerate(self.columns):
             own = self.column == j
             log_partition, mean, spread = column.moments(fields[:, own])
-            if np.ndim(log_partition) == 0:
-                return -np.inf, None, None
-            value -= self.weights @ log_partition
+            value -= self.weights @ np.broadcast_to(log_partition, len(fields))
             residuals[:, own] -= mean
             spreads.append(spread)
         return value + self.weights @ (self.features * fields).sum(axis=1), residuals, spreads
@@ -220,42 +254,39 @@ class Mixed:
 
     def information(self, spreads):
         """Minus the second derivatives, (n_parameters, n_parameters)."""
-        found = np.zeros((self.n_parameters + 1,) * 2)
+        found = np.zeros((self.n_parameters + 1,) * 2)  # the last is of what has no coupling
         ones = np.ones((len(self.weights), 1))
         for j, spread in enumerate(spreads):
             own = np.flatnonzero(self.column == j)
             others = np.flatnonzero(self.coupled & (self.column != j))
             x = np.hstack([ones, self.features[:, others]])
             place = np.column_stack([own, self.places[np.ix_(own, others)]])
-            for r, of_r in enumerate(place):
-                for s, of_s in enumerate(place):
-                    few = [slice(None) if self.coupled[own[k]] else slice(1) for k in (r, s)]
-                    left, right = (x[:, part] for part in few)
-                    block = (left * (self.weights * spread[:, r, s])[:, None]).T @ right
-                    found[np.ix_(of_r[few[0]], of_s[few[1]])] += block
+            used = [slice(None) if self.coupled[k] else slice(1) for k in own]
+            for r, of_r in zip(used, range(len(own)), strict=True):
+                for s, of_s in zip(used, range(len(own)), strict=True):
+                    part = x[:, r] * (self.weights * spread[:, of_r, of_s])[:, None]
+                    found[np.ix_(place[of_r, r], place[of_s, s])] += part.T @ x[:, s]
         return found[:-1, :-1]
 
     def fit(self):
-        """The maximum, with its residuals and information; as far as one is at infinity."""
+        """The maximum, its residuals, covariances and information, also where it is at infinity."""
         theta = self.start()
         value, residuals, spreads = self.at(theta)
         for _ in range(MAX_STEPS):
             slope, information = self.gradient(residuals), self.information(spreads)
-            ridge = 1e-10 * information.diagonal().max() * np.eye(len(slope))
+            ridge = ROUNDING * information.diagonal().max() * np.eye(len(slope))
             step = np.linalg.solve(information + ridge, slope)
             gain, size = slope @ step, 1.0
-            if gain < TOL:
-                break
-            while not (then := self.at(theta + size * step))[0] > value:
+            while gain > TOL and not (then := self.at(theta + size * step))[0] > value:
                 size /= 2
-                if size < 1e-9:
-                    return theta, residuals, spreads, information
+            if gain <= TOL or size < ROUNDING:
+                break
             theta, (value, residuals, spreads) = theta + size * step, then
         return theta, residuals, spreads, information
 
-    def regressions(self, residuals, spreads, weights):
-        """Each column's regression on the others, for the jackknife."""
-        own = self.column[:, None] == self.column
+    def regressions(self, theta, residuals, spreads, first=None):
+        """Each column's regression on the others, for the covariance of the estimate."""
+        fields, own = self.fields(theta), self.column[:, None] == self.column
 
         def spread(rows):
             found = np.zeros((len(residuals[rows]), *own.shape))
@@ -264,5 +295,8 @@ class Mixed:
                 found[:, at[:, None], at] = part[rows]
             return found
 
+        def law(column):
+            return self.columns[column].law(fields[:, self.column == column])
+
         which = self.column, self.pairs
-        return Regressions(*which, self.features, residuals, weights, spread)
+        return Regressions(*which, self.features, residuals, self.weights, spread, law, first)

@@ -1,4 +1,4 @@
-"""Tests of pairs that the data separate, by the regressions of one column on the others.
+"""Tests of pairs by the regressions of one column on the others.
 
 Where two values never occur together, their coupling has its maximum at infinity, where Wald's test
 fails. But the regression of a column on all others but one has a maximum.
@@ -15,22 +15,24 @@ approximations of how many y have these sums, and of how many of them have no su
 (I. M. Skovgaard, J. Appl. Prob. 24, 875–887, 1987). Without other columns it is that of Fisher's
 exact test.
 
-Of other columns, let e and f be the residuals of the two regressions, one entry for each contrast.
-Without a coupling Σ e f has the mean 0, and as its covariance the sum of the products of the
-covariances of both. The test is that of the quadratic form or, if smaller, of the likelihood ratio:
-with expected counts below 1, the former is too large where a cell has a row, and the latter where
-it has none. Without other columns these are Pearson's X² and G².
+Of other columns, the test is the score test of the couplings in the regression without them or, if
+smaller, the likelihood ratio: with expected counts below 1, the former is too large where a cell
+has a row, and the latter where it has none. Without other columns these are Pearson's X² and G².
+The score test is also that of all couplings of two columns where a network has trends only.
+
+Each column of a pair has its regression. A column that others determine says nothing of the pair,
+so that both are weighted by how much of the variance of the column is left.
 """
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.statistics.covariance._mixed import moments
+from sklearn_boltz.statistics.covariance._mixed import ROUNDING
 from sklearn_boltz.statistics.covariance._tests import wald_test
 
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
@@ -101,18 +103,31 @@ class Regression(NamedTuple):
         value = self.weights @ (fields[np.arange(len(fields)), self.own] - np.log(sums))
         return float(value - RIDGE / 2 * (beta**2).sum()), chances / sums[:, None]
 
+    @property
+    def _free(self):
+        """The places of the parameters, (k, p), that may differ from 0."""
+        shape = len(self.coupled), self.x.shape[1]
+        return np.flatnonzero(self.coupled[:, None] | (np.arange(shape[1]) == 0))
+
+    def _information(self, chances, x):
+        """Minus the second derivatives, (k p, k p)."""
+        block = softmax_information(self.basis, chances, x, self.weights)
+        return block.reshape(block.shape[0] * block.shape[1], -1)
+
+    def _slope(self, chances, x):
+        """The derivatives without the penalty, (k, p)."""
+        residuals = self.basis[self.own] - chances @ self.basis
+        return (residuals * self.weights[:, None]).T @ x
+
     def fit(self, offset=0.0, start=None):
         """The maximum, with an offset of the fields of all states."""
         shape = len(self.coupled), self.x.shape[1]
         beta = np.zeros(shape) if start is None else start
-        free = np.flatnonzero(self.coupled[:, None] | (np.arange(shape[1]) == 0))
-        features, step = self.basis[self.own] * self.weights[:, None], np.zeros(beta.size)
+        free, step = self._free, np.zeros(beta.size)
         now, chances = self._at(beta, offset)
         for _ in range(MAX_STEPS):
-            block = softmax_information(self.basis, chances, self.x, self.weights)
-            information = block.reshape(beta.size, -1)[np.ix_(free, free)]
-            expected = (chances @ self.basis) * self.weights[:, None]
-            slope = ((features - expected).T @ self.x - RIDGE * beta).ravel()[free]
+            information = self._information(chances, self.x)[np.ix_(free, free)]
+            slope = (self._slope(chances, self.x) - RIDGE * beta).ravel()[free]
             step[free] = np.linalg.solve(information + RIDGE * np.eye(len(free)), slope)
             gain, size = slope @ step[free], 1.0
             if gain <= TOL:
@@ -122,6 +137,35 @@ class Regression(NamedTuple):
             beta, (now, chances) = beta + size * step.reshape(shape), then
         log_det = np.linalg.slogdet(information + LEAST * np.eye(len(free)))[1]
         return Fit(beta, now + RIDGE / 2 * (beta**2).sum(), chances, float(log_det))
+
+    def score_test(self, fit, more, tested):
+        """Whether some contrasts depend on more features, at the maximum without these."""
+        p, k = self.x.shape[1], len(self.coupled)
+        x = np.column_stack([self.x, more])
+        places = np.arange(k * x.shape[1]).reshape(k, -1)
+        given, new = places[:, :p].ravel()[self._free], places[tested, p:].ravel()
+        whole, slope = self._information(fit.chances, x), self._slope(fit.chances, x).ravel()[new]
+        inner = whole[np.ix_(given, given)] + RIDGE * np.eye(len(given))
+        across = np.linalg.solve(inner, whole[np.ix_(given, new)])
+        left = whole[np.ix_(new, new)] - whole[np.ix_(new, given)] @ across
+        return wald_test(slope, left + ROUNDING * np.eye(len(new)))
+
+    def likelihood_ratio(self, fit, more):
+        """Twice its logarithm if the coupled contrasts may depend on more features."""
+        whole = self._replace(x=np.column_stack([self.x, more]))
+        start = np.pad(fit.beta, [(0, 0), (0, more.shape[1])])
+        return 2 * (whole.fit(start=start).value - fit.value)
+
+    def left(self, fit):
+        """The share of the variance of the contrasts that the features leave."""
+
+        def variance(chances):
+            return self.weights @ (chances @ self.basis**2 - (chances @ self.basis) ** 2).sum(
+                axis=1
+            )
+
+        rates = np.bincount(self.own, self.weights, len(self.basis)) / self.weights.sum()
+        return variance(fit.chances) / variance(np.tile(rates, (len(self.own), 1)))
 
 
 class Side(NamedTuple):
@@ -135,36 +179,39 @@ class Side(NamedTuple):
         Whether the other one has. No row has both.
     limit : Fit
         The regression of the rows without the other value.
+    null : Fit
+        That of all rows, without a coupling.
     """
 
     regression: Regression
     t: np.ndarray
     limit: Fit
+    null: Fit
 
     @classmethod
     def of(cls, x, y, t, weights):
-        """Fit the rows without the other value."""
+        """Fit the rows, and those without the other value."""
         regression = Regression.of_bits(y, x, weights)
-        return cls(regression, t, Regression.of_bits(y[~t], x[~t], weights[~t]).fit())
+        limit = Regression.of_bits(y[~t], x[~t], weights[~t]).fit()
+        return cls(regression, t, limit, regression.fit(start=limit.beta))
 
-    def log_probability(self, log_odds=0.0, start=None):
-        """ln of the probability that the cell is empty, for a log odds ratio; and the fit."""
-        start = self.limit.beta if start is None else start
-        fit = self.regression.fit(np.outer(log_odds * self.t, [0, 1]), start)
+    def log_probability(self, fit):
+        """ln of the probability that the cell is empty, by a regression of all rows."""
         found = fit.value - self.limit.value + (fit.log_det - self.limit.log_det) / 2
-        return min(found, -1e-300), fit
+        return min(found, -1e-300)
 
     def bound(self, level):
         """The log odds ratio for which this probability is `level`; infinite if none is found.
 
         By the secant method in ln(-ln p), which is nearly linear in the log odds ratio.
         """
-        aim, slope, at = np.log(-np.log(level)), 1.0, 0.0
-        log_p, fit = self.log_probability()
+        aim, slope, at, fit = np.log(-np.log(level)), 1.0, 0.0, self.null
+        log_p = self.log_probability(fit)
         for _ in range(MAX_SECANTS if log_p < UNINFORMED else 0):
             step = np.clip((aim - np.log(-log_p)) / slope, -LONGEST, LONGEST)
             before, at = log_p, at + step
-            log_p, fit = self.log_probability(at, fit.beta)
+            fit = self.regression.fit(np.outer(at * self.t, [0, 1]), fit.beta)
+            log_p = self.log_probability(fit)
             slope = max(np.log(log_p / before) / (step or 1), 0.1)
             if abs(aim - np.log(-log_p)) < TOL_BOUND:
                 return float(at)
@@ -177,11 +224,11 @@ class EmptyCell(NamedTuple):
     Attributes
     ----------
     p_value : float
-        Twice the probability of no such row, without a coupling: the greater one of both columns.
+        Twice the probability of no such row, without a coupling.
     statistic : float
         Twice the logarithm of the ratio of the likelihoods.
     side : Side
-        Of this column.
+        Of the column of which the others leave more.
     is_equal : bool
         Whether both are the higher or the lower of two values.
     """
@@ -191,6 +238,15 @@ class EmptyCell(NamedTuple):
     side: Side
     is_equal: bool
 
+    @classmethod
+    def of(cls, sides, is_equal):
+        """From both columns."""
+        weights = [side.regression.left(side.null) for side in sides]
+        log_p = np.average([side.log_probability(side.null) for side in sides], weights=weights)
+        gains = [2 * (side.limit.value - side.null.value) for side in sides]
+        gain, side = np.average(gains, weights=weights), sides[int(np.argmax(weights))]
+        return cls(min(1.0, 2 * np.exp(log_p)), float(gain), side, is_equal)
+
 
 class Profile(NamedTuple):
     """The rows of a network, of which single columns are regressed on others.
@@ -198,20 +254,22 @@ class Profile(NamedTuple):
     Attributes
     ----------
     network : Mixed
+        Of the columns that vary.
     known : ndarray of bool of shape (n, d)
-        Which cells are. The pair that is tested has them all.
-    free : ndarray of bool of shape (d, d)
-        Which columns have couplings.
+        Which cells have been observed. Of a pair, rows count that have both.
+    kept : ndarray of int of shape (d,)
+        The numbers of the columns in the table.
     """
 
     network: object
     known: np.ndarray
-    free: np.ndarray
+    kept: np.ndarray
 
     def _given(self, one, other):
         """Which rows have both columns, and 1 and what else one is coupled with in these."""
         column, known = self.network.column, self.known[:, [one, other]].all(axis=1)
-        used = self.network.coupled & self.free[one][column] & ~np.isin(column, (one, other))
+        used = self.network.coupled & self.network.free[one][column]
+        used &= ~np.isin(column, (one, other))
         x = self.network.features[np.ix_(known, used)]
         return known, np.column_stack([np.ones(len(x)), x])
 
@@ -222,52 +280,52 @@ class Profile(NamedTuple):
         codes = [self.network.columns[column].own[known] for column in (j, k)]
         for a, b in product((0, 1), repeat=2):
             one, other = codes[0] == a, codes[1] == b
-            if not (one.any() and other.any()) or (one & other).any():
-                continue
-            sides = Side.of(of_j, one, other, weights), Side.of(of_k, other, one, weights)
-            nulls = [side.log_probability() for side in sides]
-            (log_p, null), side = max(zip(nulls, sides, strict=True), key=lambda pair: pair[0][0])
-            gain = 2 * (side.limit.value - null.value)
-            found.append(EmptyCell(min(1.0, 2 * np.exp(log_p)), gain, side, a == b))
+            if one.any() and other.any() and not (one & other).any():
+                sides = Side.of(of_j, one, other, weights), Side.of(of_k, other, one, weights)
+                found.append(EmptyCell.of(sides, a == b))
         return min(found, key=lambda cell: cell.p_value, default=None)
 
-    def lesser_test(self, j, k):
-        """The lesser one of the score test and the likelihood ratio of two columns of levels."""
-        ratio, parts = 0.0, []
+    def score_test(self, j, k, *, jointly):
+        """The score test of two columns, or if it is less the likelihood ratio.
+
+        `jointly`, the former is that of all couplings, those besides the trend included.
+        """
+        statistics, weights = [], []
         for one, other in ((j, k), (k, j)):
-            (known, x), column = self._given(one, other), self.network.columns[one]
-            weights = self.network.weights[known]
-            null = Regression(column.basis, column.own[known], x, weights, column.coupled)
-            added = self.network.coupled & (self.network.column == other)
-            more = self.network.features[np.ix_(known, added)]
-            fit, whole = null.fit(), null._replace(x=np.column_stack([x, more]))
-            start = np.pad(fit.beta, [(0, 0), (0, more.shape[1])])
-            ratio += whole.fit(start=start).value - fit.value  # half of twice, of two
-            basis = column.basis[:, column.coupled]
-            mean, spread = moments(fit.chances, basis)
-            parts.append((basis[null.own] - mean, spread))
-        test = score_test(*parts, weights)
-        statistic = min(test.statistic, ratio)
+            known, x = self._given(one, other)
+            column, partner = (self.network.columns[i].levels() for i in (one, other))
+            null = Regression(
+                column.basis, column.own[known], x, self.network.weights[known], column.coupled
+            )
+            fit, tested = null.fit(), column.coupled | jointly
+            more = partner.features[np.ix_(known, partner.coupled | jointly)]
+            test = null.score_test(fit, more, tested)
+            statistics.append(
+                test.statistic if jointly else min(test.statistic, null.likelihood_ratio(fit, more))
+            )
+            weights.append(null.left(fit))
+        statistic = float(np.average(statistics, weights=weights))
         return replace(test, statistic=statistic, p_value=float(chi2.sf(statistic, test.df)))
 
+    def joint_tests(self, tables):
+        """Tests of all couplings, where those of pairs are of trends.
 
-def score_test(one, other, weights):
-    """The test that residuals of two columns are not correlated, given all else.
+        Parameters
+        ----------
+        tables : dict of ndarray of shape (n_features, n_features)
+            The table of pairs.
 
-    Parameters
-    ----------
-    one, other : (ndarray of shape (n, k), ndarray of shape (n, k, k))
-        Residuals, and their covariances in each row.
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    test : HypothesisTest
-        Of as many degrees of freedom as there are products of residuals.
-    """
-    (e, of_e), (f, of_f) = one, other
-    score = ((e * weights[:, None]).T @ f).ravel()
-    n, (k, m) = len(e), (e.shape[1], f.shape[1])
-    covariance = (of_e.reshape(n, -1) * weights[:, None]).T @ of_f.reshape(n, -1)
-    covariance = covariance.reshape(k, k, m, m).swapaxes(1, 2).reshape(k * m, -1)
-    return wald_test(score, covariance)
+        Returns
+        -------
+        tables : dict of ndarray of shape (n_features, n_features)
+            Their degrees of freedom and p values. Of pairs without a trend, those of the table.
+        """
+        found = {f"joint_{name}": tables[name].copy() for name in ("df", "p_value")}
+        trends = [column.is_trend for column in self.network.columns]
+        for j, k in combinations(range(len(trends)), 2):
+            pair = self.kept[j], self.kept[k]
+            if (trends[j] or trends[k]) and np.isfinite(tables["p_value"][pair]):
+                test = self.score_test(j, k, jointly=True)
+                for name, value in zip(found, (test.df, test.p_value), strict=True):
+                    found[name][pair] = found[name][pair[::-1]] = value
+        return found
