@@ -31,8 +31,9 @@ from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
-# How a pair is tested that the data separate.
-CELL, LESSER = "empty cell: exact test", "separated: score test or likelihood ratio"
+# How a pair is tested where Wald's test fails.
+CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
+RARE = "rare values: score test or likelihood ratio"
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 # With fewer parameters threads of BLAS mostly wait for each other.
@@ -276,7 +277,7 @@ def inference(
         rows=found.rows() if found.has_trends else None,
         **found.parameters,
     )
-    return with_profiles(result, found) if result.separated.any() else result
+    return with_profiles(result, found)
 
 
 class Found(NamedTuple):
@@ -371,37 +372,40 @@ def allowed_pairs(network):
 
 
 def with_profiles(result, found):
-    """The result with tests of the pairs that the data separate, by the profile likelihood."""
+    """The result with other tests of pairs that the data separate, or that have rare values."""
+    if not (found.has_trends or result.separated.any()):
+        return result
     profile = found.rows()
     place = {column: i for i, column in enumerate(profile.kept)}
     figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
     reasons = result.reasons.copy()
     for block in result._blocks():
         j, k = result.columns[:, block[0]]
-        if j == k or result.null[block].any() or not result.separated[block].any():
+        if j == k or result.null[block].any() or not {j, k} <= place.keys():
             continue
-        of_pair, note = profile_of_pair(profile, (place[j], place[k]), result)
+        pair, is_separated = (place[j], place[k]), result.separated[block].any()
+        if not (is_separated or profile.is_rare(*pair)):
+            continue
+        of_pair, note = profile_of_pair(profile, pair, result, is_separated)
         reasons[j, k] = reasons[k, j] = note
         for name, value in of_pair.items():
             figures[name][j, k] = figures[name][k, j] = value
     return replace(result, figures=figures, reasons=reasons)
 
 
-def profile_of_pair(profile, columns, result):
-    """What the profile likelihood says of a pair that is separated, and how its test is called."""
-    is_bits = all(len(profile.network.columns[i].basis) == 2 for i in columns)
+def profile_of_pair(profile, columns, result, is_separated):
+    """What the regressions of single columns say of a pair, and how its test is called."""
+    is_bits = is_separated and all(len(profile.network.columns[i].basis) == 2 for i in columns)
     cell = profile.empty_cell(*columns) if is_bits else None
     if cell is None:
-        test = profile.score_test(*columns, jointly=False)
-        return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, LESSER
+        test, note = profile.score_test(*columns), SEPARATED if is_separated else RARE
+        return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, note
     # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
     factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
     bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
     ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
-    of_pair = 1, cell.statistic, cell.p_value, *ends
-    return dict(
-        zip(("df", "statistic", "p_value", "ci_low", "ci_high"), of_pair, strict=True)
-    ), CELL
+    of_pair = {"df": 1, "statistic": cell.statistic, "p_value": cell.p_value}
+    return of_pair | {"ci_low": ends[0], "ci_high": ends[1]}, CELL
 
 
 def covariance_of(network, codes, weights, jackknife):

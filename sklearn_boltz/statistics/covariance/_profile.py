@@ -32,8 +32,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.statistics.covariance._mixed import ROUNDING
-from sklearn_boltz.statistics.covariance._tests import wald_test
+from sklearn_boltz.statistics.covariance._mixed import ROUNDING, Scores
+from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
 # is added to the information: sums of whole numbers have a spread where they are determined.
@@ -44,6 +44,8 @@ MAX_STEPS, TOL = 30, 1e-5
 MAX_SECANTS, LONGEST, TOL_BOUND = 8, 4.0, 0.01
 # ln of the probability of a cell about whose coupling the rows say nothing, given the others.
 UNINFORMED = -1e-3
+# Rows of a value below which the errors of its trends vary too much for Wald's test.
+FEW = 20
 # The contrast of two values, by which the information is that of counts.
 OF_BITS = np.array([[-0.5], [0.5]])
 
@@ -168,6 +170,52 @@ class Regression(NamedTuple):
         return variance(fit.chances) / variance(np.tile(rates, (len(self.own), 1)))
 
 
+class Linear(NamedTuple):
+    """The same of scores: a linear regression.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n,)
+    x : ndarray of shape (n, p)
+    weights : ndarray of shape (n,)
+    """
+
+    z: np.ndarray
+    x: np.ndarray
+    weights: np.ndarray
+
+    def fit(self):
+        """The weighted sum of the squares of the residuals."""
+        root = np.sqrt(self.weights)
+        x = self.x * root[:, None]
+        beta = np.linalg.lstsq(x, self.z * root, rcond=None)[0]
+        return float(((self.z * root - x @ beta) ** 2).sum())
+
+    def score_test(self, fit, more, _):
+        """Whether the mean depends on more features."""
+        statistic = self.weights.sum() * (1 - self.with_more(more).fit() / fit)
+        return HypothesisTest(statistic, more.shape[1], np.nan, np.ones(more.shape[1]))
+
+    def likelihood_ratio(self, fit, more):
+        """Twice its logarithm."""
+        return self.weights.sum() * np.log(fit / self.with_more(more).fit())
+
+    def with_more(self, more):
+        """The regression on more features."""
+        return self._replace(x=np.column_stack([self.x, more]))
+
+    def left(self, fit):
+        """The share of the variance that the features leave."""
+        return fit / self._replace(x=self.x[:, :1]).fit()
+
+
+def regression_of(column, known, x, weights):
+    """The regression of some rows of a column of `Levels` or `Scores`."""
+    if isinstance(column, Scores):
+        return Linear(column.z[known], x, weights)
+    return Regression(column.basis, column.own[known], x, weights, column.coupled)
+
+
 class Side(NamedTuple):
     """An empty cell, seen from one of its columns.
 
@@ -285,7 +333,17 @@ class Profile(NamedTuple):
                 found.append(EmptyCell.of(sides, a == b))
         return min(found, key=lambda cell: cell.p_value, default=None)
 
-    def score_test(self, j, k, *, jointly):
+    def is_rare(self, j, k):
+        """Whether one column has a trend, and the other values of so few rows that errors vary."""
+        trends = [self.network.columns[i].is_trend for i in (j, k)]
+        if sum(trends) != 1:
+            return False
+        known = self.known[:, [j, k]].all(axis=1)
+        levels = self.network.columns[k if trends[0] else j]
+        counts = np.bincount(levels.own[known], self.network.weights[known], len(levels.basis))
+        return counts.min() < FEW
+
+    def score_test(self, j, k, *, jointly=False):
         """The score test of two columns, or if it is less the likelihood ratio.
 
         `jointly`, the former is that of all couplings, those besides the trend included.
@@ -293,13 +351,12 @@ class Profile(NamedTuple):
         statistics, weights = [], []
         for one, other in ((j, k), (k, j)):
             known, x = self._given(one, other)
-            column, partner = (self.network.columns[i].levels() for i in (one, other))
-            null = Regression(
-                column.basis, column.own[known], x, self.network.weights[known], column.coupled
-            )
-            fit, tested = null.fit(), column.coupled | jointly
+            columns = [self.network.columns[i] for i in (one, other)]
+            column, partner = (own.levels() for own in columns) if jointly else columns
             more = partner.features[np.ix_(known, partner.coupled | jointly)]
-            test = null.score_test(fit, more, tested)
+            null = regression_of(column, known, x, self.network.weights[known])
+            fit = null.fit()
+            test = null.score_test(fit, more, column.coupled | jointly)
             statistics.append(
                 test.statistic if jointly else min(test.statistic, null.likelihood_ratio(fit, more))
             )
