@@ -382,8 +382,7 @@ def fitted_curvature(
         whole, inverse = np.zeros_like(information), found.inverse()
         whole[block] = inverse if is_symmetric else (inverse + inverse.T) / 2
     products = sum(
-        part.score_products(part.left_out_residuals(whole) if jackknife else None)
-        for part in parts
+        part.score_products(part.left_out_residuals(whole) if jackknife else None) for part in parts
     )
     return found._replace(products=products[block])
 
