@@ -36,9 +36,7 @@ from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
 # How a pair is tested that the data separate.
-EMPTY = "empty cell: profile likelihood"
-WITH_REST = "empty cell: profile likelihood, and the other couplings"
-SEPARATED = "separated: likelihood ratio"
+CELL, LESSER = "empty cell: exact test", "separated: score test or likelihood ratio"
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 # With fewer parameters threads of BLAS mostly wait for each other.
@@ -309,35 +307,26 @@ def with_profiles(result, network, codes, weights):
         j, k = result.columns[:, block[0]]
         if j == k or result.null[block].any() or not result.separated[block].any():
             continue
-        left = [result._pairs[name][j, k] for name in ("df", "p_value")]
-        found, note = profile_of_pair(profile, place[[j, k]], left, result)
+        found, note = profile_of_pair(profile, place[[j, k]], result)
         reasons[j, k] = reasons[k, j] = note
         for name, value in found.items():
             figures[name][j, k] = figures[name][k, j] = value
     return replace(result, figures=figures, reasons=reasons)
 
 
-def profile_of_pair(profile, columns, left, result):
-    """What the profile likelihood says of a pair, and how its test is called.
-
-    `left` are the degrees of freedom and the p value of what is left of the Wald test.
-    """
-    cell, (n_left, p_left) = profile.empty_cell(*columns), left
+def profile_of_pair(profile, columns, result):
+    """What the profile likelihood says of a pair that is separated, and how its test is called."""
+    is_bits = (profile.contrasts.n_values[columns] == 2).all()
+    cell = profile.empty_cell(*columns) if is_bits else None
     if cell is None:
-        found = {} if n_left else {"df": 1, "p_value": profile.splits(*columns)}
-        return found, SEPARATED
-    sizes = profile.contrasts.n_values[columns]
-    p = min(1.0, min(2 * (sizes - 1).prod(), sizes.prod()) * np.exp(cell.log_p))
-    if n_left:
-        return {"p_value": p_left if p == 1 else min(1.0, 2 * min(p, p_left))}, WITH_REST
-    found = {"p_value": p, "df": (sizes - 1).prod()}
-    if (sizes == 2).all():
-        # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
-        factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
-        bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
-        ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
-        found |= {"statistic": cell.statistic, "ci_low": ends[0], "ci_high": ends[1]}
-    return found, EMPTY
+        test = profile.lesser_test(*columns)
+        return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, LESSER
+    # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
+    factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
+    bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
+    ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
+    found = 1, cell.statistic, cell.p_value, *ends
+    return dict(zip(("df", "statistic", "p_value", "ci_low", "ci_high"), found, strict=True)), CELL
 
 
 def covariance_of(network, codes, weights, jackknife):
