@@ -28,7 +28,7 @@ from scipy.stats import false_discovery_control
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 # Columns and levels, and how many tables of each kind.
-SIZES = {(4, 2): 100, (30, 2): 15, (10, 3): 25, (4, 5): 50, (17, 5): 3}
+SIZES = {(4, 2): 100, (4, 5): 50, (10, 3): 25, (30, 2): 15, (17, 5): 3}
 # Rates of the rare levels, and whether all levels but one are rare.
 SHAPES = {
     "even": None, "one .1": (0.1, False), "one .02": (0.02, False),

@@ -272,7 +272,7 @@ def inference(
                 lambda: with_numbers(model, *rows, *of_categories, jackknife),
                 *(*rows, jackknife),
             )
-        if null.any() or model._table.is_scored.any():  # TODO scored
+        if null.any() or model._table.is_scored.any():  # lines to other values than 0
             ratios = np.ones_like(ratios)
     reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
     result = PairwiseInference(
@@ -330,7 +330,7 @@ def profile_of_pair(profile, columns, result):
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. Directions that the data separate; falls."""
+    """The covariance of all parameters, NaN where one is not estimated; directions; falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
     ratios = falls(curvature, network.n_features_in_)
     return spread.covariance(curvature), spread.directions(curvature), ratios
