@@ -348,7 +348,7 @@ class Profile(NamedTuple):
 
         `jointly`, the former is that of all couplings, those besides the trend included.
         """
-        statistics, weights = [], []
+        statistics, weights, n_fitted = [], [], 0
         for one, other in ((j, k), (k, j)):
             known, x = self._given(one, other)
             columns = [self.network.columns[i] for i in (one, other)]
@@ -361,7 +361,10 @@ class Profile(NamedTuple):
                 test.statistic if jointly else min(test.statistic, null.likelihood_ratio(fit, more))
             )
             weights.append(null.left(fit))
-        statistic = float(np.average(statistics, weights=weights))
+            n_fitted = max(n_fitted, x.shape[1])
+        # Residuals vary less than what they estimate.
+        share = max(1 - n_fitted / null.weights.sum(), 0.0)
+        statistic = share * float(np.average(statistics, weights=weights))
         return replace(test, statistic=statistic, p_value=float(chi2.sf(statistic, test.df)))
 
     def joint_tests(self, tables):
