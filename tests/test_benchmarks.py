@@ -24,7 +24,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 RESULTS = BENCHMARKS / "results"
-FOLDERS = [".", "fvbm", "rbm", "tables", "reproduce"]
+FOLDERS = [".", "fvbm", "networks", "rbm", "tables", "reproduce"]
 
 # Each script is imported, then run with --help, as if it were started by its path: the folder of
 # the script is the first to be searched, and nothing else leads to the benchmarks. One process for

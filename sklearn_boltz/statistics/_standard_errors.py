@@ -1,7 +1,11 @@
 """Standard errors of the couplings and intercepts of a network."""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,26 +15,25 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
-from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
-from sklearn_boltz.statistics.covariance._network import (
-    can_leave_out,
-    check_pairwise,
-    find_curvature,
-)
-from sklearn_boltz.statistics.covariance._numbers import (
-    estimate_joint,
-    of_seen_values,
-    places_of_categories,
-)
+from sklearn_boltz.statistics.covariance._completed import draws
+from sklearn_boltz.statistics.covariance._falls import falls
+from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
+from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
+from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
+# How a pair is tested where Wald's test fails.
+CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
+RARE = "rare values: score test or likelihood ratio"
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 # With fewer parameters threads of BLAS mostly wait for each other.
@@ -80,9 +83,8 @@ def inference(
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
         ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
         the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. There is no jackknife for rows that EM has completed, nor for
-        `MaximumEntropy`. ``"auto"`` is the jackknife where there is one, and the
-        sandwich otherwise.
+        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
+        is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
@@ -156,8 +158,9 @@ def inference(
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
-    scores with the sufficient statistics of the model, given the observed cells. Both are
-    estimated from 50 completions of each row, with a fixed seed.
+    scores with the sufficient statistics of the model, given the observed cells. Both are sums
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
+    jackknife leaves out a row with all its completions, each of which is corrected by itself.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
@@ -238,81 +241,178 @@ def inference(
     >>> result.names[result.p_value < 0.01]
     array(['m[x0,x2]'], dtype=object)
     """
-    if split is None:
-        check_is_fitted(network)
-    else:
+    has_split = split is not None
+    if has_split:
         network, X, sample_weight = selected(network, X, sample_weight, split, random_state)
-    check_unselected(network)
+    else:
+        check_is_fitted(network)
+    has_scores = tests_numbers(network, has_split)
+    if not has_scores or isinstance(network, SparseFVBM):
+        check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
-    model = network._unpenalised(codes, weights)
-    parameters = named_parameters(model)
-    null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
-    shape = parameters["names"].shape
-    if null.shape not in ((), shape):
-        raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    jackknife = wants_jackknife(network, covariance, codes)
+    jackknife = wants_jackknife(network, covariance)
     warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, directions = model._cached(
-            "covariance",
-            lambda: covariance_of(model, codes, weights, jackknife),
-            *(codes, weights, jackknife),
-        )
-        if model._table.is_scored.any():
-            rows = scored_rows(model, X, sample_weight)
-            of_categories = covariance, directions
-            parameters["estimate"], covariance, directions = model._cached(
-                "of numbers",
-                lambda: with_numbers(model, *rows, *of_categories, jackknife),
-                *(*rows, jackknife),
-            )
-    return PairwiseInference(
-        limit_covariance=covariance,
-        directions=directions,
+        if has_scores:
+            found = of_numbers(network, X, sample_weight, jackknife)
+        else:
+            found = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
+    null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
+    shape = found.parameters["names"].shape
+    if null.shape not in ((), shape):
+        raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
+    reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
+    result = PairwiseInference(
+        limit_covariance=found.covariance,
+        directions=found.directions,
         null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
         objective=network._objective,
-        **parameters,
+        reasons=reasons,
+        untested=reasons != "",
+        falls=np.ones_like(found.falls) if null.any() else found.falls,
+        figures={},
+        rows=found.rows() if found.has_trends else None,
+        **found.parameters,
     )
+    return with_profiles(result, found)
+
+
+class Found(NamedTuple):
+    """What `PairwiseInference` is made of.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimates, and what they are called.
+    covariance : ndarray of shape (n_parameters, n_parameters)
+    directions : ndarray of shape (n_parameters, k)
+        What the data separate.
+    falls : ndarray of shape (n_features, n_features)
+    rows : callable
+        Makes the rows as `Profile`.
+    has_trends : bool
+        Whether some pairs have fewer couplings than their columns have values.
+    """
+
+    parameters: dict
+    covariance: np.ndarray
+    directions: np.ndarray
+    falls: np.ndarray
+    rows: Callable
+    has_trends: bool
+
+
+def tests_numbers(network, has_split):
+    """Whether the results are about numbers by their scores, and not by their bins."""
+    bins = network._table.is_binned & (network._coding.n_values > 2)
+    by_default = has_split or (bins.any() and network.alpha == "auto" and network._is_chosen())
+    return network._table.is_scored.any() or (bins.any() and by_default)
+
+
+def of_codes(network, codes, weights, jackknife):
+    """What is found of a network of codes."""
+    found = network._cached(
+        "covariance",
+        lambda: covariance_of(network, codes, weights, jackknife),
+        *(codes, weights, jackknife),
+    )
+    rows = cache(partial(rows_of_codes, network, codes, weights))
+    return Found(named_parameters(network), *found, rows, network._trends is not None)
+
+
+def rows_of_codes(network, codes, weights):
+    """The rows of a network of codes, those that EM has completed as draws."""
+    codes, weights = distinct_incomplete(*informative(codes, weights))
+    known = codes >= 0
+    if not known.all() and network.missing == "em":
+        codes, weights = draws(codes, weights, network._model(), N_DRAWS)
+        known = np.tile(known, (N_DRAWS, 1))
+    trends = np.zeros(len(known.T), dtype=bool) if network._trends is None else network._trends
+    columns = [levels_of(*column) for column in zip(codes.T, known.T, trends, strict=True)]
+    kept = np.flatnonzero([column is not None for column in columns])
+    mixed = Mixed([columns[j] for j in kept], weights, allowed_pairs(network)[np.ix_(kept, kept)])
+    return Profile(mixed, known[:, kept], kept)
+
+
+def of_numbers(network, X, sample_weight, jackknife):
+    """What is found of a table with numbers."""
+    weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
+    estimates = NumberEstimates.of(network, X, weights, free, jackknife)
+    estimate, *covariance = estimates.results()
+    names, entries = network._input_names(), entries_of(network, estimates.sizes)
+    parameters = {
+        "estimate": estimate,
+        "names": parameter_names(entries, estimates.sizes),
+        "n_values": estimates.sizes,
+        "feature_names": np.array(names, dtype=object),
+    }
+    rows = Profile(estimates.mixed, estimates.known, estimates.kept)
+    ratios = falls(estimates.curvature, len(names))
+    return Found(parameters, *covariance, ratios, lambda: rows, True)
+
+
+def entries_of(network, sizes):
+    """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
+    found = []
+    for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
+        labels = network._labels(j, np.arange(size))[:size]
+        is_number = network._table.is_number[j]
+        found.append([f"{name}"] if is_number else [f"{name}={label}" for label in labels])
+    return found
+
+
+def allowed_pairs(network):
+    """Which columns have couplings, an array of bool; those of numbers with scores all have."""
+    d, free = network.n_features_in_, network._free_pairs()
+    scored = network._table.is_scored
+    return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
+
+
+def with_profiles(result, found):
+    """The result with other tests of pairs that the data separate, or that have rare values."""
+    if not (found.has_trends or result.separated.any()):
+        return result
+    profile = found.rows()
+    place = {column: i for i, column in enumerate(profile.kept)}
+    figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
+    reasons = result.reasons.copy()
+    for block in result._blocks():
+        j, k = result.columns[:, block[0]]
+        if j == k or result.null[block].any() or not {j, k} <= place.keys():
+            continue
+        pair, is_separated = (place[j], place[k]), result.separated[block].any()
+        if not (is_separated or profile.is_rare(*pair)):
+            continue
+        of_pair, note = profile_of_pair(profile, pair, result, is_separated)
+        reasons[j, k] = reasons[k, j] = note
+        for name, value in of_pair.items():
+            figures[name][j, k] = figures[name][k, j] = value
+    return replace(result, figures=figures, reasons=reasons)
+
+
+def profile_of_pair(profile, columns, result, is_separated):
+    """What the regressions of single columns say of a pair, and how its test is called."""
+    is_bits = is_separated and all(len(profile.network.columns[i].basis) == 2 for i in columns)
+    cell = profile.empty_cell(*columns) if is_bits else None
+    if cell is None:
+        test, note = profile.score_test(*columns), SEPARATED if is_separated else RARE
+        return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, note
+    # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
+    factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
+    bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
+    ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
+    of_pair = {"df": 1, "statistic": cell.statistic, "p_value": cell.p_value}
+    return of_pair | {"ci_low": ends[0], "ci_high": ends[1]}, CELL
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. And directions that the data separate."""
+    """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    return spread.covariance(curvature), spread.directions(curvature)
-
-
-def scored_rows(network, X, sample_weight):
-    """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._scored_rows(X)
-    z = z[..., 0]
-    weights = checked_weights(sample_weight, codes)
-    return codes[weights > 0], z[weights > 0], weights[weights > 0]
-
-
-def with_numbers(network, codes, z, weights, covariance, directions, jackknife):
-    """Estimates of the joint network of categories and numbers, their covariance, and directions.
-
-    The first covariance is that of the network of the categories.
-    """
-    potts, layout = network._model().potts, network._layout()
-    (rows,) = completed(potts, codes, [z], weights)
-    rows = of_seen_values(rows, codes, layout.n_values)
-    estimate, found, rare = estimate_joint(potts, rows, layout, jackknife=jackknife)
-    places, signs = places_of_categories(network._coding, layout)
-    own = places >= 0
-    rare[own] = 0  # to these, the scores of a few rows add little
-    signs, places = signs[own], places[own]
-    found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    return estimate, found, np.hstack([of_joint(network, directions), rare])
-
-
-def of_joint(network, directions):
-    """Directions of the parameters of the joint network, from those of the categories."""
-    places, signs = places_of_categories(network._coding, network._layout())
-    return np.where(places < 0, 0, signs)[:, None] * directions[places]
+    ratios = falls(curvature, network.n_features_in_)
+    return spread.covariance(curvature), spread.directions(curvature), ratios
 
 
 def separated_directions(network, codes, weights):
@@ -415,15 +515,11 @@ def warn_of_few_rows(network, n_rows, jackknife):
         )
 
 
-def wants_jackknife(network, covariance, codes):
+def wants_jackknife(network, covariance):
     """Whether the covariance that a user asks for is the jackknife's."""
-    known = can_leave_out(network, codes)
-    if covariance == "jackknife" and not known:
-        reason = "for rows that EM has completed"
-        if network._objective == "likelihood":
-            reason = "of the likelihood"
+    if network._objective == "likelihood" and covariance == "jackknife":
         raise ValueError(
-            f"{type(network).__name__}: there is no jackknife {reason}. Use covariance='auto' or "
-            "'sandwich', or statistics.bootstrap."
+            f"{type(network).__name__}: there is no jackknife of the likelihood. Use "
+            "covariance='auto' or 'sandwich', or statistics.bootstrap."
         )
-    return known and covariance != "sandwich"
+    return network._objective != "likelihood" and covariance != "sandwich"
