@@ -103,6 +103,13 @@ def test_empty_cells_of_all_objectives(params, alpha, expected):
     assert_array_equal(np.isnan(result.std_err), result.separated)
 
 
+def test_directions_that_differ_by_rounding_are_one():
+    """Of completed rows, an empty pair is found twice; all parameters were separated."""
+    direction = np.array([[1.0], [1.0], [0.0], [1.0]]) / np.sqrt(3)
+    twice = np.hstack([direction, direction + 1e-13 * np.eye(4, 1)])
+    assert _separation.span_of(twice).shape == (4, 1)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.01])
 @pytest.mark.parametrize(("gaps", "missing"), [(0, "em"), (0.05, "em"), (0.05, "observed")])
 def test_columns_with_rare_values_are_found_independent(alpha, gaps, missing):

@@ -148,4 +148,4 @@ def empty_pairs(problem, places):
 
 def span_of(directions):
     """An orthonormal basis of the span of the columns, of which there may be none."""
-    return orth(directions) if directions.shape[1] else directions
+    return orth(directions, rcond=ROUNDING) if directions.shape[1] else directions
