@@ -292,6 +292,7 @@ from sklearn_boltz.tables._frames import Header
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
+from sklearn_boltz.tables._values import find_places, form_of
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (

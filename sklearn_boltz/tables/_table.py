@@ -583,17 +583,18 @@ def check_form(X):
             f"shape {tuple(shape)}. Of a data frame, take one row by X.iloc[[0]], and one column "
             "by X[['name']]."
         )
-    names, parts = (names_of(X), compound(X)) if is_frame(X) else ([], {})
+    names = names_of(X) if is_frame(X) else []
+    twice = [repr(name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"the table has two columns named {twice[0]}. Rename one of them.{also(twice[1:])}"
+        )
+    parts = compound(X) if names else {}
     if parts:
         name, dtype = next(iter(parts.items()))
         raise ValueError(
             f"column {name!r} has the type {dtype}, whose cells are no single values. Make columns "
             f"of its parts, or drop it.{also(f'column {other!r}' for other in list(parts)[1:])}"
-        )
-    twice = [repr(name) for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise ValueError(
-            f"the table has two columns named {twice[0]}. Rename one of them.{also(twice[1:])}"
         )
 
 
