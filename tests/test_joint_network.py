@@ -10,17 +10,13 @@ from contract.estimators import Location
 from contract.test_numbers import wages, with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
-from test_location import numbers_and_words, small_model, small_network
+from test_location import numbers_and_words, small_model
 
 from oracles import differences
 from private import (
     JointLayout,
-    LocationRows,
-    NumberProblem,
     PottsModel,
     as_parameters,
-    completed,
-    estimate_joint,
     joint_network,
     places_of_categories,
     to_zero_sum,
