@@ -288,7 +288,7 @@ from sklearn_boltz.tables._batches import (
 from sklearn_boltz.tables._bins import Bins, spread_evenly
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._counts import ColumnCounts, Counts
-from sklearn_boltz.tables._frames import Header
+from sklearn_boltz.tables._frames import Header, some_rows
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
