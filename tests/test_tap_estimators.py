@@ -161,30 +161,6 @@ def test_pre_training_on_a_single_column_of_levels():
 
 
 @unconverged
-@pytest.mark.parametrize(
-    ("columns", "hidden"),
-    [
-        ("probability", "truncated_gaussian"), ("truncated_gaussian", "truncated_gauss_bernoulli"),
-        ("truncated_gauss_bernoulli", "bernoulli"),
-    ],
-)  # fmt: skip
-def test_pairs_of_laws_learn(grey, columns, hidden):
-    X = grey > 0.5 if columns == "probability" else grey
-    model = TAPRBM(
-        10, columns=columns, hidden=hidden, learning_rate=0.2, init=0.1, batch_size=10,
-        max_iter=8, track_likelihood=False, random_state=0,
-    ).fit(X)  # fmt: skip
-    history = model.history_["tap_log_likelihood"]
-    assert np.isfinite(history).all() and history[-1] > history[0] + 1
-    assert model.transform(X).shape == (200, 10)
-    V = model.sample(20, random_state=0, n_steps=20).astype(float)
-    assert V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
-    if columns == "truncated_gauss_bernoulli":
-        assert 0.1 < (V == 0).mean() < 0.9
-        assert ((0 < model.rho_visible_) & (model.rho_visible_ < 1)).all()
-
-
-@unconverged
 @pytest.mark.parametrize("columns", ["probability", "truncated_gauss_bernoulli"])
 def test_laws_of_each_layer(grey, columns):
     X = grey[:100, 16:48]
@@ -294,16 +270,6 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
         again = clone(model).set_params(max_iter=0).fit(table)
         histories.append(again.pretrain_history_[0]["tap_log_likelihood"])
     assert_array_equal(*histories)
-
-
-@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (2500, 50), (6000, 100)])
-def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
-    X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
-    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
-    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
-    assert len(monitor.rows) == min(n_rows, 100)
-    assert len(monitor.starts) == n_starts
-    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1
 
 
 # What they give.
@@ -423,24 +389,6 @@ def table():
         "size": np.array(["s", "m", "l", "xl"])[size],
         "weight": 50 + 10 * kind + rng.normal(0, 3, N),
     })  # fmt: skip
-
-
-def test_a_table_is_learned(table):
-    model = TAPRBM(6, inference=PAPER, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
-    history = model.history_["tap_log_likelihood"]
-    assert history[-1] > history[0] + 1
-    assert model.history_["share_converged"][-1] > 0.5
-    tap, exact = (model.log_partition(method).value for method in ("tap", "exact"))
-    assert tap == pytest.approx(exact, abs=0.5)
-    solutions = model.tap_solutions(table)
-    assert solutions.visible_mean.shape[1] == len(model.visible_names_) == 9
-    assert 1 <= len(solutions.free_energy) <= 20
-    holes = table[:60].copy()
-    holes["colour"] = None
-    for how in ("mean", "mode"):
-        filled = model.impute(holes, how=how, method="tap")
-        # By chance alone, two thirds would be wrong.
-        assert (filled["colour"] == table["colour"][:60]).mean() > 0.6
 
 
 def test_noisy_categories(table):
