@@ -58,7 +58,6 @@ from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import metrics
-from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -208,7 +207,6 @@ from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _bernoulli_kernel
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 from sklearn_boltz.units._unit import observed_sums

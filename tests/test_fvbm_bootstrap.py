@@ -22,7 +22,7 @@ def chain(d, strength):
 
 X = draw(chain(5, 0.4), 300)
 L1 = SparseFVBM(penalty="l1")
-few_or_many_sets = pytest.mark.parametrize("n_sets", [10, pytest.param(40, marks=pytest.mark.slow)])
+few_or_many_sets = pytest.mark.parametrize("n_sets", [6, pytest.param(40, marks=pytest.mark.slow)])
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,9 @@ SCORED = {"one": "number", "two": "number"}
     [
         (draw(chain(3, 0.4), 3000, seed=1), {"alpha": 0.0}, 400, 6 / np.sqrt(800) + 0.02),
         (items(400, 3), {"columns": "ordinal"}, 60, 0.45),
-        *((mixed().drop(columns=left_out), {"columns": SCORED}, 60, 0.4)
-          for left_out in ([], ["of three"], ["yes", "of three"])),
+        (mixed(), {"columns": SCORED}, 60, 0.4),
     ],
-    ids=["bits", "levels", "numbers and words", "numbers and bits", "numbers"],
+    ids=["bits", "levels", "numbers and words"],
 )  # fmt: skip
 def test_bootstrap_errors_are_those_of_the_sandwich(rows, params, n_resamples, atol):
     """The spread of 400 resamples has a standard error of 3.5 %, and 6 of them are allowed.
@@ -171,11 +170,11 @@ def test_edge_frequencies_of_columns_of_categories():
     rows = np.column_stack([rng.integers(q, size=400) for q in (2, 3, 4)])
     rows[:, 1] = np.where(rng.random(400) < 0.5, rows[:, 0] + 1, rows[:, 1])
     model = fit(rows, penalty="group", alpha="ebic")
-    result = statistics.bootstrap(model, rows, 10, random_state=0)
+    result = statistics.bootstrap(model, rows, 5, random_state=0)
     assert result.edge_frequency.shape == (3, 3) and result.edge_frequency[0, 1] == 1
     assert result.edge_frequency[0, 2] < 1
-    assert result.couplings.shape == (10, 9, 9)
-    fixed = statistics.bootstrap(model, rows, 10, random_state=0, reselect=False)
+    assert result.couplings.shape == (5, 9, 9)
+    fixed = statistics.bootstrap(model, rows, 5, random_state=0, reselect=False)
     assert not np.array_equal(fixed.resamples, result.resamples)
 
 
@@ -244,11 +243,11 @@ def test_a_share_of_the_rows_selects(params):
 def test_rows_that_did_not_select_are_valid_though_there_is_nothing():
     """Of independent columns, 5 % of the selected couplings are significant at 5 %.
 
-    Pairs of one data set are dependent: as if of a single one for each of 60 data sets, a false
+    Pairs of one data set are dependent: as if of a single one for each of 30 data sets, a false
     alarm has the probability 1e-6. The same rows again give far too many, as the last line shows.
     """
     rng, right, wrong = np.random.default_rng(0), [], []
-    while len(right) < 60:
+    while len(right) < 30:
         rows, first = rng.choice([-1, 1], size=(600, 6)), np.arange(600) < 300
         result = statistics.inference(L1.set_params(alpha=0.2), rows, split=first)
         selected = np.isfinite(result.std_err[6:])
@@ -257,11 +256,11 @@ def test_rows_that_did_not_select_are_valid_though_there_is_nothing():
             edges = np.isfinite(result.coupling_matrix(result.std_err))
             again = statistics.inference(fit(rows[first], edges=edges), rows[first])
             wrong.append(np.mean(again.p_value[6:][selected] < 0.05))
-    assert_share(np.mean(right), 60, 0.05)
+    assert_share(np.mean(right), 30, 0.05)
     assert np.mean(wrong) > 0.3
 
 
-@pytest.mark.parametrize("n_sets", [25, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_intervals_after_a_split_cover(n_sets):
     """Of a chain of 8 columns and 600 rows, half of which select by the BIC: 2 false pairs in 9.
 

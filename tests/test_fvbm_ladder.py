@@ -19,19 +19,16 @@ from oracles_fvbm import (
     enumerate_states,
     estimator_of,
     random_model,
-    random_potts,
     random_spins,
     seeds,
 )
 from scipy.special import comb, logsumexp
-from sklearn.utils import Bunch
 
 from oracles import assert_drawn
 from private import (
     SpinModel,
     Stream,
     Workers,
-    _factor,
     _model,
     _tempering,
     mean_and_error,
@@ -115,22 +112,6 @@ def test_random_numbers_are_those_of_the_row(n_values):
         copy = rung.copy()
         copy.move(1, Stream(5), 0)
         assert (copy.chains.codes != rung.chains.codes).any()
-
-
-def test_independent_columns_prefer_no_mode():
-    """Whatever shares of two modes the first chains find, half-way both have their chance."""
-    path, _ = path_to(SpinModel(0.6 * lattice(7), np.full(49, 0.01)))
-    # Six of ten chains in one mode would make it 49 · atanh(.2) = 10.
-    assert np.abs(path.base.sum()) < 0.1
-
-
-def test_independent_columns_have_the_rates_of_the_model():
-    model = random_potts([2, 3, 2], 0, 0.1)
-    path, _ = path_to(model)
-    codes, log_p, _ = enumerate_states(model)
-    rates = model.rates(codes, np.exp(log_p))
-    # 100 chains: 5 standard errors, of which a Rao-Blackwell mean has less.
-    assert np.abs(model.rates_of_independent(path.base) - rates).max() < 5 * 0.05
 
 
 def test_temperatures_by_acceptance():
@@ -246,7 +227,7 @@ def test_a_broken_ladder_says_so():
 def test_too_few_rounds_say_so():
     model = ising(0.5)
     options = dict(method="ladder", tol=1e-3, random_state=0)
-    found = model.log_partition(**options, max_rounds=1000)
+    found = model.log_partition(**options, max_rounds=300)
     assert found.trusted and found.std_err > 1e-3
     assert found.verdict.endswith(f"More than 0.001 after {found.n_rounds} rounds, though.")
     with pytest.warns(UserWarning, match="of 100 chains are still where they began"):
@@ -257,15 +238,6 @@ def test_too_few_rounds_say_so():
     with pytest.warns(UserWarning, match=r"where they began.* by annealed importance sampling"):
         found = model.log_partition(**options, max_rounds=1)
     assert not found.trusted and found.low < found.value < found.high < found.low + 8
-
-
-def test_an_annealed_run_that_contradicts(estimator):
-    model = estimator_of(SpinModel(estimator.coupling_, np.zeros(8)), low=-1)
-    floor = model._cached("log_partition_floor", Bunch)
-    floor.update(low=100.0, value=103.0)
-    with pytest.warns(UserWarning, match="not to be trusted: an AIS run before says 100.0"):
-        found = model.log_partition("ladder", random_state=0)
-    assert not found.trusted and found.high == np.inf
 
 
 def test_mass_that_chains_from_the_data_do_not_see():
@@ -311,14 +283,6 @@ def test_exact_thermodynamics_of_unconnected_parts():
     assert log_z == pytest.approx(np.logaddexp(field, -field).sum())
     assert weight == pytest.approx((model.intercept * np.tanh(field)).sum())
     assert variance == pytest.approx((model.intercept**2 / np.cosh(field) ** 2).sum())
-
-
-def test_exact_sums_over_many_blocks(monkeypatch):
-    model = random_spins(9)
-    whole = model.cumulants([0.5, 1, 2])
-    monkeypatch.setattr(_factor, "BLOCK", 16)
-    again = SpinModel(model.coupling, model.intercept)
-    assert_allclose(again.cumulants([0.5, 1, 2]), whole, rtol=1e-10)
 
 
 def test_thermodynamics_by_the_ladder(estimator, monkeypatch):

@@ -318,16 +318,6 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
 
 
-def test_what_messages_call_a_moment():
-    x, further = rows(0, 3), _likelihood.Further(3, [(0, 1, 2)], np.array([0.1, 0.4, 0.3, 0.2]))
-    statistics = _sampled_likelihood.Statistics(
-        PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x))), further
-    )
-    found = [statistics.name(place, "abc".__getitem__) for place in range(len(statistics.moments))]
-    assert found[1] == "the mean of b" and found[4] == "the covariance of a and c"
-    assert found[6:] == ["the product of a, b, c", "P(K = 0)"]
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_the_rise_of_a_step_is_that_of_brute_force(seed):
     """Within 5 standard errors, which by chance it is not once in a million."""
@@ -411,13 +401,6 @@ def test_a_fit_by_chains_that_ends_too_early_names_the_moment(no_table):
     with pytest.warns(ConvergenceWarning, match=match):
         model = likeliest(x, random_state=0, max_iter=1, moment_tol=1e-3)
     assert not model.converged_
-
-
-def test_chains_do_not_learn_from_missing_cells(no_table):
-    x = rows(0, 5)
-    x[3, 2] = np.nan
-    with pytest.raises(ValueError, match="missing cells, as column 2 has"):
-        likeliest(x)
 
 
 def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeypatch):

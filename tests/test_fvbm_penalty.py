@@ -66,20 +66,6 @@ def test_curvature_of_rows_with_missing_cells():
         assert_allclose(found[2, place], ((e[:, j] * u[:, k] + e[:, k] * u[:, j]) ** 2).sum())
 
 
-def test_curvature_of_categories_is_that_of_bits_where_all_are():
-    codes = (spins(70, 6, 3) > 0).astype(np.int8)
-    model = fit(codes, alpha=0.1)
-    weights = np.random.default_rng(3).integers(1, 4, 70).astype(float)
-    binary = Task.of_rows(*distinct_rows(codes > 0, weights), 0.1)
-    parameters = model._model().potts
-    task = CodesTask(codes, weights, np.full(6, 2), 0.1)
-    theta = task.initial(parameters.coupling, parameters.intercept)
-    found = task.problem.pair_curvature(theta)
-    theta = binary.initial(model.coupling_, model.intercept_)
-    expected = binary.problem.pair_curvature(theta)
-    assert_allclose(found, expected, rtol=1e-10)
-
-
 def test_information_as_if_all_rows_had_the_same():
     """Of bits with missing cells, by the formula for spins."""
     X, rng = spins(70, 4, 3), np.random.default_rng(3)

@@ -435,20 +435,6 @@ def test_a_fit_that_goes_on_is_a_longer_one(make):
         assert_same_ladder(whole, other)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_copies_estimates_and_samples_leave_the_ladder_alone(followed):
-    model = fit_of(followed)
-    before = deepcopy(model)
-    for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert_same_ladder(model, other)
-        for rung in ladder_of(other).rungs:
-            rung.states[...] = 0
-    found = [model.log_partition("ladder", max_rounds=1, random_state=0) for _ in range(2)]
-    assert found[0].value == found[1].value
-    model.sample(150, init="ladder", n_steps=5, random_state=0)
-    assert_same_ladder(model, before)
-
-
 @settings(max_examples=cases(4))
 @given(where=st.floats(0, 1))
 def test_an_interrupted_fit_leaves_a_usable_ladder(where):

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from conftest import cases
 from contract.estimators import UNLABELLED, each
@@ -27,7 +26,7 @@ from private import (
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
-from sklearn_boltz import SDCPRBM, TAPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
@@ -128,25 +127,6 @@ def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
     again = clone(model).set_params(columns="auto").fit(np.rint(X))
     other = clone(model).set_params(columns=again.columns_).fit(np.rint(X))
     assert_array_equal(other.components_, again.components_)
-
-
-@each(UNLABELLED)
-def test_rates_in_a_frame_are_numbers(estimator, capsys):
-    """In bins: none is the probability of a bit unless that is asked for."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"bit": rng.integers(2, size=80), "rate": rng.uniform(0.2, 0.7, 80)})
-    X.loc[:9, "rate"] = np.nan
-    bits, X = X.to_numpy(), pl.from_pandas(X) if isinstance(estimator, TAPRBM) else X
-    model = clone(estimator).fit(X)
-    assert model._layout.kinds == [Bernoulli, Categorical]
-    drawn = np.asarray(model.sample(50, 0)["rate"])
-    assert len(np.unique(drawn)) == 50
-    filled = np.asarray(model.impute(X)["rate"])[:10]
-    assert ((filled > 0.2) & (filled < 0.7)).all()
-    asked = clone(estimator).set_params(columns={"rate": "probability"}, unseen="missing").fit(X)
-    of_array = clone(estimator).set_params(verbose=1).fit(bits)
-    assert "columns: 1 binary (0), 1 probability (1)" in capsys.readouterr().out
-    assert_allclose(asked.score_samples(X), of_array.score_samples(bits), rtol=1e-5)
 
 
 @each(UNLABELLED)

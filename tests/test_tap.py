@@ -347,25 +347,6 @@ def test_two_states_are_a_bit(workers):
             )
 
 
-SHIFTED = [pair for pair in PAIRS if "word" in pair[0] and "and" not in pair[1]]
-
-
-@pytest.mark.parametrize(("pair", "most"), with_most_paired(SHIFTED), ids=str)
-def test_a_constant_for_all_states_of_a_unit_changes_nothing(pair, most, monkeypatch, workers):
-    monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
-    model, rng = random_model(pair), np.random.default_rng(3)
-    V = rows_of(model.visible)
-    before = by_tap(model, V, TAP(max_iter=5), workers)
-    unit = int(np.flatnonzero(model.visible.one_hot)[0])
-    W, shift = model.weights.copy(), rng.normal(size=(len(model.hidden), 1))
-    W[:, model.visible.columns_of(unit)] += shift
-    hidden = model.hidden.astype(float)
-    hidden.intercept -= shift[:, 0]
-    after = by_tap(Model(W, model.visible, hidden), V, TAP(max_iter=5), workers)
-    for name in ("visible_mean", "hidden_mean", "free_energy"):
-        assert_allclose(after[name], before[name], atol=1e-10)
-
-
 # Adaptive TAP.
 
 

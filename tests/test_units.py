@@ -392,14 +392,6 @@ def test_parameters_given_as_integers_become_floats(given_as):
         assert_array_equal(units.mean(0.0), floats.mean(0.0))
 
 
-def test_parameters_given_as_floats_are_not_copied():
-    x = np.full(2, 0.5, np.float32)
-    for units in [
-        Bernoulli(x), Categorical([2], x), Gaussian(x, x), TruncatedGaussBernoulli(x, x, x)
-    ]:  # fmt: skip
-        assert all(value is x for value in units.parameters().values())
-
-
 # Limits.
 
 
