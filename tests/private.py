@@ -207,6 +207,7 @@ from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _bernoulli_kernel
 from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 from sklearn_boltz.units._unit import observed_sums
