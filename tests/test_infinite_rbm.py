@@ -4,7 +4,6 @@ import warnings
 from copy import deepcopy
 
 import numpy as np
-import pandas as pd
 import pytest
 from contract.state import assert_goes_on
 from scipy.optimize import approx_fprime
@@ -16,26 +15,9 @@ from sklearn.frozen import FrozenEstimator
 
 from oracles import assert_drawn
 from oracles_rbm import SmallRBM, binary, random_rbm
-from private import (
-    SCALES,
-    SGD,
-    ChainSample,
-    Enumeration,
-    GrowingLearner,
-    Sample,
-    Stream,
-    Workers,
-    best_change,
-    find_unit,
-    linear_minimum,
-    linearised_objective,
-    match_means,
-    rescaled,
-    starting_points,
-)
+from private import SGD, Stream, Workers, _frank_wolfe
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
@@ -68,7 +50,7 @@ def model():
 
 def learner_of(W, b, c, offset=None):
     b = np.asarray(b, dtype=float)
-    return GrowingLearner(
+    return _frank_wolfe.GrowingLearner(
         W.copy(), Bernoulli(b.copy()), Bernoulli(np.array(c, dtype=float)),
         np.zeros(len(b)) if offset is None else offset, Scheme(), SGD(), Stream(1),
     )  # fmt: skip
@@ -92,7 +74,7 @@ def learner(rbm):
 @pytest.fixture
 def data():
     rng = np.random.default_rng(1)
-    return Sample(binary(6), rng.dirichlet(np.full(64, 0.3)))
+    return _frank_wolfe.Sample(binary(6), rng.dirichlet(np.full(64, 0.3)))
 
 
 def log_likelihood(learner, data):
@@ -108,7 +90,7 @@ def test_linearised_objective_is_the_functional_gradient(rbm, learner, data, cen
 
     Centred, the visible biases take back the mean pushes of the unit.
     """
-    law, unit = Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
+    law, unit = _frank_wolfe.Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
     field, args = rbm.V @ unit[:-1] + unit[-1], ()
     added = np.logaddexp(0, field)
     if centered:
@@ -120,26 +102,31 @@ def test_linearised_objective_is_the_functional_gradient(rbm, learner, data, cen
         return data.probability @ (log_p - logsumexp(log_p))
 
     slope = (with_count(1e-4) - with_count(-1e-4)) / 2e-4
-    objective, gradient = linearised_objective(unit, data, law, 0.3, *args)
+    objective, gradient = _frank_wolfe.linearised_objective(unit, data, law, 0.3, *args)
     assert objective - 0.15 * unit @ unit == pytest.approx(-slope, abs=1e-7)
-    numeric = approx_fprime(unit, lambda u: linearised_objective(u, data, law, 0.3, *args)[0], 1e-7)
+    numeric = approx_fprime(
+        unit, lambda u: _frank_wolfe.linearised_objective(u, data, law, 0.3, *args)[0], 1e-7
+    )
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
-    assert linearised_objective(0 * unit, data, law, 0.3, *args)[0] == pytest.approx(0)
+    assert _frank_wolfe.linearised_objective(0 * unit, data, law, 0.3, *args)[0] == pytest.approx(0)
 
 
 def test_means_that_do_not_match_do_not_hide_the_units():
     """As printed, the search ends at a unit that is always on: a shift of the visible biases."""
     V = binary(6)
     p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
-    data = Sample(V, p / p.sum())
-    law = Enumeration.of(without_units(np.full(6, 0.5)))  # should be 0
+    data = _frank_wolfe.Sample(V, p / p.sum())
+    law = _frank_wolfe.Enumeration.of(without_units(np.full(6, 0.5)))  # should be 0
     mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
-    starts = starting_points(3, data, law, np.random.default_rng(0))
+    starts = _frank_wolfe.starting_points(3, data, law, np.random.default_rng(0))
 
     def greatest_gain(*args):
-        units = [linear_minimum(start, data, law, 0.001, *args)[0] for start in starts]
-        changes = [rescaled(u, (data.field(u), law.field(u)), SCALES, data, law) for u in units]
-        return max(best_change(some, 0.0).gain for some in changes)
+        units = [_frank_wolfe.linear_minimum(start, data, law, 0.001, *args)[0] for start in starts]
+        changes = [
+            _frank_wolfe.rescaled(u, (data.field(u), law.field(u)), _frank_wolfe.SCALES, data, law)
+            for u in units
+        ]
+        return max(_frank_wolfe.best_change(some, 0.0).gain for some in changes)
 
     assert greatest_gain() < 0.01 < 0.1 < greatest_gain(mismatch)
 
@@ -147,7 +134,7 @@ def test_means_that_do_not_match_do_not_hide_the_units():
 @pytest.mark.parametrize("container", [np.asarray, csr_matrix])
 def test_expectations_over_rows(rbm, container):
     rows, unit = rbm.V[::5], np.random.default_rng(0).normal(size=7)
-    sample = Sample(container(rows))
+    sample = _frank_wolfe.Sample(container(rows))
     np.testing.assert_allclose(sample.field(unit), rows @ unit[:-1] + unit[-1])
     values = expit(sample.field(unit))
     np.testing.assert_allclose(sample.moment(values), np.append(values @ rows, values.sum()) / 13)
@@ -158,10 +145,12 @@ def test_expectations_over_rows(rbm, container):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
-    law, unit = Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
+    law, unit = _frank_wolfe.Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
     fields = data.field(unit), law.field(unit)
     before = log_likelihood(learner, data)
-    for change in rescaled(unit, fields, [0.0, 0.5, 2.0], data, law, centered=centered):
+    for change in _frank_wolfe.rescaled(
+        unit, fields, [0.0, 0.5, 2.0], data, law, centered=centered
+    ):
         after = deepcopy(learner)
         after.insert(unit, change.scale, change.shift)
         assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
@@ -171,12 +160,12 @@ def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
 
 def test_sampled_gain_against_the_exact_one(rbm, learner, data):
     """Chains that have the law estimate the gain within five standard errors."""
-    rng, n, exact = np.random.default_rng(3), 20_000, Enumeration.of(learner)
+    rng, n, exact = np.random.default_rng(3), 20_000, _frank_wolfe.Enumeration.of(learner)
     unit = rng.normal(size=7)
-    chains = ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
+    chains = _frank_wolfe.ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
     chains.follow(learner, 3, WORKERS)
     gains = [
-        rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
+        _frank_wolfe.rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
         for law in (exact, chains)
     ]
     for true, estimate in zip(*gains, strict=True):
@@ -188,16 +177,16 @@ def test_sampled_gain_against_the_exact_one(rbm, learner, data):
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
     """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
     learner, rng = without_units(np.zeros(6)), np.random.default_rng(0)
-    law, path = Enumeration.of(learner), [log_likelihood(learner, data)]
+    law, path = _frank_wolfe.Enumeration.of(learner), [log_likelihood(learner, data)]
     for n_units in range(1, 9):
-        change = find_unit(data, data, law, 0.003, rng, WORKERS)
+        change = _frank_wolfe.find_unit(data, data, law, 0.003, rng, WORKERS)
         learner.insert(change.unit, change.scale, change.shift)
         assert learner.n_units == n_units
         law.follow(learner, 0, WORKERS)
         path.append(log_likelihood(learner, data))
         assert change.gain > 0
         assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
-        match_means(learner, law, data, 0.3, 20, WORKERS)
+        _frank_wolfe.match_means(learner, law, data, 0.3, 20, WORKERS)
         path.append(log_likelihood(learner, data))
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
@@ -207,10 +196,10 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
 @pytest.mark.parametrize("plain", [False, True])
 def test_no_unit_is_found_where_nothing_is_to_gain(learner, data, plain):
     """The data have the law of the model, and each weight costs something."""
-    law, rng = Enumeration.of(learner), np.random.default_rng(0)
-    own = Sample(law.rows, law.probability)  # to the bit
-    assert find_unit(own, own, law, 1.0, rng, WORKERS, plain=plain) is None
-    change = find_unit(data, data, law, 0.01, rng, WORKERS, plain=plain)
+    law, rng = _frank_wolfe.Enumeration.of(learner), np.random.default_rng(0)
+    own = _frank_wolfe.Sample(law.rows, law.probability)  # to the bit
+    assert _frank_wolfe.find_unit(own, own, law, 1.0, rng, WORKERS, plain=plain) is None
+    change = _frank_wolfe.find_unit(data, data, law, 0.01, rng, WORKERS, plain=plain)
     assert ((change.scale, change.shift) == (1, 0)) == plain
 
 
@@ -219,7 +208,7 @@ def test_noise_is_the_error_of_the_means_of_independent_rows(values):
     rng, p, n = np.random.default_rng(0), np.array([0.1, 0.5, 0.8]), 40
     errors, noises = [], []
     for _ in range(500):
-        chains = ChainSample(np.where(rng.random((n, 3)) < p, values[1], values[0]))
+        chains = _frank_wolfe.ChainSample(np.where(rng.random((n, 3)) < p, values[1], values[0]))
         mean = values[0] + (values[1] - values[0]) * p
         errors.append(np.mean((chains.visible_mean() - mean) ** 2))
         noises.append(chains.noise(mean))
@@ -230,8 +219,8 @@ def test_noise_is_the_error_of_the_means_of_independent_rows(values):
 
 
 def test_bias_steps_match_the_means(rbm, learner, data):
-    law, target = Enumeration.of(learner), data.visible_mean()
-    assert match_means(learner, law, data, 0.5, 3000, WORKERS) < 3000
+    law, target = _frank_wolfe.Enumeration.of(learner), data.visible_mean()
+    assert _frank_wolfe.match_means(learner, law, data, 0.5, 3000, WORKERS) < 3000
     np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
 
 
@@ -329,10 +318,13 @@ def test_a_penalty_does_not_keep_every_unit_out():
     X = make_shifting_bar(9).astype(float)
     excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
-    data, law = Sample(X), Enumeration.of(without_units(logit(np.full(9, 1 / 9))))
+    data, law = (
+        _frank_wolfe.Sample(X),
+        _frank_wolfe.Enumeration.of(without_units(logit(np.full(9, 1 / 9)))),
+    )
     for alpha, found in [(0.01, False), (0.003, True)]:
         rng = np.random.default_rng(0)
-        change = find_unit(data, data, law, alpha, rng, WORKERS, n_starts=3)
+        change = _frank_wolfe.find_unit(data, data, law, alpha, rng, WORKERS, n_starts=3)
         assert (change is not None and change.gain > 1e-4) == found
     model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
     path = model.history_["log_likelihood"]
@@ -367,14 +359,6 @@ def test_goes_on_from_a_fitted_rbm(X):
     assert unfitted.score(X) == model.score(X)
 
 
-def test_goes_on_from_a_network(X):
-    """Before the first insertion, it is the distribution of the network."""
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    model = fitted(X, init=network, max_components=66, early_stopping=False)
-    assert model.history_["n_components"][0] == 66 == model.n_components_
-    np.testing.assert_allclose(model.score_samples(X), network.score_samples(X), atol=1e-4)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_refine(X, model):
     before = model.components_.copy()
@@ -390,14 +374,6 @@ def test_refine(X, model):
     trainer.set_params(early_stopping=True)
     assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
     assert refined.init == trainer.init and not hasattr(refined, "init_")
-
-
-def test_refine_wants_the_columns_of_fit():
-    X = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (60, 3)), columns=list("abc"))
-    model, trainer = InfiniteRBM(2, random_state=0).fit(X), SDCPRBM(max_iter=1)
-    for other in (X[["c", "b", "a"]], X.rename(columns=str.upper), X[["a", "b"]]):
-        with pytest.raises(ValueError, match="feature names|features"):
-            model.refine(other, trainer)
 
 
 def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():

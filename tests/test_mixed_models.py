@@ -12,14 +12,13 @@ from private import (
     Layered,
     Stream,
     Workers,
+    _modes,
     annealed_importance_sampling,
     check_normalisable,
     column_probabilities,
-    coordinate_ascent,
     exact_entropy,
     exact_free_energy,
     exact_log_partition,
-    expectation_maximisation,
     impute,
     log_pseudo_likelihood,
     temperature_ladder,
@@ -140,7 +139,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     V = visible.sample(np.zeros((20, 13)), Stream(0))
     missing = np.ones(V.shape, dtype=bool)
     missing[:, 3:7] = False
-    ends = coordinate_ascent(model, V, missing)
+    ends = _modes.coordinate_ascent(model, V, missing)
     assert visible.contains(ends).all()
     assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
     assert_array_equal(ends[:, 12], V[:, 12])
@@ -155,7 +154,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     def mean_field(rows):
         return model.visible_field(model.mean_hidden(rows))
 
-    found = expectation_maximisation(visible, mean_field, V, missing)
+    found = _modes.expectation_maximisation(visible, mean_field, V, missing)
     assert visible.contains(found).all()
     assert (model.free_energy(found) <= model.free_energy(V) + 1e-9).all()
     means = visible.mean(rng.normal(size=(5, 13)))

@@ -16,16 +16,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles_rbm import binary, slopes
 from private import (
-    ENOUGH_LABELS,
     ClassModel,
-    LabelledRows,
     Layered,
-    Objective,
     Stream,
     Workers,
+    _discriminative,
+    _labelled_rows,
     _rbm_classifier,
-    gradient,
-    stratified,
 )
 from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
@@ -125,16 +122,22 @@ def some_rows(n=12, seed=1, gaps=False):
 def one_gradient(model, rows, generative, seed=0, n_gibbs=1, gap_seed=None):
     codes, weights = rows.codes, rows.weights
     share = weights[codes >= 0].sum() / weights.sum()
-    objective = Objective(generative=generative, n_gibbs=n_gibbs, label_share=share)
+    objective = _discriminative.ClassObjective(
+        generative=generative, n_gibbs=n_gibbs, label_share=share
+    )
     scale = 1 / weights.sum()  # weights of any mean
-    found = gradient(model, rows, objective, scale, Stream(seed), gap_seed, Workers(1))
+    found = _discriminative.gradient(
+        model, rows, objective, scale, Stream(seed), gap_seed, Workers(1)
+    )
     return np.concatenate(list(map(np.ravel, found)))
 
 
 def test_the_discriminative_gradient_against_finite_differences():
     model, rows = a_model(), some_rows()
     expected = finite_differences(model, rows, 0.0)
-    assert_allclose(one_gradient(model, LabelledRows(*rows), 0.0), expected, atol=1e-8)
+    assert_allclose(
+        one_gradient(model, _labelled_rows.LabelledRows(*rows), 0.0), expected, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize(("generative", "gaps"), [(0.5, False), (0.5, True)])
@@ -144,7 +147,12 @@ def test_the_gradient_in_the_mean(generative, gaps):
     expected = finite_differences(model, rows, generative)
     draws = [
         one_gradient(
-            model, LabelledRows(*rows), generative, seed, 12, 1000 + seed if gaps else None
+            model,
+            _labelled_rows.LabelledRows(*rows),
+            generative,
+            seed,
+            12,
+            1000 + seed if gaps else None,
         )
         for seed in range(200)
     ]
@@ -157,7 +165,7 @@ def test_repeated_rows_with_labels_change_no_mean():
     """Of ten visits of a row with a label, each counts a tenth."""
     V, codes, weights = some_rows(60)
     codes[5:] = -1
-    rows, before = LabelledRows(V, codes, weights), weights / weights.sum()
+    rows, before = _labelled_rows.LabelledRows(V, codes, weights), weights / weights.sum()
     labelled = codes >= 0
     repeated, numbers = rows.repeated(np.arange(60))
     n_visits = np.bincount(numbers)
@@ -338,7 +346,7 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
     model = small(early_stopping=True, scoring=scoring, max_iter=200, generative=0.0).fit(X, y)
     path = model.history_[f"validation_{name}"]
     assert model.n_iter_ < 200 and len(path) == model.n_iter_
-    valid = stratified(y, 0.1, model._training.evaluation_seed)[1]
+    valid = _labelled_rows.stratified(y, 0.1, model._training.evaluation_seed)[1]
     log_p = model.predict_log_proba(X[valid])
     best = path[model._training.best["epoch"] - 1]
     found = (log_p.argmax(axis=1) != y[valid]).mean()
@@ -352,7 +360,7 @@ def test_early_stopping_keeps_the_best_epoch(problem, scoring, name, monkeypatch
 def test_early_stopping_auto_needs_labels(problem, stops):
     """Rows are set aside from a number of labels on, whatever the container."""
     X, y = problem
-    few, n_labels = np.full(len(y), -1), ENOUGH_LABELS - (not stops)
+    few, n_labels = np.full(len(y), -1), _labelled_rows.ENOUGH_LABELS - (not stops)
     labelled = np.random.default_rng(0).permutation(len(y))[:n_labels]
     few[labelled] = y[labelled]
     model, same = (
@@ -392,12 +400,12 @@ def test_the_rate_falls_where_nothing_gets_better(problem, monkeypatch):
 
 def test_a_stratified_part():
     codes = np.array([0] * 50 + [1] * 20 + [2] * 3 + [3] + [-1] * 30)
-    train, valid = stratified(codes, 0.1, 0)
+    train, valid = _labelled_rows.stratified(codes, 0.1, 0)
     assert_array_equal(np.sort(np.append(train, valid)), np.arange(len(codes)))
     assert_array_equal(np.bincount(codes[valid], minlength=4), [5, 2, 0, 0])
-    assert len(stratified(codes, 0, 0)[1]) == 0
+    assert len(_labelled_rows.stratified(codes, 0, 0)[1]) == 0
     # The only row of a class stays, though its remainder is the largest.
-    train, valid = stratified(np.repeat([0, 1], [11, 1]), 0.38, 0)
+    train, valid = _labelled_rows.stratified(np.repeat([0, 1], [11, 1]), 0.38, 0)
     assert len(valid) == 5 and 11 in train
 
 
@@ -418,16 +426,6 @@ def test_weights_of_classes_are_weights_of_rows(problem):
     balanced = small(class_weight="balanced").fit(X, y)
     expected = small().fit(X, y, sample_weight=factors[y])
     assert_allclose(balanced.components_, expected.components_, atol=1e-9)
-
-
-def test_a_row_of_weight_zero_is_not_there(problem):
-    X, y = problem
-    weights = np.random.default_rng(5).integers(0, 3, size=len(y)).astype(float)
-    strange = X.copy()
-    strange[weights == 0] = 0.5
-    expected = small().fit(X[weights > 0], y[weights > 0], sample_weight=weights[weights > 0])
-    model = small().fit(strange, y, sample_weight=weights)
-    assert_array_equal(model.components_, expected.components_)
 
 
 # Where training begins, and how it goes on.

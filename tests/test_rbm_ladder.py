@@ -23,28 +23,19 @@ from mean_field import layered_of
 from oracles_rbm import random_dbm, small_layer
 from private import (
     SGD,
-    IndependentRung,
     Stream,
     Tracker,
     TrainingMonitor,
     Workers,
+    _annealing,
+    _climb,
+    _rungs,
     _tracker,
     all_states,
-    annealed_within,
-    base_log_partition,
-    begin_ladder,
-    between,
     exact_log_partition,
-    insert_between,
-    ladder_estimate,
-    ladder_to,
-    same_parameters,
-    sum_over,
     temperature_ladder,
-    with_hidden,
 )
 from private import RBMModel as Model
-from private import RBMRung as Rung
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
@@ -96,7 +87,7 @@ def exact_states(model, n_rows, seed):
 def test_the_first_rung_draws_independent_rows(kind):
     """Means within 5 standard errors: of some 50 in all, one is out with a probability of 3e-5."""
     model, base = small_model(kind, scale=0.5), small_model(kind, seed=3).visible
-    first = begin_ladder(model, base, 3000, Stream(4)).rungs[0]
+    first = _rungs.begin_ladder(model, base, 3000, Stream(4)).rungs[0]
     H, p = hidden_law(first.model)
     for k in range(2):
         before = first.states.copy()
@@ -115,8 +106,8 @@ def parameters(model):
 @pytest.mark.parametrize("kind", ["BB", "CC", "G", "T", "M"])
 def test_the_model_between_has_the_parameters_between(kind):
     low, high = small_model(kind, n_hidden=3, seed=1), small_model(kind, seed=2)
-    ends = parameters(with_hidden(low, 5)), parameters(high)
-    middle = between(low, high, 0.3)
+    ends = parameters(_rungs.with_hidden(low, 5)), parameters(high)
+    middle = _rungs.between(low, high, 0.3)
     assert middle.weights.flags.f_contiguous
     for a, b, mine in zip(*ends, parameters(middle), strict=True):
         np.testing.assert_allclose(mine, 0.7 * a + 0.3 * b, rtol=1e-12)
@@ -124,26 +115,11 @@ def test_the_model_between_has_the_parameters_between(kind):
 
 def test_more_hidden_units_add_ln_2_each():
     small = small_model("BB", n_hidden=3)
-    wider = with_hidden(small, 6)
+    wider = _rungs.with_hidden(small, 6)
     assert exact_log_partition(wider) - exact_log_partition(small) == pytest.approx(3 * np.log(2))
-    assert with_hidden(small, 3) is small
+    assert _rungs.with_hidden(small, 3) is small
     V = all_states(small.visible)
     np.testing.assert_allclose(wider.free_energy(V), small.free_energy(V) - 3 * np.log(2))
-
-
-def test_rungs_have_states_of_their_own():
-    model = small_model("BB")
-    one, other = (Rung(model, np.full((5, 6), value)) for value in (0.0, 1.0))
-    one.swap(other, np.array([1, 3]))
-    assert one.states[:, 0].tolist() == [0, 1, 0, 1, 0]
-    assert other.states[:, 0].tolist() == [1, 0, 1, 0, 1]
-    # A rung between two takes states of both.
-    ladder = begin_ladder(model, small_model("BB", seed=1).visible, 10, Stream(0))
-    ladder.rungs[0].states[...], ladder.rungs[1].states[...] = 0, 1
-    insert_between(ladder, 1)
-    np.testing.assert_array_equal(ladder.rungs[1].states[:, 0], np.arange(10) % 2)
-    ladder.rungs[1].copy().states[...] = ladder.rungs[1].states[...] = 7
-    assert ladder.rungs[0].states.max() == 0 and ladder.rungs[2].states.min() == 1
 
 
 # ln Z.
@@ -153,17 +129,17 @@ def test_rungs_have_states_of_their_own():
 def test_log_partition_of_all_units(kind, n_chains):
     """Of each rung, within 5 standard errors: 8 cases, a false alarm of 1e-5 (20 chains: 5e-4)."""
     model, base = small_model(kind, scale=1.5), small_model(kind, seed=3).visible
-    ladder = ladder_to(model, base, None, n_chains, Stream(1))
-    found = ladder_estimate(ladder, 0.05, 2000, WORKERS)
+    ladder = _climb.ladder_to(model, base, None, n_chains, Stream(1))
+    found = _climb.ladder_estimate(ladder, 0.05, 2000, WORKERS)
     rungs = [exact_log_partition(rung.model) for rung in ladder.rungs]
     assert found.trusted and found.method == "ladder" and len(found.states) == n_chains
     assert 0 < found.std_err <= 0.05
     assert abs(found.value - rungs[-1]) < 5 * found.std_err
     assert np.abs(found.log_partitions - rungs).max() < 0.3
     # The first rung is of independent columns, and the sums start at its constant.
-    assert isinstance(ladder.rungs[0], IndependentRung)
+    assert isinstance(ladder.rungs[0], _rungs.IndependentRung)
     assert found.log_partitions[0] == pytest.approx(rungs[0], abs=1e-12)
-    assert base_log_partition(model, base) == pytest.approx(rungs[0])
+    assert _annealing.base_log_partition(model, base) == pytest.approx(rungs[0])
 
 
 def opposite_modes(strength, tilt):
@@ -186,8 +162,8 @@ def two_patterns(strength, threshold):
 def test_what_is_cheap_is_estimated_more_closely():
     model, found = opposite_modes(2.0, 0.2), {}
     for tol in (None, 0.05):
-        ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 50, Stream(1))
-        found[tol] = ladder_estimate(ladder, tol, None, WORKERS)
+        ladder = _climb.ladder_to(model, Bernoulli(np.zeros(12)), None, 50, Stream(1))
+        found[tol] = _climb.ladder_estimate(ladder, tol, None, WORKERS)
         assert found[tol].trusted
     assert found[None].std_err <= 0.02 < found[0.05].std_err <= 0.05
     assert "More than" not in found[None].verdict
@@ -200,8 +176,8 @@ def test_what_is_cheap_is_estimated_more_closely():
 )  # fmt: skip
 def test_modes_are_found_however_late(model):
     """The ladder sets more rungs, and is right within 5 standard errors: a false alarm of 6e-7."""
-    ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 100, Stream(0))
-    found = ladder_estimate(ladder, 0.03, 1000, WORKERS)
+    ladder = _climb.ladder_to(model, Bernoulli(np.zeros(12)), None, 100, Stream(0))
+    found = _climb.ladder_estimate(ladder, 0.03, 1000, WORKERS)
     assert found.trusted and found.std_err <= 0.03 and len(ladder) > 2
     assert abs(found.value - exact_log_partition(model)) < 5 * found.std_err
 
@@ -221,8 +197,8 @@ def test_a_mode_that_annealed_chains_do_not_find(strength, is_found):
     """
     model, base = far_mode(strength), Bernoulli(np.full(16, -2.2))
     exact = exact_log_partition(model)
-    ladder = ladder_to(model, base, None, 100, Stream(0))
-    found = ladder_estimate(ladder, 0.05, None, WORKERS)
+    ladder = _climb.ladder_to(model, base, None, 100, Stream(0))
+    found = _climb.ladder_estimate(ladder, 0.05, None, WORKERS)
     assert found.trusted == is_found == (ladder.n_left() == 0) == np.isfinite(found.high)
     assert found.low <= exact + 1e-9
     if is_found:
@@ -235,16 +211,16 @@ def test_a_mode_that_annealed_chains_do_not_find(strength, is_found):
 
 def test_a_continuum_of_states_has_no_sum():
     model = small_model("M")
-    assert sum_over(model, np.zeros((2, len(model.visible)))) == -np.inf
+    assert _climb.sum_over(model, np.zeros((2, len(model.visible)))) == -np.inf
 
 
 @pytest.mark.parametrize("kind", ["CC", "D"])
 def test_a_sum_over_some_states_is_less_than_that_over_all(kind):
     model = small_model(kind)
     V, exact = all_states(model.visible), exact_log_partition(model)
-    assert sum_over(model, V[::2], V) == pytest.approx(exact)  # each state once
+    assert _climb.sum_over(model, V[::2], V) == pytest.approx(exact)  # each state once
     some = logsumexp(-model.free_energy(V[::2]))
-    assert sum_over(model, V[::2], V[:1]) == pytest.approx(some) and some < exact
+    assert _climb.sum_over(model, V[::2], V[:1]) == pytest.approx(some) and some < exact
 
 
 def one_hot(seed):
@@ -459,20 +435,6 @@ def test_a_fit_that_goes_on_is_a_longer_one(make):
         assert_same_ladder(whole, other)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_copies_estimates_and_samples_leave_the_ladder_alone(followed):
-    model = fit_of(followed)
-    before = deepcopy(model)
-    for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert_same_ladder(model, other)
-        for rung in ladder_of(other).rungs:
-            rung.states[...] = 0
-    found = [model.log_partition("ladder", max_rounds=1, random_state=0) for _ in range(2)]
-    assert found[0].value == found[1].value
-    model.sample(150, init="ladder", n_steps=5, random_state=0)
-    assert_same_ladder(model, before)
-
-
 @settings(max_examples=cases(4))
 @given(where=st.floats(0, 1))
 def test_an_interrupted_fit_leaves_a_usable_ladder(where):
@@ -580,7 +542,7 @@ def test_log_partition_by_the_ladder_of_a_training(followed, factor, n_chains):
     found = assert_ladder_is_right(model, n_chains=n_chains)
     assert 0 < found.std_err <= 0.05 and len(found.states) == n_chains
     top = ladder_of(model).rungs[-1].model
-    assert same_parameters(top, model._model()) == (factor == 1)
+    assert _climb.same_parameters(top, model._model()) == (factor == 1)
     again = model.log_partition("ladder", n_chains=n_chains, random_state=0)
     assert again.value == found.value
 
@@ -771,12 +733,14 @@ def test_annealing_until_two_runs_agree():
     model, tol = opposite_modes(1.0, 0.2), 0.1
     base, betas = Bernoulli(np.zeros(12)), temperature_ladder(20)
     exact = exact_log_partition(model)
-    found = annealed_within(tol, model, base, betas, 20, Stream(0), WORKERS)
+    found = _annealing.annealed_within(tol, model, base, betas, 20, Stream(0), WORKERS)
     assert found.std_err <= tol and found.trusted
     assert abs(found.value - exact) < 5 * tol
-    once = annealed_within(None, model, base, betas, 20, Stream(0), WORKERS)
+    once = _annealing.annealed_within(None, model, base, betas, 20, Stream(0), WORKERS)
     assert len(once.log_weights) == 20 < len(found.log_weights)
-    never = annealed_within(1e-9, model, base, temperature_ladder(2), 2, Stream(0), WORKERS)
+    never = _annealing.annealed_within(
+        1e-9, model, base, temperature_ladder(2), 2, Stream(0), WORKERS
+    )
     assert not never.trusted and "With 128 temperatures and 128 chains it is not" in never.verdict
     assert len(never.log_weights) == 128
 

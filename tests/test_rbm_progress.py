@@ -16,12 +16,10 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
-    Mean,
     Plan,
-    Stages,
     _auto,
+    _progress,
     _tracker,
-    end_stage,
     same_parameters,
 )
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
@@ -216,13 +214,13 @@ class Fake:
         for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
             rates.append(self.rate_factor)
             self.n_epochs, self.parameter[:] = epoch, epoch
-            if end_stage(self, monitor, plan, None):
+            if _progress.end_stage(self, monitor, plan, None):
                 return int(self.parameter[0]), rates
         return None, rates
 
 
 def plan(*stages, **options):
-    return Plan(1000, 10, 1.0, tol=1e-3, stages=Stages(*stages, **options))
+    return Plan(1000, 10, 1.0, tol=1e-3, stages=_progress.Stages(*stages, **options))
 
 
 RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
@@ -307,17 +305,6 @@ def test_measuring_the_last_epoch_changes_nothing_later():
             assert_array_equal(parts.history_[name][others], values[others], err_msg=name)
 
 
-def test_stages_wait_for_three_measured_epochs():
-    """Scores rise until epoch 12; others than each `gap`-th are not known."""
-    scores = [float(min(epoch, 12)) for epoch in range(1, 60)]
-    # The mean of five epochs, or of three measured ones, is greatest from this epoch on.
-    for gap, last_rise in {1: 16, 2: 16, 4: 20}.items():
-        fake, figures = Fake(scores, [0.0] * 59), Fake.figures
-        fake.figures = lambda epoch: figures(fake, epoch) if epoch % gap == 0 else {}  # noqa: B023
-        _, rates = fake.run(plan(6, 4))
-        assert rates.index(0.3) == last_rise + 6 + (-(last_rise + 6)) % gap
-
-
 # The last stage.
 
 
@@ -381,10 +368,10 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
         judged=lambda *_: dict(zip(names, next(given), strict=True)),
         of_interest=lambda figures: figures["validation_log_likelihood"],
     )
-    training.mean = Mean()
+    training.mean = _progress.Mean()
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
-        assert end_stage(training, judge, plan(2, 1, 3, 0.1), None) is (epoch == 3)
+        assert _progress.end_stage(training, judge, plan(2, 1, 3, 0.1), None) is (epoch == 3)
     assert training.best["epoch"] == kept and training.mean is None
     assert training.best["parameters"][0] == (25 if kept == 3 else 1)
 

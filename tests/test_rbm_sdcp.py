@@ -13,13 +13,13 @@ from scipy.stats import truncnorm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from oracles_rbm import random_rbm, with_parameters
-from private import SGD, Adam, Stream, Workers, reshape, uniform
+from oracles_rbm import random_rbm
+from private import SGD, Adam, Stream, Workers, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.units import Bernoulli, Gaussian
+from sklearn_boltz.units import Bernoulli
 
 ALGORITHMS = {
     "CD": dict(n_inner=1, n_gibbs=5, centered=False),
@@ -167,16 +167,6 @@ def test_adam_is_the_published_algorithm():
         np.testing.assert_allclose(x, expected, rtol=1e-10)
 
 
-def test_a_step_of_other_parameters_goes_from_the_model_to_the_rows():
-    units = Gaussian(np.ones(2), np.full(2, 2.0))
-    slopes = {"intercept": np.ones(2), "precision": np.array([0.3, -0.1])}
-    reshape(units, slopes, slopes, 0.1)
-    np.testing.assert_array_equal(units.precision, 2.0)  # where both agree, it stays
-    reshape(units, slopes, {name: 0 * slope for name, slope in slopes.items()}, 0.1)
-    assert (np.sign(units.precision - 2) == [1, -1]).all()
-    np.testing.assert_array_equal(units.intercept, 1.0)  # biases have steps of their own
-
-
 @pytest.mark.parametrize("chains", ["data", "persistent"])
 def test_a_batch_of_any_length_is_scaled_right(chains):
     """A tenth of the rows gives the same positive and, in the mean, negative phase: with a chain
@@ -213,19 +203,6 @@ def test_learns_the_shifting_bar():
 
 
 # What a fitted model says.
-
-
-def test_methods_against_brute_force():
-    rbm = random_rbm(12, 6)
-    model = with_parameters(fit_by("CS-DCP"), rbm)
-    V = rbm.V[::37]
-    np.testing.assert_allclose(model.transform(V), rbm.mean_hidden()[::37])
-    np.testing.assert_allclose(model.inverse_transform(rbm.H), rbm.mean_visible())
-    np.testing.assert_allclose(model.free_energy(V), rbm.free_energy()[::37])
-    np.testing.assert_allclose(model.score_samples(V), np.log(rbm.p[::37]))
-    np.testing.assert_allclose(model.log_pseudo_likelihood(V), rbm.log_pseudo_likelihood()[::37])
-    np.testing.assert_allclose(model.energy(V[:64], rbm.H), -np.diag(rbm.log_joint[::37][:64]))
-    assert model.log_partition("exact").value == pytest.approx(np.log(rbm.Z))
 
 
 # Stop and go, threads, memory.

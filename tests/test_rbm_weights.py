@@ -13,16 +13,14 @@ from sklearn.base import clone
 
 from oracles_rbm import SmallRBM
 from private import (
-    ChosenRows,
-    ColumnSums,
     Sample,
     TAPMonitor,
+    _rows,
     linearised_objective,
     observed_sums,
-    visits,
 )
 from private import TrainingMonitor as Monitor
-from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
@@ -64,13 +62,13 @@ def assert_rounded(counts, shares):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_each_row_is_visited_by_its_share_rounded(weights, seed):
-    assert_rounded(visits(weights, np.random.default_rng(seed)), weights / weights.mean())
+    assert_rounded(_rows.visits(weights, np.random.default_rng(seed)), weights / weights.mean())
 
 
 def test_visits_are_right_in_the_mean():
     rng, weights = np.random.default_rng(0), np.array([0.1, 0.7, 3.3, 1.0, 0.9])
     shares, n = weights / weights.mean(), 4000
-    mean = sum(visits(weights, rng) for _ in range(n)) / n
+    mean = sum(_rows.visits(weights, rng) for _ in range(n)) / n
     whole = np.floor(shares)
     deviation = np.sqrt((shares - whole) * (1 - shares + whole) / n)
     assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
@@ -86,7 +84,7 @@ def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
     else:
         mapped = Batches(memory_map(X, tmp_path))
         streamed = model._streamed(mapped, weights, weights, reset=True, indexed=True)
-        rows = ChosenRows(streamed, streamed.usable(), streamed.weights)
+        rows = _rows.ChosenRows(streamed, streamed.usable(), streamed.weights)
     for _ in range(3):
         visited = np.concatenate([V.ravel() for V in rows.mini_batches(7, rng)])
         counts = np.bincount(np.rint(100 * visited).astype(int), minlength=60)
@@ -177,9 +175,9 @@ def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():
     rng = np.random.default_rng(0)
     X, counts = rng.integers(2, size=(20, 3)).astype(float), rng.integers(1, 5, size=20)
     repeated = np.repeat(X, counts, axis=0)
-    expected = ColumnSums(*observed_sums(repeated))
+    expected = _rows.ColumnSums(*observed_sums(repeated))
     for container in (np.asarray, sp.csr_array):
-        found = ColumnSums(*observed_sums(container(X), counts.astype(float)))
+        found = _rows.ColumnSums(*observed_sums(container(X), counts.astype(float)))
         np.testing.assert_allclose(found.total, expected.total)
         assert found.n_rows == expected.n_rows
         np.testing.assert_allclose(found.log_odds(float), expected.log_odds(float))
@@ -262,14 +260,6 @@ def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     np.testing.assert_array_equal(parameters(two), parameters(one))
     one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
     assert np.isfinite(one.score(X))
-
-
-def test_growth_begins_at_the_weighted_frequencies():
-    rng = np.random.default_rng(0)
-    X, weights = (rng.random((40, 5)) < 0.3).astype(float), rng.random(40)
-    model = InfiniteRBM(1, random_state=0).fit(X, sample_weight=weights)
-    visible = model._begun(X, weights, len(X)).learner.visible
-    np.testing.assert_allclose(visible.intercept, Bernoulli.from_data(X, weights).intercept)
 
 
 # Columns of real numbers are standardised by the rows as they count.

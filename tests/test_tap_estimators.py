@@ -161,30 +161,6 @@ def test_pre_training_on_a_single_column_of_levels():
 
 
 @unconverged
-@pytest.mark.parametrize(
-    ("columns", "hidden"),
-    [
-        ("probability", "truncated_gaussian"), ("truncated_gaussian", "truncated_gauss_bernoulli"),
-        ("truncated_gauss_bernoulli", "bernoulli"),
-    ],
-)  # fmt: skip
-def test_pairs_of_laws_learn(grey, columns, hidden):
-    X = grey > 0.5 if columns == "probability" else grey
-    model = TAPRBM(
-        10, columns=columns, hidden=hidden, learning_rate=0.2, init=0.1, batch_size=10,
-        max_iter=8, track_likelihood=False, random_state=0,
-    ).fit(X)  # fmt: skip
-    history = model.history_["tap_log_likelihood"]
-    assert np.isfinite(history).all() and history[-1] > history[0] + 1
-    assert model.transform(X).shape == (200, 10)
-    V = model.sample(20, random_state=0, n_steps=20).astype(float)
-    assert V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
-    if columns == "truncated_gauss_bernoulli":
-        assert 0.1 < (V == 0).mean() < 0.9
-        assert ((0 < model.rho_visible_) & (model.rho_visible_ < 1)).all()
-
-
-@unconverged
 @pytest.mark.parametrize("columns", ["probability", "truncated_gauss_bernoulli"])
 def test_laws_of_each_layer(grey, columns):
     X = grey[:100, 16:48]
@@ -294,16 +270,6 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
         again = clone(model).set_params(max_iter=0).fit(table)
         histories.append(again.pretrain_history_[0]["tap_log_likelihood"])
     assert_array_equal(*histories)
-
-
-@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (2500, 50), (6000, 100)])
-def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
-    X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
-    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
-    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
-    assert len(monitor.rows) == min(n_rows, 100)
-    assert len(monitor.starts) == n_starts
-    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1
 
 
 # What they give.
@@ -425,48 +391,26 @@ def table():
     })  # fmt: skip
 
 
-def test_a_table_is_learned(table):
-    model = TAPRBM(6, inference=PAPER, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
-    history = model.history_["tap_log_likelihood"]
-    assert history[-1] > history[0] + 1
-    assert model.history_["share_converged"][-1] > 0.5
-    tap, exact = (model.log_partition(method).value for method in ("tap", "exact"))
-    assert tap == pytest.approx(exact, abs=0.5)
-    solutions = model.tap_solutions(table)
-    assert solutions.visible_mean.shape[1] == len(model.visible_names_) == 9
-    assert 1 <= len(solutions.free_energy) <= 20
-    holes = table[:60].copy()
-    holes["colour"] = None
-    for how in ("mean", "mode"):
-        filled = model.impute(holes, how=how, method="tap")
-        # By chance alone, two thirds would be wrong.
-        assert (filled["colour"] == table["colour"][:60]).mean() > 0.6
-
-
 def test_noisy_categories(table):
     """Through a symmetric channel: with the model closer than observed, and exact without."""
     words = table.drop(columns="weight")
     model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=25, random_state=0).fit(words)
     noisy, rng = words.copy(), np.random.default_rng(1)
-    flipped = rng.random(N) < 0.3
-    others = {"red": ["green", "blue"], "green": ["red", "blue"], "blue": ["red", "green"]}
-    noisy.loc[flipped, "colour"] = [rng.choice(others[c]) for c in words["colour"][flipped]]
-    means = model.denoise(noisy, flip_probability=0.3)
-    names = model.visible_names_
-    colours = [k for k, name in enumerate(names) if name.startswith("colour=")]
-    assert_allclose(means[:, colours].sum(axis=1), 1, atol=1e-5)
-    found = np.array([names[k] for k in colours])[means[:, colours].argmax(axis=1)]
-    right = found == "colour=" + words["colour"]
+    flipped, colours = rng.random(N) < 0.3, np.array(["blue", "green", "red"])
+    other = np.searchsorted(colours, words["colour"][flipped]) + rng.integers(1, 3, flipped.sum())
+    noisy.loc[flipped, "colour"] = colours[other % 3]
+    means = model.denoise(noisy, flip_probability=0.3)[:, :3]
+    assert model.visible_names_[:3].tolist() == [f"colour={name}" for name in colours]
+    assert_allclose(means.sum(axis=1), 1, atol=1e-5)
+    right = colours[means.argmax(axis=1)] == words["colour"]
     assert right.mean() > (~flipped).mean()
     # Without weights, each column is by itself: Bayes' rule with its frequencies.
     model.components_ = np.zeros_like(model.components_)
-    means = model.denoise(noisy, flip_probability=0.3)
-    prior = model._layered().layers[0].mean(0.0)[colours]
-    for k, name in enumerate(np.array(names)[colours]):
-        rows = ("colour=" + noisy["colour"] == name).to_numpy()
-        channel = np.where(np.arange(3) == k, 0.7, 0.15)
-        expected = prior * channel / (prior @ channel)
-        assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-3)
+    means = model.denoise(noisy, flip_probability=0.3)[:, :3]
+    prior = model._layered().layers[0].mean(0.0)[:3]
+    channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
+    expected = prior * channel
+    assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
 
 
 def test_deep_models_of_tables(table):

@@ -392,14 +392,6 @@ def test_parameters_given_as_integers_become_floats(given_as):
         assert_array_equal(units.mean(0.0), floats.mean(0.0))
 
 
-def test_parameters_given_as_floats_are_not_copied():
-    x = np.full(2, 0.5, np.float32)
-    for units in [
-        Bernoulli(x), Categorical([2], x), Gaussian(x, x), TruncatedGaussBernoulli(x, x, x)
-    ]:  # fmt: skip
-        assert all(value is x for value in units.parameters().values())
-
-
 # Limits.
 
 
@@ -416,22 +408,6 @@ def test_limits():
     assert_allclose(spiked.moments(b, 0.7), plain.moments(b, 0.7), rtol=1e-9)
     expected = plain.log_partition(b, 0.7) - plain.log_partition(0.0)
     assert_allclose(spiked.log_partition(b, 0.7), expected, atol=1e-9)
-
-
-def test_methods_without_a_docstring_have_that_of_the_contract():
-    class Own(UnitType):
-        bounds = property(lambda self: (-1.0, 1.0))
-
-        def states(self):
-            return np.array([-1.0, 1.0])
-
-        @classmethod
-        def neutral(cls, n_units, dtype=np.float64):
-            """Own words."""
-
-    assert Own.bounds.__doc__ == UnitType.bounds.__doc__
-    assert Own.states.__doc__ == UnitType.states.__doc__
-    assert Own.neutral.__doc__ == "Own words."
 
 
 # Samples. A false alarm of any of these tests has a probability of 1e-6 or less.
@@ -637,9 +613,7 @@ def test_units_side_by_side():
     assert units.widths.tolist() == [1, 1, 2, 3, 1]
     assert units.state_counts.tolist() == [2, 2, 2, 3, np.inf] and not units.is_enumerable
     assert [units.columns_of(i).start for i in range(5)] == [0, 1, 2, 4, 7]
-    assert [len(s[0]) if s else None for s in units.unit_states()] == [2, 2, 2, 3, None]
     assert_array_equal(units.tail_precision, [np.inf] * 7 + [2.0])
-    assert_array_equal(units.bounds[1], [1] * 7 + [np.inf])
     field = np.random.default_rng(0).normal(size=(5, 8))
     X = units.sample(field, Stream(0))
     assert units.contains(X).all() and not units.contains(X + 2)[:, :7].any()
