@@ -269,11 +269,12 @@ from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
-from sklearn_boltz.statistics.covariance._categorical import as_parameters
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, places_of_categories
 from sklearn_boltz.statistics.covariance._completed import CompletedRows
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
-from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
-from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories
+from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
+from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._batches import (

@@ -88,7 +88,7 @@ def test_graphs_can_be_written(levels):
 
 def test_a_table_in_latex(result):
     pytest.importorskip("jinja2")
-    frame = result.to_frame()
+    frame = result.to_frame(parameters=True)
     lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
     assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
     row = frame.loc["m[home,travels]"]

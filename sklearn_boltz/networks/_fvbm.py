@@ -386,9 +386,12 @@ class FVBMPseudoLikelihood(Network):
             )
 
     def _no_errors(self):
-        # Of levels, they are those of the estimate without the penalty. Bins are too many for it.
+        # Of levels, they are those of the estimate without the penalty. Bins are too many for it;
+        # statistics.inference has scores of numbers instead.
         ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
-        remedy = "Declare" if self.alpha == "auto" else "Fit with alpha='auto', or declare"
+        remedy = "Fit with alpha='auto', and `inference` is about trends without a penalty."
+        if self.alpha == "auto":
+            remedy = "Compare models by `score` of other rows."
         return no_errors_of_ordered(self._have, ordered, remedy)
 
     def _is_chosen(self):

@@ -314,7 +314,8 @@ class Regressions(NamedTuple):
             field = self.features[rows] @ slopes + intercepts
             field -= (chances * field).sum(axis=0)
             total[1] += known[rows] @ (chances * field**2).sum(axis=0) / 2
-            total[0] += known[rows] @ np.log((chances * np.exp(field)).sum(axis=0))
+            top = field.max(axis=0)
+            total[0] += known[rows] @ (top + np.log((chances * np.exp(field - top)).sum(axis=0)))
         return total
 
     def left_out_residuals(self, inverse):

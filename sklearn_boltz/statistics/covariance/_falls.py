@@ -50,7 +50,7 @@ def _lines(curvature):
         return
     places = parameter_places(len(one.column), one.pairs)
     columns, separated = columns_of_parameters(one.column, one.pairs), curvature.is_separated()
-    columns, change = columns[:, curvature.places], np.zeros(places.max() + 1)
+    columns, change = columns[:, curvature.places], np.zeros(places.max(initial=0) + 1)
     inverse, order = curvature.inverse(), np.lexsort(columns[::-1])
     starts = np.flatnonzero(np.diff(columns[:, order]).any(axis=0)) + 1
     for block in np.split(order, starts):

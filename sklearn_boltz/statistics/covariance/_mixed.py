@@ -25,11 +25,12 @@ from sklearn_boltz.statistics.covariance._curvature import Regressions
 MAX_STEPS, TOL = 60, 1e-6
 # Groups of the numbers of a column for tests of all couplings, of about the same size.
 N_GROUPS = 5
-# A grid of scores, for what needs states.
-FARTHEST, N_POINTS = 4.0, 65
+# Of scores, where states are needed: nodes of a normal distribution.
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 
 
-class Levels(NamedTuple):
+class LevelColumn(NamedTuple):
     """A column of q states.
 
     Attributes
@@ -84,7 +85,7 @@ class Levels(NamedTuple):
         return self
 
 
-class Scores(NamedTuple):
+class ScoreColumn(NamedTuple):
     """A column of normal scores.
 
     Attributes
@@ -120,10 +121,9 @@ class Scores(NamedTuple):
         return (field * mu - np.log(precision)) / 2, mean, spread
 
     def law(self, fields):
-        """Probabilities of a grid of scores, (n, q), and their features, (q, k)."""
-        grid = np.linspace(-FARTHEST, FARTHEST, N_POINTS)
-        own = Scores(grid).features
-        return Levels(own, None, True, None).law(fields)[0], own
+        """Weights of a quadrature around the mean, (n, q), and the features there, (q, k)."""
+        at = NODES / np.sqrt(fields[0, 1])
+        return np.tile(NODE_WEIGHTS, (len(fields), 1)), np.column_stack([at, 0 * at])
 
     def levels(self):
         """A few groups of scores; their first contrast is the mean score."""
@@ -134,7 +134,7 @@ class Scores(NamedTuple):
         own, counts = np.searchsorted(states, own), counts[states]
         means = np.bincount(own, self.z) / counts
         basis = np.linalg.qr(np.column_stack([np.ones(len(means)), means, np.eye(len(means))]))[0]
-        return Levels(basis[:, 1:], own, len(means) > 2, states)
+        return LevelColumn(basis[:, 1:], own, len(means) > 2, states)
 
 
 def levels_of(codes, known, is_trend):
@@ -156,7 +156,7 @@ def levels_of(codes, known, is_trend):
     basis, squares = ordered_basis(np.array([len(states)]), np.array([is_trend]))
     basis = basis / np.sqrt(squares)
     basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
-    return Levels(basis, np.where(codes < 0, -1, own), is_trend, states)
+    return LevelColumn(basis, np.where(codes < 0, -1, own), is_trend, states)
 
 
 def moments(chances, basis):
@@ -190,11 +190,11 @@ def normal_scores(x, weights):
 
 
 class Mixed:
-    """The pseudo-likelihood of columns of `Levels` and `Scores`.
+    """The pseudo-likelihood of columns of `LevelColumn` and `ScoreColumn`.
 
     Parameters
     ----------
-    columns : list of Levels or Scores
+    columns : list of LevelColumn or ScoreColumn
     weights : ndarray of shape (n,)
     free : ndarray of bool of shape (d, d)
         Which columns have couplings.

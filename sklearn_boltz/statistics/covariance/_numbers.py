@@ -19,7 +19,7 @@ from sklearn_boltz.statistics.covariance._curvature import (
     fitted_curvature,
     free_places,
 )
-from sklearn_boltz.statistics.covariance._mixed import Mixed, Scores, levels_of, normal_scores
+from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
 from sklearn_boltz.statistics.covariance._separation import separated_by_contrasts
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import some_rows
@@ -27,10 +27,10 @@ from sklearn_boltz.tables._frames import some_rows
 # Draws of each incomplete row, and their seed.
 N_DRAWS, SEED = 20, 0
 # Of what is left of the variance of a score given the other columns, the least.
-LEAST_VARIANCE = 1e-8
+LEAST_VARIANCE = 1e-6
 
 
-class Table(NamedTuple):
+class TableRows(NamedTuple):
     """Rows of levels and numbers, each complete or completed by draws.
 
     Attributes
@@ -109,7 +109,7 @@ class NumberEstimates(NamedTuple):
     @classmethod
     def of(cls, network, X, weights, free, jackknife):
         """From a fitted network, and the rows of its fit."""
-        rows, (d,) = Table.read(network, X, weights), network._coding.n_values.shape
+        rows, (d,) = TableRows.read(network, X, weights), network._coding.n_values.shape
         trends = network._table.declared("ordinal")
         columns = [column_of(rows, j, trends[j]) for j in range(d)]
         kept = np.flatnonzero([column is not None for column in columns])
@@ -151,7 +151,7 @@ class NumberEstimates(NamedTuple):
         column = self.mixed.column
         return [
             (i, np.flatnonzero(column == i)[1])
-            for i, own in enumerate(self.mixed.columns) if isinstance(own, Scores)
+            for i, own in enumerate(self.mixed.columns) if isinstance(own, ScoreColumn)
         ]  # fmt: skip
 
     def _loadings(self):
@@ -161,7 +161,7 @@ class NumberEstimates(NamedTuple):
         for i, own in enumerate(self.mixed.columns):
             at = np.flatnonzero(column == i)
             rows = np.arange(self.sizes.sum())[states[self.kept[i]]]
-            if isinstance(own, Scores):
+            if isinstance(own, ScoreColumn):
                 basis[rows, at[0]] = self.theta[at[1]] ** -0.5
             else:
                 basis[np.ix_(rows[own.states], at)] = own.basis
@@ -180,7 +180,7 @@ def column_of(rows, j, is_trend):
         x = rows.numbers[j]
         if len(np.unique(x[known])) < 2:
             return None
-        return Scores(normal_scores(np.where(known, x, np.nan), rows.weights)(x))
+        return ScoreColumn(normal_scores(np.where(known, x, np.nan), rows.weights)(x))
     return levels_of(rows.codes[:, j], known, is_trend)
 
 
@@ -199,7 +199,7 @@ def check_precisions(network, mixed, theta, kept):
     """Refuse numbers that follow from the other columns."""
     for j, i in zip(kept, range(len(kept)), strict=True):
         own = np.flatnonzero(mixed.column == i)
-        if isinstance(mixed.columns[i], Scores) and 1 / theta[own[1]] < LEAST_VARIANCE:
+        if isinstance(mixed.columns[i], ScoreColumn) and 1 / theta[own[1]] < LEAST_VARIANCE:
             raise SingularInformation(
                 f"{network._column(j).capitalize()} follows from the others: leave it out."
             )
@@ -207,7 +207,7 @@ def check_precisions(network, mixed, theta, kept):
 
 def separated(mixed, theta, free):
     """A basis of the directions in which the maximum is at infinity: of levels alone."""
-    of_levels = [i for i, own in enumerate(mixed.columns) if not isinstance(own, Scores)]
+    of_levels = [i for i, own in enumerate(mixed.columns) if not isinstance(own, ScoreColumn)]
     if not of_levels:
         return np.zeros((len(theta), 0))
     columns = [mixed.columns[i] for i in of_levels]

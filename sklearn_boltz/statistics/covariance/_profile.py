@@ -32,7 +32,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.statistics.covariance._mixed import ROUNDING, Scores
+from sklearn_boltz.statistics.covariance._mixed import ROUNDING, ScoreColumn
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
@@ -210,8 +210,8 @@ class Linear(NamedTuple):
 
 
 def regression_of(column, known, x, weights):
-    """The regression of some rows of a column of `Levels` or `Scores`."""
-    if isinstance(column, Scores):
+    """The regression of some rows of a column of `LevelColumn` or `ScoreColumn`."""
+    if isinstance(column, ScoreColumn):
         return Linear(column.z[known], x, weights)
     return Regression(column.basis, column.own[known], x, weights, column.coupled)
 
