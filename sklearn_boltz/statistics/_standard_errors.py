@@ -25,6 +25,7 @@ from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, para
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import draws
 from sklearn_boltz.statistics.covariance._falls import falls
+from sklearn_boltz.statistics.covariance._few import few_rows
 from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
 from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
@@ -34,8 +35,6 @@ from sklearn_boltz.tables._frames import some_rows
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
-# Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
-FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
 
@@ -123,8 +122,9 @@ def inference(
     Warns
     -----
     UserWarning
-        If there are fewer than 5 rows for each column that varies, or 20 without the jackknife;
-        or if these are not the rows and weights of the fit.
+        If pairs have too few rows for a test: fewer than 3 for each free value of the regression
+        of one column on the others, or 20 without the jackknife; or if these are not the rows and
+        weights of the fit.
     ConvergenceWarning
         If ``alpha="auto"`` chose a penalty, and there is no maximum without it.
 
@@ -258,7 +258,6 @@ def inference(
         check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
     jackknife = wants_jackknife(network, covariance)
-    warn_of_few_rows(network, weights.sum(), jackknife)
     with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
         if has_scores:
             found = of_numbers(network, X, sample_weight, jackknife)
@@ -268,7 +267,7 @@ def inference(
     shape = found.parameters["names"].shape
     if null.shape not in ((), shape):
         raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    reasons = np.full((network.n_features_in_,) * 2, "", dtype=object)
+    warn_of_few_rows(found.reasons)
     result = PairwiseInference(
         limit_covariance=found.covariance,
         directions=found.directions,
@@ -277,8 +276,8 @@ def inference(
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
         objective=network._objective,
-        reasons=reasons,
-        untested=reasons != "",
+        reasons=found.reasons,
+        untested=found.reasons != "",
         falls=np.ones_like(found.falls) if null.any() else found.falls,
         figures={},
         rows=found.rows() if found.has_trends else None,
@@ -298,6 +297,8 @@ class Found(NamedTuple):
     directions : ndarray of shape (n_parameters, k)
         What the data separate.
     falls : ndarray of shape (n_features, n_features)
+    reasons : ndarray of object of shape (n_features, n_features)
+        Why pairs have no test.
     rows : callable
         Makes the rows as `Profile`.
     has_trends : bool
@@ -308,6 +309,7 @@ class Found(NamedTuple):
     covariance: np.ndarray
     directions: np.ndarray
     falls: np.ndarray
+    reasons: np.ndarray
     rows: Callable
     has_trends: bool
 
@@ -326,8 +328,12 @@ def of_codes(network, codes, weights, jackknife):
         lambda: covariance_of(network, codes, weights, jackknife),
         *(codes, weights, jackknife),
     )
-    rows = cache(partial(rows_of_codes, network, codes, weights))
-    return Found(named_parameters(network), *found, rows, network._trends is not None)
+    rows, free = cache(partial(rows_of_codes, network, codes, weights)), allowed_pairs(network)
+    sizes = np.array([len(np.unique(column[column >= 0])) - 1 for column in codes.T])
+    has_trends = network._trends is not None
+    sizes = np.where(network._trends if has_trends else False, np.minimum(sizes, 1), sizes)
+    reasons = few_rows(codes >= 0, weights, sizes, free, jackknife)
+    return Found(named_parameters(network), *found, reasons, rows, has_trends)
 
 
 def rows_of_codes(network, codes, weights):
@@ -358,7 +364,11 @@ def of_numbers(network, X, sample_weight, jackknife):
     }
     rows = Profile(estimates.mixed, estimates.known, estimates.kept)
     ratios = falls(estimates.curvature, len(names))
-    return Found(parameters, *covariance, ratios, lambda: rows, True)
+    reasons, mixed = np.full(ratios.shape, "", dtype=object), estimates.mixed
+    sizes = np.array([column.coupled.sum() for column in mixed.columns])
+    few = few_rows(estimates.known, mixed.weights, sizes, mixed.free, jackknife)
+    reasons[np.ix_(estimates.kept, estimates.kept)] = few
+    return Found(parameters, *covariance, ratios, reasons, lambda: rows, True)
 
 
 def entries_of(network, sizes):
@@ -388,10 +398,10 @@ def with_profiles(result, found):
     reasons = result.reasons.copy()
     for block in result._blocks():
         j, k = result.columns[:, block[0]]
-        if j == k or result.null[block].any() or not {j, k} <= place.keys():
+        if j == k or result.untested[j, k] or not {j, k} <= place.keys():
             continue
         pair, is_separated = (place[j], place[k]), result.separated[block].any()
-        if not (is_separated or profile.is_rare(*pair)):
+        if result.null[block].any() or not (is_separated or profile.is_rare(*pair)):
             continue
         of_pair, note = profile_of_pair(profile, pair, result, is_separated)
         reasons[j, k] = reasons[k, j] = note
@@ -510,14 +520,14 @@ def selected(network, X, sample_weight, split, random_state):
     return clone(network).set_params(**free).fit(other, sample_weight=v), other, v
 
 
-def warn_of_few_rows(network, n_rows, jackknife):
-    few = FEW_ROWS if jackknife else FEW_ROWS_SANDWICH
-    n_columns = len(np.union1d(network._varying, np.flatnonzero(network._table.is_scored)))
-    if n_rows < few * n_columns:
+def warn_of_few_rows(reasons):
+    """Warn of pairs that have no test."""
+    few = (reasons != "")[np.triu_indices(len(reasons), 1)]
+    if few.any():
         warnings.warn(
-            f"There are {n_rows:g} rows for {n_columns} columns. With fewer than "
-            f"{few} rows per column, confidence intervals are often too narrow and p values "
-            "too small, so more edges are false than the adjustment allows.",
+            f"{few.sum()} of {len(few)} pairs of columns have too few rows for a test, and no p "
+            "value: the column `note` of `to_frame()` says how many they need. Merge values that "
+            "hardly occur, or leave out columns.",
             stacklevel=find_stack_level(),
         )
 
