@@ -229,19 +229,50 @@ class Regressions(NamedTuple):
         which = contrasts.column, contrasts.pairs
         return cls(*which, contrasts.features, residuals, contrasts.weights, spread, law)
 
-    def score_products(self, residuals=None):
-        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions, with other residuals if given."""
-        residuals, pairs = self.residuals if residuals is None else residuals, self.pairs
-        n_parameters = len(self.column) + len(pairs[0])
+    def score_products(self, inverse=None):
+        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions; with H⁻¹, of rows that are left out."""
+        rows = self if self.first is None else self.rows()
+        residuals = rows.residuals if inverse is None else rows.left_out_residuals(inverse)
         if self.first is not None:
-            means = self._means(row_scores(self.features, residuals, pairs))
-            return means @ means.T
+            scores = self._means(row_scores(self.features, self.residuals, self.pairs))
+            more = row_scores(rows.features, residuals - rows.residuals, self.pairs)
+            scores += more * np.sqrt(rows.weights)
+            return scores @ scores.T
+        n_parameters = len(self.column) + len(self.pairs[0])
         products = np.zeros((n_parameters, n_parameters))
-        for rows in slices_of_rows(len(residuals), n_parameters, CHUNK):
-            scores = row_scores(self.features[rows], residuals[rows], pairs)
-            scores *= np.sqrt(self.weights[rows])
+        for some in slices_of_rows(len(residuals), n_parameters, CHUNK):
+            scores = row_scores(self.features[some], residuals[some], self.pairs)
+            scores *= np.sqrt(self.weights[some])
             products += scores @ scores.T
         return products
+
+    def rows(self):
+        """The rows in place of their completions: means, as far as leverages go.
+
+        A column has no information in a row where it is missing, nor have its deviations from
+        their mean about the couplings of others.
+        """
+        weights = np.add.reduceat(self.weights, self.first)
+        features, residuals = (
+            (self._means(values.T) / np.sqrt(weights)).T
+            for values in (self.features, self.residuals)
+        )
+        ends = np.append(self.first, len(self.weights))
+        lowest, highest = (
+            of.reduceat(self.features, self.first) for of in (np.minimum, np.maximum)
+        )
+        known = lowest == highest
+
+        def spread(some):
+            inner = slice(ends[some.start], ends[min(some.stop, len(weights))])
+            shares = self.weights[inner] / np.repeat(weights[some], np.diff(ends)[some])
+            whole = self.spread(inner) * shares[:, None, None]
+            whole = np.add.reduceat(whole, self.first[some] - inner.start)
+            return whole * (known[some, None] & known[some, :, None])
+
+        return self._replace(
+            features=features, residuals=residuals, weights=weights, spread=spread, first=None
+        )
 
     def _means(self, values):
         """Means over the completions of each row, times √w_i, from values of shape (k, n)."""
@@ -298,10 +329,7 @@ class Regressions(NamedTuple):
         inverse : ndarray of shape (n_parameters, n_parameters)
             The symmetric part of H⁻¹; 0 for parameters that are not free.
         """
-        d, weights = len(self.column), self.weights
-        if self.first is not None:  # with a row, all its completions are left out
-            n_each = np.diff(self.first, append=len(weights))
-            weights = np.repeat(np.add.reduceat(weights, self.first), n_each)
+        d = len(self.column)
         places = parameter_places(d, self.pairs)
         own = self.column[:, None] == self.column
         inverse = np.pad(inverse.astype(np.float32), (0, 1))  # 0 where there is no coupling
@@ -315,7 +343,7 @@ class Regressions(NamedTuple):
                 solved = (z[:, r] @ later).reshape(len(u), d - r, d)
                 leverage[:, r, r:] = np.einsum("nsb,nsb->ns", solved, z[:, r:])
                 leverage[:, r:, r] = leverage[:, r, r:]
-            share = LEFT_OUT * np.minimum(weights[rows], 1)
+            share = LEFT_OUT * np.minimum(self.weights[rows], 1)
             left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
             residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
         return residuals
@@ -383,7 +411,7 @@ def fitted_curvature(
         whole, inverse = np.zeros_like(information), found.inverse()
         whole[block] = inverse if is_symmetric else (inverse + inverse.T) / 2
     products = sum(
-        part.score_products(part.left_out_residuals(whole) if jackknife else None) for part in parts
+        part.score_products(whole if jackknife else None) for part in parts
     )
     return found._replace(products=products[block])
 
