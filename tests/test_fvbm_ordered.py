@@ -236,9 +236,9 @@ def test_trends_are_those_of_a_plain_implementation():
     phi, spread = best[-3:], np.sqrt(covariance.diagonal()[-3:])
     # From the lowest levels of both columns to the highest ones.
     corner = {
-        "m[x0=3.0,x1=4.0]": (0, 1.5 * 2),
-        "m[x0=3.0,x2=1]": (1, 1.5 / 2),
-        "m[x1=4.0,x2=1]": (2, 1),
+        "m[x0=3,x1=4]": (0, 1.5 * 2),
+        "m[x0=3,x2=1]": (1, 1.5 / 2),
+        "m[x1=4,x2=1]": (2, 1),
     }
     places = [result.names.tolist().index(name) for name in corner]
     which, factor = np.array(list(corner.values())).T

@@ -55,7 +55,7 @@ def test_binary_variables(model, result, X):
     for j, k, edge in graph.edges(data=True):
         place = result.names.tolist().index(f"m[{j},{k}]")
         assert edge["std_err"] == result.std_err[place]
-        assert edge["p_value"] == result.p_value[place]
+        assert edge["p_value"] == result.to_frame()["p_value"][(j, k)]
 
 
 def test_categorical_variables(model, X):

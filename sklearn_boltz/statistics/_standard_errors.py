@@ -63,7 +63,7 @@ def inference(
     split=None,
     random_state=None,
 ):
-    """Tests of the pairs of columns, standard errors and confidence intervals.
+    """Test the pairs of columns; with standard errors and confidence intervals.
 
     Parameters
     ----------

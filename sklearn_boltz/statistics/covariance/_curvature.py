@@ -410,9 +410,7 @@ def fitted_curvature(
     if jackknife:
         whole, inverse = np.zeros_like(information), found.inverse()
         whole[block] = inverse if is_symmetric else (inverse + inverse.T) / 2
-    products = sum(
-        part.score_products(whole if jackknife else None) for part in parts
-    )
+    products = sum(part.score_products(whole if jackknife else None) for part in parts)
     return found._replace(products=products[block])
 
 

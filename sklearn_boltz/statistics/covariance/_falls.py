@@ -53,7 +53,7 @@ def _lines(curvature):
     columns, change = columns[:, curvature.places], np.zeros(places.max(initial=0) + 1)
     inverse, order = curvature.inverse(), np.lexsort(columns[::-1])
     starts = np.flatnonzero(np.diff(columns[:, order]).any(axis=0)) + 1
-    for block in np.split(order, starts):
+    for block in np.split(order, starts) if len(order) else ():
         ends = columns[:, block[0]].tolist()
         if ends[0] == ends[1] or separated[block].any():
             continue
