@@ -129,7 +129,7 @@ class Exact(NamedTuple):
         return value if is_exact else self._cell(float(_number(value)))
 
     def cells(self, numbers):
-        """Numbers as decimals of so many digits, or as fractions; None for NaN."""
+        """Numbers as decimals of this many digits, or as fractions; None for NaN."""
         return _each(numbers, self._cell)
 
     def _cell(self, number):

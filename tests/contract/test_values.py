@@ -222,6 +222,7 @@ def assert_kept(X, filled, kinds, fills_are_values=True):
             assert all(cell in before for cell in after), (name, after)
 
 
+@pytest.mark.slow  # minutes: imputers, networks, batches and containers of each type
 @pytest.mark.parametrize("group", GROUPS)
 @settings(max_examples=cases(2))
 @given(data=st.data())
