@@ -34,6 +34,8 @@ pytestmark = [
 # Columns of what floats, microseconds or strings would change, and of the most common values.
 DATES = st.dates(dt.date(1700, 1, 1), dt.date(2200, 1, 1))
 TIMES = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
+# Minutes: imputers, networks, batches and containers of each type.
+pytestmark = pytest.mark.slow
 VALUES = {
     "small": st.integers(1, 60),
     "int64": st.integers(2**53, 2**63 - 1),
@@ -222,7 +224,6 @@ def assert_kept(X, filled, kinds, fills_are_values=True):
             assert all(cell in before for cell in after), (name, after)
 
 
-@pytest.mark.slow  # minutes: imputers, networks, batches and containers of each type
 @pytest.mark.parametrize("group", GROUPS)
 @settings(max_examples=cases(2))
 @given(data=st.data())
