@@ -28,14 +28,13 @@ from sklearn_boltz import (
 from sklearn_boltz.batches import Batches
 
 pytestmark = [
+    pytest.mark.slow,  # minutes: imputers, networks, batches and containers of each type
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.*(looks like|no better|categories|only names the rows)"),
 ]
 # Columns of what floats, microseconds or strings would change, and of the most common values.
 DATES = st.dates(dt.date(1700, 1, 1), dt.date(2200, 1, 1))
 TIMES = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
-# Minutes: imputers, networks, batches and containers of each type.
-pytestmark = pytest.mark.slow
 VALUES = {
     "small": st.integers(1, 60),
     "int64": st.integers(2**53, 2**63 - 1),
