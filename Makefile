@@ -43,12 +43,11 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	$(ARRAY_API)
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# except what takes a third of the time: the ten frames, folds of random tables, and an estimate.
+# except what takes a third of the time: the ten frames, and folds of random tables.
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
 		--ignore tests/contract/test_ten_frames.py \
 		--deselect tests/contract/test_unseen.py::test_each_fold_of_a_cross_validation_is_finite \
-		--deselect tests/contract/test_estimates.py::test_contradicting_estimates_are_not_trusted \
 		tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
 
 # What takes long, besides `make test`: before a release.
