@@ -23,8 +23,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.callbacks import CallbackSupportMixin
+from sklearn_boltz._warnings import find_stack_level, telling_once
+from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.tables._answers import Answers
@@ -54,6 +54,7 @@ from sklearn_boltz.tables._kinds import (
     grouped,
 )
 from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
+from sklearn_boltz.tables._values import beyond_floats
 
 VERSION = version("sklearn_boltz")
 
@@ -286,7 +287,8 @@ class BaseBoltzmann(
             complete = COMPLETE_IF_SPARSE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         # Of an array of numbers, there is nothing to find out.
-        numbers_only = type(X) is np.ndarray and X.dtype.kind in "biuf"
+        is_plain = type(X) is np.ndarray and X.dtype.kind in "biuf"
+        numbers_only = is_plain and not beyond_floats(X)
         if not numbers_only:
             self._check_library(X)
             with named(self):
@@ -586,14 +588,16 @@ class BaseBoltzmann(
             return -self.free_energy(self._table.decode(codes))
 
         shares = self._cached("unseen", lambda: self._unseen.shares(log_weight))
-        seen = ~np.isnan(dense(self._known_cells(X)))
+        with telling_once(nothing=True):
+            seen = ~np.isnan(dense(self._known_cells(X)))
         added = self._unseen.log_probability(seen, ~missing_cells(X), shares)
         return log_probability + added
 
     def _given_numbers(self, given):
-        """The given values of columns of numbers, by the numbers of the columns."""
+        """The given cells of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        return {j: value for j, value in found.items() if self._table.is_number[j]}
+        columns = self._table.columns
+        return {j: columns[j].cell_of(v) for j, v in found.items() if self._table.is_number[j]}
 
     # Codes.
 
@@ -776,5 +780,5 @@ def unchanged_on_error(estimator):
     except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
         raise
     except BaseException:
-        estimator.__dict__ = before
+        estimator.__dict__ = before | context_of_fit(estimator)
         raise

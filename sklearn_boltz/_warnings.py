@@ -1,6 +1,14 @@
-"""Where a warning points to."""
+"""Where a warning points to, and how often it is given."""
 
 import sys
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+
+EVERYTHING = "everything"
+# What the present call of the user was warned of; None if every warning is given.
+_TOLD = ContextVar("told", default=None)
 
 
 def find_stack_level():
@@ -11,3 +19,37 @@ def find_stack_level():
     ):
         frame, level = frame.f_back, level + 1
     return level
+
+
+@contextmanager
+def telling_once(*, nothing=False):
+    """Context of a call of the user of which several steps have to warn of the same thing.
+
+    With `nothing`, of a step after one that has given the warnings.
+    """
+    told = _TOLD.get()
+    token = _TOLD.set({EVERYTHING} if nothing else set() if told is None else told)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
+
+
+def told_once(method):
+    """A method as one call of the user in the sense of `telling_once`."""
+
+    @wraps(method)
+    def telling(*args, **kwargs):
+        with telling_once():
+            return method(*args, **kwargs)
+
+    return telling
+
+
+def warn_once(what, message):
+    """Give a warning, but not the second one of the same thing in a context of `telling_once`."""
+    told = _TOLD.get()
+    if told is None or not told & {what, EVERYTHING}:
+        warnings.warn(message, stacklevel=find_stack_level())
+    if told is not None:
+        told.add(what)

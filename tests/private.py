@@ -103,7 +103,7 @@ from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
 from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
-from sklearn_boltz.numerics._random_kernel import normal, uniform
+from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import (
     Workers,
     _blas,
@@ -183,11 +183,12 @@ from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
-from sklearn_boltz.statistics.covariance._categorical import as_parameters
-from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, places_of_categories
+from sklearn_boltz.statistics.covariance._completed import CompletedRows
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
-from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
-from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories
+from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
+from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._batches import (
@@ -201,10 +202,11 @@ from sklearn_boltz.tables._batches import (
 from sklearn_boltz.tables._bins import Bins, spread_evenly
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._counts import ColumnCounts, Counts
-from sklearn_boltz.tables._frames import Header
+from sklearn_boltz.tables._frames import Header, some_rows
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
+from sklearn_boltz.tables._values import find_places, form_of
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _bernoulli_kernel
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
 from sklearn_boltz._estimator import named, unchanged_on_error
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
 from sklearn_boltz.meta._coding import coded_table, log_unseen
@@ -25,8 +25,9 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
-from sklearn_boltz.tables._frames import is_missing, some_columns, some_rows
+from sklearn_boltz.tables._frames import some_columns, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
+from sklearn_boltz.tables._values import is_missing
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
 # fewer rows. With "auto", the log-loss of classes was 1.4 times as large on four of six tables.
@@ -276,6 +277,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         self.estimators_ = self._densities.fitted
         return self
 
+    @told_once
     def predict_log_proba(self, X):
         """Return the log-probabilities of the classes.
 
@@ -343,6 +345,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         """
         return super().score(X, y, sample_weight)
 
+    @told_once
     def score_samples(self, X):
         """Return the log-density of each row, over all classes.
 

@@ -1,12 +1,12 @@
 """Log-probabilities of rows that are comparable for any number of missing cells."""
 
-from numbers import Real
 from zlib import crc32
 
 import numpy as np
 
 from sklearn_boltz.tables._cells import columns_of, missing_cells
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._values import form_of, is_a_float, is_number
 
 # Number of completions of a row with missing cells.
 N_DRAWS = 10
@@ -69,11 +69,16 @@ def _contents(rows, missing, places):
     columns = [cells[places].tolist() for _, cells in columns_of(rows)]
     # The same numbers can be floats in one table and integers in another.
     columns = [
-        [None if gap else float(cell) if isinstance(cell, Real) else cell
-         for cell, gap in zip(cells, gaps, strict=True)]
+        [None if gap else _content(cell) for cell, gap in zip(cells, gaps, strict=True)]
         for cells, gaps in zip(columns, missing[places].T, strict=True)
     ]  # fmt: skip
     return np.array([repr(row) for row in zip(*columns, strict=True)])
+
+
+def _content(cell):
+    if not is_number(cell):
+        return cell
+    return float(cell) if is_a_float(cell) else form_of(cell)
 
 
 def _log_weights(density, rows):

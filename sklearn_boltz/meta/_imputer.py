@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -36,6 +37,7 @@ from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
+    of_library,
     some_columns,
     some_rows,
     with_columns,
@@ -237,6 +239,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._tell(type(estimator).__name__, figures)
         return self
 
+    @told_once
     def transform(self, X):
         """Fill missing cells.
 
@@ -248,11 +251,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Returns
         -------
         X : ndarray or data frame
-            A copy without missing cells. Observed cells are unchanged.
+            A copy without missing cells. Observed cells are unchanged, in any container.
         """
-        return self._completed(X, self.how, 1)[0]
+        filled = self._completed(X, self.how, 1)[0]
+        library = _get_output_config("transform", self)["dense"]
+        return (
+            filled if library == "default" or not is_frame(filled) else of_library(filled, library)
+        )
 
     @validate_arguments({"n_imputations": [Interval(Integral, 1, None, closed="left")]})
+    @told_once
     def multiple_imputations(self, X, n_imputations=5):
         """Draw several complete tables for multiple imputation, whatever `how` is.
 
@@ -292,6 +300,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return self._completed(X, "sample", n_imputations)
 
     @needs_column_proba
+    @told_once
     def predict_cell_proba(self, X):
         """Return the probabilities of the values of each missing cell, given its row.
 

@@ -24,6 +24,7 @@ from sklearn_boltz._estimator import (
     unchanged_on_error,
     validate_arguments,
 )
+from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._default import OfTables, is_auto, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
@@ -258,6 +259,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             self._tell(name, {"seconds": seconds[k], **figures[k], "weight": self.weights_[k]})
         return self
 
+    @told_once
     def score_samples(self, X):
         """Return the log-probability of the observed cells of each row.
 
@@ -387,6 +389,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             "random_state": ["random_state", np.random.Generator],
         }
     )
+    @told_once
     def impute(self, X, *, how="mean", random_state=None):
         """Fill missing cells from their distribution given the observed cells of the row.
 
@@ -438,6 +441,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
 
     @available_if(lambda self: _all_have(self, "predict_column_proba"))
     @validate_arguments({"random_state": ["random_state", np.random.Generator]})
+    @told_once
     def predict_column_proba(self, X, column, *, random_state=None):
         """Return the probability of each value of one column, given the other columns.
 

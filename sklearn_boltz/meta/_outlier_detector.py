@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
@@ -270,6 +271,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self.fit(X, sample_weight=sample_weight)
         return np.where(self.held_out_scores_ < self.offset_, -1, 1)
 
+    @told_once
     def score_samples(self, X):
         """Return the log-probability of each row, relative to the rows of `fit`.
 
@@ -319,6 +321,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     @needs_column_proba
+    @told_once
     def explain(self, X):
         """Return how surprising each cell is, given the other cells of its row.
 

@@ -132,8 +132,9 @@ class Drawing:
             codes, numbers = drawn
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        numbers |= self._given_numbers(given)
-        return self._table.decode(self._coding.decode(codes), generator, numbers)
+        cells = {j: self._table.columns[j].back(own) for j, own in numbers.items()}
+        cells |= self._given_numbers(given)
+        return self._table.decode(self._coding.decode(codes), generator, cells)
 
     def _drawn(self, n_samples, model, base, columns, places, steps, generator):
         """Codes, of which some columns are given, and the others from the model of these."""

@@ -16,7 +16,7 @@ from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
 from sklearn_boltz.statistics._refits import Refits, repeated_rows
 from sklearn_boltz.statistics._results import import_pandas
-from sklearn_boltz.tables._frames import is_missing
+from sklearn_boltz.tables._values import is_missing
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95

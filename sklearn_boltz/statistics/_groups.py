@@ -20,7 +20,7 @@ from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
 from sklearn_boltz.statistics._results import pair_frame, pair_matrix
-from sklearn_boltz.tables._frames import is_missing
+from sklearn_boltz.tables._values import is_missing
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9

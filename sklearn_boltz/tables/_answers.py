@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._warnings import told_once
 from sklearn_boltz.tables._cells import as_array
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._table import without_columns
@@ -13,6 +14,7 @@ from sklearn_boltz.tables._table import without_columns
 class Answers:
     """Of a density model with `predict_column_proba`."""
 
+    @told_once
     def predict_column_quantiles(self, X, column, quantiles=(0.05, 0.5, 0.95)):
         """Return quantiles of a column of numbers or dates, given the rest of each row.
 
@@ -86,6 +88,7 @@ class Answers:
         """Codes as numbers of the table, where it has no names for them."""
         return codes
 
+    @told_once
     def _joint_probabilities(self, X, columns, **options):
         """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order."""
         table, places = self._table, self._variables(columns)

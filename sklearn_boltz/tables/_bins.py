@@ -105,15 +105,15 @@ class Bins(NamedTuple):
         """A number of each bin that training cells have: their median."""
         return self.values[:, N_KEPT // 2]
 
-    def labels(self, unit=None):
+    def labels(self, codec=None):
         """What messages and names call the bins: by their least and greatest training cells.
 
-        `unit` is that of dates.
+        `codec` is that of the column.
         """
         ends = self.values[:, [0, -1]]
         shown = np.char.mod("%.15g" if self.is_whole else "%.4g", ends)
-        if unit is not None:
-            shown = ends.astype(np.int64).astype(f"datetime64[{unit}]").astype(str)
+        if codec is not None:
+            shown = codec.names(ends)
         elif len(np.unique(shown)) < len(np.unique(ends)):
             shown = ends.astype(str)
         shown = shown.tolist()

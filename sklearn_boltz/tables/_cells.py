@@ -6,13 +6,13 @@ remedy for its case.
 
 import warnings
 from datetime import date, time, timedelta
-from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._frames import cells_of, is_frame, is_missing, names_of
+from sklearn_boltz.tables._frames import cells_of, declared_values, is_frame, names_of
+from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_missing, is_number
 
 # Columns that a message names at most.
 N_NAMES = 5
@@ -39,6 +39,10 @@ def as_array(X):
     if isinstance(X, np.ndarray):
         return unmasked(X)
     array = np.asarray(X)
+    if array.dtype.kind == "f" and (np.abs(array) >= MOST_EXACT).any():
+        # Large whole numbers among fractions have lost digits.
+        cells = np.array(X, dtype=object)
+        return array if all(map(is_a_float, cells.flat)) else cells
     return np.array(X, dtype=object) if array.dtype.kind in "US" else array
 
 
@@ -165,14 +169,15 @@ def unusable_cell(X, complete):
     columns = list(columns_of(X))
     dates = [
         name
-        for name, cells in columns
-        if unit_of_dates(cells) is None
+        for (name, cells), is_listed in zip(columns, _are_listed(X, columns), strict=True)
+        if not is_listed
+        and unit_of_dates(cells) is None
         and (cells.dtype.kind == "m" or true_of(cells, is_date_or_time).any())
     ]
     if dates:
         return f"{dates[0]} {NO_TIMES}{also(dates[1:])}"
     infinite = _columns_where(
-        columns, lambda cell: isinstance(cell, Real) and abs(cell) == np.inf, np.isinf
+        columns, lambda cell: is_number(cell) and abs(cell) == np.inf, np.isinf
     )
     if infinite:
         name, rows = next(iter(infinite.items()))
@@ -186,6 +191,13 @@ def unusable_cell(X, complete):
     name, rows = next(iter(incomplete.items()))
     more = first_of(sum(map(len, incomplete.values())), "missing cells", incomplete)
     return f"{name} has no value (NaN) in row {rows[0]}{more}. {complete}"
+
+
+def _are_listed(X, columns):
+    """Which columns have a type that lists their values."""
+    if not is_frame(X):
+        return [False] * len(columns)
+    return [declared_values(X[name])[0] is not None for name in names_of(X)]
 
 
 def _columns_where(columns, of_object, of_float):
@@ -224,11 +236,11 @@ def true_of(cells, of_object, of_float=None):
 def is_date_or_time(value):
     """Whether a cell is a date, a time or a difference of times, as of Python or pandas."""
     is_period = hasattr(value, "start_time") and hasattr(value, "end_time")
-    return isinstance(value, (date, time, timedelta)) or is_period
+    return isinstance(value, (date, time, timedelta, np.datetime64, np.timedelta64)) or is_period
 
 
 def unit_of_dates(cells):
-    """The unit of a column of dates: days if it has no time, else microseconds; None of others.
+    """The unit of a column of dates: days if it has no time, else us, or ns; None of others.
 
     Dates with a time zone, times and differences are None, too.
     """
@@ -238,24 +250,43 @@ def unit_of_dates(cells):
             return None
     elif cells.dtype.kind != "M":
         return None
+    if _have_nanoseconds(cells):
+        return "ns"
     dates = as_dates(cells, "us")
     dates = dates[~np.isnat(dates)]
     return "D" if (dates == dates.astype("datetime64[D]")).all() else "us"
 
 
 def _is_date(value):
-    return isinstance(value, date) and getattr(value, "tzinfo", None) is None
+    is_date = isinstance(value, (date, np.datetime64))
+    return is_date and getattr(value, "tzinfo", None) is None
+
+
+def _have_nanoseconds(cells):
+    """Whether some dates of a column are finer than microseconds."""
+    if cells.dtype.kind == "O":
+        of_numpy = [cell for cell in cells.tolist() if isinstance(cell, np.datetime64)]
+        if not of_numpy:
+            return any(getattr(cell, "nanosecond", 0) for cell in cells.tolist())
+        cells = np.array(of_numpy)
+    if np.datetime_data(cells.dtype)[0] != "ns":
+        return False
+    return bool((cells != cells.astype("datetime64[us]"))[~np.isnat(cells)].any())
 
 
 def as_dates(cells, unit):
     """Cells of dates, NaT for missing ones, in a unit of NumPy."""
     if cells.dtype.kind == "O":
         cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
-    return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
+    if unit != "ns":
+        return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
+    if isinstance(cells, list):  # pandas' own conversion to NumPy keeps the nanoseconds
+        cells = [getattr(cell, "asm8", cell) for cell in cells]
+    return np.array(cells, dtype="datetime64[ns]")
 
 
 def as_numbers(cells):
-    """Objects that are numbers in the type that NumPy has for them.
+    """Objects that are numbers in the type that NumPy has for them, or floats.
 
     Parameters
     ----------

@@ -2,18 +2,17 @@
 
 import re
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
     NO_TIMES,
-    as_dates,
     as_numbers,
     columns_with_codes,
     is_date_or_time,
@@ -23,9 +22,19 @@ from sklearn_boltz.tables._cells import (
     missing_code,
     some_of,
 )
-from sklearn_boltz.tables._frames import is_missing
+from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
+from sklearn_boltz.tables._values import (
+    as_column,
+    as_objects,
+    beyond_floats,
+    find_places,
+    form_of,
+    is_a_float,
+    is_number,
+    plain,
+)
 
 # Categories in a message.
 N_SHOWN = 5
@@ -65,8 +74,8 @@ class Column(NamedTuple):
         are called. None for a column of numbers that stand for themselves.
     bins : Bins or None
         Of a column of numbers whose codes are those of bins.
-    unit : {"D", "us"} or None
-        Of a column of dates: as numbers they are days or microseconds since 1970.
+    codec : Dates, Whole, Exact or None
+        Of a column of numbers that are not all floats.
     kind : Kind
         What the user says of the column.
     scores : NormalScores or None
@@ -77,7 +86,7 @@ class Column(NamedTuple):
     title: str
     categories: np.ndarray | None = None
     bins: Bins | None = None
-    unit: str | None = None
+    codec: Dates | Whole | Exact | None = None
     kind: Kind = Kind()
     scores: NormalScores | None = None
 
@@ -86,25 +95,31 @@ class Column(NamedTuple):
 
         Numbers that are all atoms have no scores, but bins.
         """
+        if self.codec is None and self.kind.name != "count":
+            self = self._replace(codec=codec_of_numbers(cells))
         numbers = self.finite(cells)
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
         if self.kind.is_open:
-            _warn_of_codes(numbers, self.title)
-            if self.unit is None:
-                _warn_of_row_numbers(numbers[counted], self.title)
+            self._warn_of_doubts(numbers, counted)
         if self.kind.name == "count":
             _check_counts(numbers, self.title)
         bins = Bins.learn(numbers, sample_weight, most, self._n_atoms)
         scores = NormalScores.learn(numbers, sample_weight, bins) if scored else None
         if scores is not None:
-            names = _as_column(scores.level_names(self.unit))
+            names = as_column(scores.level_names(self.codec))
             return self._replace(categories=names, scores=scores)
         return self._binned(bins)
 
+    def _warn_of_doubts(self, numbers, counted):
+        if self.codec is None:
+            _warn_of_codes(numbers, self.title)
+        if not isinstance(self.codec, Dates):
+            _warn_of_row_numbers(numbers[counted], self.title, self.codec)
+
     def _binned(self, bins):
-        return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
+        return self._replace(categories=as_column(bins.labels(self.codec)), bins=bins)
 
     @property
     def _n_atoms(self):
@@ -129,21 +144,19 @@ class Column(NamedTuple):
 
     def numbers(self, cells):
         """Cells of a column of numbers or dates in a type of numbers; NaN for missing ones."""
-        if self.unit is None:
+        if self.codec is None:
             return _numbers(cells, self.title)
         try:
-            if cells.dtype.kind != "M":
-                cells = cells.astype(object)
-                if any(isinstance(cell, Real) and not is_missing(cell) for cell in cells):
-                    raise TypeError("numbers are no dates")
-            dates = as_dates(cells, self.unit)
-        except (TypeError, ValueError):
+            return self.codec.numbers(cells)
+        except (TypeError, ValueError, OverflowError):
+            if not isinstance(self.codec, Dates):
+                _numbers(cells, self.title)  # which raises an error that names a cell
+                raise _too_large(self.title) from None
             raise UnfitColumn(
                 "numbers",
                 f"{self.title} has cells that are no dates, but held dates when the model was "
                 "fitted. Convert it, for example by pandas.to_datetime.",
             ) from None
-        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
 
     def finite(self, cells):
         """The same as float64, of which none may be infinite."""
@@ -195,8 +208,23 @@ class Column(NamedTuple):
                 f"{self.title} has the value {cell!r} in row {row}, which no row of the training "
                 f"data has; {known}. {remedy}",
             )
+        if strange and unseen != "refuse" and (codes < 0).all():
+            self._warn_of_strangers([cell for _, cell in strange])
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
+
+    def _warn_of_strangers(self, cells):
+        """Warn that no cell has a value of the training, unless a single one is but new."""
+        values, others = self.categories.tolist(), list(dict.fromkeys(map(plain, cells)))
+        are_alike = {is_number(v) or type(v) for v in others} <= {
+            is_number(v) or type(v) for v in values
+        }
+        if len(cells) > 1 or not are_alike:
+            warn_once(
+                ("strangers", self.title),
+                f"{self.title}: no cell has a value of the training, which were {some_of(values)}; "
+                f"there are {some_of(others)}. If they mean the same, write them in the same way.",
+            )
 
     def decode(self, codes, uniform=None):
         """Values of codes, the inverse of `encode`; of fractions, the nearest category.
@@ -250,8 +278,11 @@ class Column(NamedTuple):
         """
         bins = self.bins or self.scores
         if bins is None and len(legal):
-            found = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
-            return int(found[0]) if len(found) else None
+            try:
+                place = find_places(legal.tolist(), [value])[0]
+            except TypeError:  # such as a list
+                return None
+            return int(place) if place >= 0 else None
         try:
             number = self.number_of(value)
         except (TypeError, ValueError):
@@ -262,24 +293,28 @@ class Column(NamedTuple):
 
     def number_of(self, value):
         """A number or date that a user gives, as a number."""
-        cells = np.array([value], dtype=object if self.unit else np.float64)
+        cells = as_objects([value]) if self.codec else np.array([value], dtype=np.float64)
         return float(self.numbers(cells)[0])
+
+    def cell_of(self, value):
+        """The same as the column has it."""
+        return value if self.codec is None else self.codec.cell(value)
 
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""
-        if self.unit is None:
-            return numbers
-        known = ~np.isnan(numbers)
-        dates = np.full(numbers.shape, "NaT", f"datetime64[{self.unit}]")
-        dates[known] = np.rint(numbers[known]).astype(np.int64).astype(dates.dtype)
-        return dates
+        return numbers if self.codec is None else self.codec.cells(numbers)
+
+    @property
+    def levels(self):
+        """Its values in order, if they are categories; None for numbers, also those in bins."""
+        return self.categories if self.bins is None and self.scores is None else None
 
     @property
     def values(self):
         """The values whose probabilities can be asked for; None for numbers themselves."""
         if self.scores is None:
             return self.categories
-        return _as_column(self.scores.bins.labels(self.unit))
+        return as_column(self.scores.bins.labels(self.codec))
 
     def shown(self):
         """The categories in a message."""
@@ -291,17 +326,20 @@ def _places(categories, cells):
 
     Of the latter, places are -1, also where cells are empty.
     """
-    if cells.dtype.kind in "biuf" and categories.dtype.kind in "if" and len(categories):
+    if _are_floats(categories) and cells.dtype.kind in "biuf":
         order = np.argsort(categories)
         found = order[np.searchsorted(categories, cells, sorter=order).clip(max=len(order) - 1)]
         places, cells = np.where(categories[found] == cells, found, -1), cells.tolist()
     else:
-        place_of = {value: code for code, value in enumerate(categories.tolist())}
-        cells = cells.tolist()
-        place_of = {cell: place_of.get(plain(cell), -1) for cell in dict.fromkeys(cells)}
-        places = np.array([place_of[cell] for cell in cells])
+        cells = cells.tolist() if cells.dtype.kind != "M" else list(cells)
+        places = find_places(categories.tolist(), cells)
     strange = [(row, cells[row]) for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
     return places.astype(np.float64), strange
+
+
+def _are_floats(categories):
+    """Whether they are numbers of which two can be told apart as floats."""
+    return categories.dtype.kind in "if" and 0 < len(categories) and not beyond_floats(categories)
 
 
 def _refuse_unlisted(title, row, cell, fit_again=","):
@@ -329,16 +367,26 @@ def _numbers(cells, title):
         return cells
     numbers = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells.tolist()):
-        try:
-            is_number = isinstance(cell, Real) and not is_missing(cell)
-            numbers[row] = cell if is_number else np.nan if is_empty(cell) else float(cell)
-        except (TypeError, ValueError):
+        form = np.nan if is_empty(cell) else cell if isinstance(cell, Real) else form_of(cell)
+        if not is_number(form):
             raise UnfitColumn(
                 "numbers",
                 f"{title} has the value {cell!r} in row {row}, but only numbers in the rows of "
                 "`fit`, or in its first batch. Replace it by a number or NaN.",
-            ) from None
-    return as_numbers(numbers)
+            )
+        numbers[row] = form
+    try:
+        return as_numbers(numbers)
+    except OverflowError:
+        raise _too_large(title) from None
+
+
+def _too_large(title):
+    return UnfitColumn(
+        "too large",
+        f"{title} has more than {MOST_LEVELS} different numbers, some of them beyond the range of "
+        "floats, 1.8e308. Divide them, take logarithms, or declare the column as 'nominal'.",
+    )
 
 
 def are_amounts(numbers, most):
@@ -371,15 +419,16 @@ def _warn_of_codes(numbers, title):
         )
 
 
-def _warn_of_row_numbers(numbers, title):
+def _warn_of_row_numbers(numbers, title, codec):
     """Warn of whole numbers of which each occurs once, without a gap between them."""
     low, high = numbers.min(), numbers.max()
     if len(numbers) <= MOST_LEVELS or high - low != len(numbers) - 1:
         return
     if np.array_equal(np.unique(numbers), np.arange(low, high + 1)) and low == np.floor(low):
+        ends = [f"{low:g}", f"{high:g}"] if codec is None else codec.names(np.array([low, high]))
         warnings.warn(
-            f"{title} has each whole number from {low:g} to {high:g} once, as numbers of rows do. "
-            "If it only names the rows, drop it.",
+            f"{title} has each whole number from {ends[0]} to {ends[1]} once, as numbers of rows "
+            "do. If it only names the rows, drop it.",
             stacklevel=find_stack_level(),
         )
 
@@ -412,19 +461,23 @@ def categories_of(cells, title, kind, order, codes):
     except TypeError:  # a cell that is no value
         check_cells(cells, title)
         raise
-    if is_date or any(map(is_date_or_time, different)):
+    if order is None and (is_date or any(map(is_date_or_time, different))):
         raise UnfitColumn("dates", f"{title} {NO_TIMES}")
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
     if kind.name == "binary":
         _check_binary(values if order is None else order, title)
     if order is not None:
-        return _as_column(order)
+        return as_column(order)
     if values and all(isinstance(value, bool) for value in values):
         return np.array([False, True])
-    texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
+    texts = [value for value in values if isinstance(value, bool) or not is_number(value)]
+    if not texts and not are_levels and not all(map(is_a_float, values)):
+        return None if stay or len(values) > MOST_LEVELS else as_column(_in_order(values))
     if not texts and not are_levels:
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
-        return None if stay else _levels(numbers, codes, title)
+        levels = None if stay else _levels(numbers, codes, title)
+        are_whole = levels is not None and all(isinstance(value, Integral) for value in values)
+        return levels.astype(np.int64) if are_whole else levels
     if stay:
         raise UnfitColumn(
             "declared",
@@ -441,13 +494,13 @@ def categories_of(cells, title, kind, order, codes):
             "categories, convert the column by .astype(str).",
         )
     _check_texts(texts, title, len(cells), are_levels)
-    return _as_column(_in_order(values))
+    return as_column(_in_order(values))
 
 
 def _declared(cells, title, kind):
     """The declared categories, of which each cell must be one."""
-    are_whole = all(type(value) is int for value in kind.levels)
-    categories = np.array(kind.levels) if are_whole else _as_column(kind.levels)
+    are_whole = all(type(value) is int and is_a_float(value) for value in kind.levels)
+    categories = np.array(kind.levels) if are_whole else as_column(kind.levels)
     _, strange = _places(categories, cells)
     if strange:
         _refuse_unlisted(title, *strange[0])
@@ -525,6 +578,8 @@ def _levels(numbers, codes, title):
     values = np.unique(numbers[np.isfinite(numbers)])
     if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
         return None
+    if beyond_floats(values):
+        return as_column(values.tolist())
     if values[0] >= 0 and values[-1] <= 1:
         return None
     whole = set(values.tolist())
@@ -547,25 +602,11 @@ def _in_order(values):
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
-def _as_column(values):
-    """Values as an array of their own type, of objects where NumPy has none."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    if values and all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
-        return array.astype(np.float64)
-    return array
-
-
 def check_cells(cells, title):
     """Refuse a cell that is no value."""
     for row, cell in enumerate(cells):
         if isinstance(cell, (dict, list, set, np.ndarray)):
             raise TypeError(
                 f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
-                "or a number."
+                "or a number. Make columns of what is in its cells, or drop it."
             )
-
-
-def plain(cell):
-    """A cell as it is looked up: bytes and NumPy's scalars as Python has them."""
-    return cell.item() if isinstance(cell, np.generic) else cell

@@ -9,7 +9,6 @@ import operator
 import re
 from collections import Counter
 from functools import partial
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +16,17 @@ from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
-from sklearn_boltz.tables._column import UnfitColumn, check_cells, plain
+from sklearn_boltz.tables._column import UnfitColumn, check_cells
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import of_each
+from sklearn_boltz.tables._values import (
+    as_cells,
+    as_objects,
+    beyond_floats,
+    is_a_float,
+    is_number,
+    plain,
+)
 
 # Numbers of a column whose weights differ by less than a factor of 2, at most. Ranks are then known
 # to 0.2 % of a million cells and to 0.45 % of a billion.
@@ -39,7 +46,9 @@ class Counts(NamedTuple):
 
     Attributes
     ----------
-    values, weights : ndarray of float64 of shape (n_values,)
+    values : ndarray of shape (n_values,)
+        Of float64, of dates, or of objects where floats do not hold all of them.
+    weights : ndarray of float64 of shape (n_values,)
     hashes : ndarray of uint64 of shape (at most N_HASHES,)
         The least ones of the different numbers, in order.
     n_merged : int
@@ -54,12 +63,15 @@ class Counts(NamedTuple):
     @classmethod
     def of(cls, numbers):
         """Count the values of cells, of which NaN is a missing one."""
-        numbers = np.asarray(numbers, dtype=np.float64)
-        values, counts = np.unique(numbers[~np.isnan(numbers)] + 0.0, return_counts=True)
+        if numbers.dtype.kind in "biuf":
+            numbers = numbers.astype(np.float64)
+            numbers = numbers[~np.isnan(numbers)] + 0.0
+        values, counts = np.unique(numbers, return_counts=True)
         return cls(values, counts.astype(np.float64), _least_hashes(_hashes(values))).thinned()
 
     def __add__(self, other):
-        both = np.concatenate([self.values, other.values])
+        # An empty array is one of floats.
+        both = np.concatenate([c.values for c in (self, other) if len(c.values)] or [self.values])
         values, place = np.unique(both, return_inverse=True)
         weights = np.bincount(place, np.append(self.weights, other.weights), len(values))
         hashes = _least_hashes(np.append(self.hashes, other.hashes))
@@ -101,6 +113,8 @@ def _least_hashes(hashes):
 
 def _hashes(values):
     """A hash of each number, by the finalizer of SplitMix64."""
+    if values.dtype.kind == "O":
+        values = np.array([hash(value) for value in values.tolist()], dtype=np.int64)
     bits = values.view(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
@@ -117,7 +131,6 @@ class ColumnCounts(NamedTuple):
     dtype : Dtype or None
         In a data frame of pandas.
     numbers : Counts
-        Dates are microseconds since 1970.
     texts : dict
         From the other values, as strings and booleans, to their counts.
     has_dates : bool
@@ -132,11 +145,12 @@ class ColumnCounts(NamedTuple):
     @classmethod
     def of(cls, title, cells, dtype=None):
         """Count the cells of a column of a batch."""
-        if unit_of_dates(cells) is not None:
-            dates = as_dates(cells, "us")
-            numbers = dates[~np.isnat(dates)].astype(np.int64)
-            return cls(title, dtype, Counts.of(numbers), {}, has_dates=True)
-        if cells.dtype.kind in "biuf":
+        is_listed = dtype is not None and dtype.name == "category"
+        unit = None if is_listed else unit_of_dates(cells)
+        if unit is not None:
+            dates = as_dates(cells, "ns" if unit == "ns" else "us")
+            return cls(title, dtype, Counts.of(dates[~np.isnat(dates)]), {}, has_dates=True)
+        if cells.dtype.kind in "biuf" and not beyond_floats(cells):
             return cls(title, dtype, Counts.of(cells), {})
         cells = [plain(cell) for cell in cells.tolist()]
         try:
@@ -145,8 +159,10 @@ class ColumnCounts(NamedTuple):
             check_cells(cells, title)
             raise
         texts = {value: n for value, n in found.items() if not is_empty(value)}
-        real = [v for v in texts if isinstance(v, Real) and not isinstance(v, bool)]
-        numbers = np.repeat(np.array(real, dtype=np.float64), [texts.pop(v) for v in real])
+        real = [v for v in texts if is_number(v) and not isinstance(v, bool)]
+        are_floats = all(map(is_a_float, real))
+        numbers = np.array(real, dtype=np.float64) if are_floats else as_objects(real)
+        numbers = np.repeat(numbers, [texts.pop(v) for v in real])
         return cls(title, dtype, Counts.of(numbers), texts)._checked()
 
     def __add__(self, other):
@@ -157,7 +173,9 @@ class ColumnCounts(NamedTuple):
                 f"{self.title} has dates in some batches and other values in others. Convert it, "
                 "for example by pandas.to_datetime.",
             )
-        dtype = _joined(self.title, self.dtype, other.dtype)
+        # Where all cells of a batch are missing, its type means nothing.
+        dtypes = [one.dtype for one in (self, other) if one.n_cells] or [self.dtype]
+        dtype = _joined(self.title, dtypes[0], dtypes[-1])
         has_dates = self.has_dates or other.has_dates
         added = ColumnCounts(self.title, dtype, self.numbers + other.numbers, texts, has_dates)
         return added._checked()
@@ -203,13 +221,13 @@ class ColumnCounts(NamedTuple):
     def _values(self):
         values = self.numbers.values
         if self.has_dates:
-            return values.astype(np.int64).astype("datetime64[us]")
+            return values.astype(f"datetime64[{unit_of_dates(values)}]")
         if not self.texts:
             return values
-        numbers = [int(v) if v.is_integer() else v for v in values.tolist()]
-        both = np.empty(len(numbers) + len(self.texts), dtype=object)
-        both[:] = [*numbers, *self.texts]
-        return both
+        numbers = [
+            int(v) if isinstance(v, float) and v.is_integer() else v for v in values.tolist()
+        ]
+        return as_objects([*numbers, *self.texts])
 
 
 def _joined(title, one, other):
@@ -291,7 +309,9 @@ class TableCounts(NamedTuple):
             dtypes = [column.dtype for column in self.columns]
             orders = [dtype.options[0] if dtype and dtype.options else None for dtype in dtypes]
             return frame_like(self.header.with_types(dtypes).empty_frame(), cells, orders)
-        return np.column_stack([column.astype(self.dtype or object) for column in cells])
+        if self.dtype is not None:
+            return np.column_stack([column.astype(self.dtype) for column in cells])
+        return np.column_stack(list(map(as_cells, cells)))
 
 
 # The columns of all batches.

@@ -4,6 +4,8 @@ What they have in common is done by narwhals. What it does not keep, such as nam
 extension types of pandas, or dictionaries of PyArrow, is done by methods of their own.
 """
 
+from datetime import date
+from functools import partial
 from importlib import import_module
 from io import BytesIO
 from numbers import Real
@@ -14,25 +16,31 @@ import numpy as np
 from narwhals import dependencies
 from sklearn.utils import Bunch, _safe_indexing
 
+from sklearn_boltz.tables._values import (
+    MOST_EXACT,
+    as_cells,
+    as_objects,
+    find_places,
+    in_type_of,
+    is_a_float,
+    is_missing,
+    numpy_date,
+)
+
 # Types that hold any string.
 OF_WORDS = nw.String, nw.Categorical, nw.Object
+# How types begin whose cells have parts, or can be anything.
+COMPOUND = (
+    "list", "large_list", "fixed_size_list", "array", "struct", "map", "dense_union",
+    "sparse_union", "run_end_encoded", "month_day_nano", "object",
+)  # fmt: skip
+# Types of polars that NumPy lacks.
+WIDE = "Int128", "UInt128"
 
 
 def is_frame(X):
     """Whether X is a data frame of pandas, polars, PyArrow or the like."""
     return dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
-
-
-def is_missing(value):
-    """Whether a cell is None, NaN, NaT or pandas.NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # bool(pandas.NA) is an error
-        return True
-    except ValueError:  # an array in a cell
-        return False
 
 
 def names_of(frame):
@@ -41,10 +49,29 @@ def names_of(frame):
 
 
 def cells_of(column):
-    """The cells of a column of a frame as an array."""
+    """The cells of a column of a frame as an array, of objects where NumPy would change some."""
+    dtype = _type(column)
+    is_listed = hasattr(dtype, "categories") or getattr(dtype, "ordered", False)
     if _is_dictionary(column):  # NumPy would have a value where one is missing
-        column = column.cast(column.type.value_type)
-    return np.asarray(column)
+        column, dtype = column.cast(dtype.value_type), dtype.value_type
+    if isinstance(dtype, np.dtype):
+        return np.asarray(column)
+    if str(dtype) in WIDE:
+        return _objects_of(column)
+    cells = np.asarray(column)
+    of_values = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    # For the sake of NaN, NumPy has floats for whole numbers.
+    are_lost = cells.dtype.kind == "f" and "int" in str(of_values).lower()
+    are_lost = are_lost and (np.abs(cells) >= MOST_EXACT).any()
+    is_date = cells.dtype.kind in "mM" and is_listed
+    return _objects_of(column) if are_lost or is_date else cells
+
+
+def _objects_of(column):
+    if dependencies.is_pandas_like_series(column):
+        return column.astype(object).to_numpy()
+    is_polars = dependencies.is_polars_series(column)
+    return as_objects(column.to_list() if is_polars else column.to_pylist())
 
 
 def declared_values(column):
@@ -61,6 +88,14 @@ def declared_values(column):
     declared = getattr(column.dtype, "categories", None)
     is_ordered = bool(getattr(column.dtype, "ordered", False))
     return None if declared is None else list(declared), is_ordered
+
+
+def compound(frame):
+    """The names and types of columns whose cells are no single values."""
+    types = {name: _type(frame[name]) for name in names_of(frame)}
+    if dependencies.is_pandas_like_dataframe(frame):  # of objects, the cells tell
+        types = {name: getattr(dtype, "pyarrow_dtype", "") for name, dtype in types.items()}
+    return {n: str(dtype) for n, dtype in types.items() if str(dtype).lower().startswith(COMPOUND)}
 
 
 def are_numbers(frame):
@@ -110,7 +145,7 @@ def joined(tables):
     return nw.concat([nw.from_native(table) for table in tables]).to_native()
 
 
-def with_columns(frame, cells, order=()):
+def with_columns(frame, cells):
     """A copy of a frame with other cells in some columns, which keep their types if they can.
 
     Parameters
@@ -118,12 +153,80 @@ def with_columns(frame, cells, order=()):
     frame : data frame
     cells : dict
         From the numbers of columns to arrays.
-    order : dict
-        From such numbers to the values of a dictionary of PyArrow, in order.
     """
-    names, order = names_of(frame), dict(order)
-    columns = {names[j]: _column(frame[names[j]], own, order.get(j)) for j, own in cells.items()}
+    names = names_of(frame)
+    likes = {names[j]: frame[names[j]] for j in cells}
+    new = zip(likes.items(), cells.values(), strict=True)
+    return _with(frame, {name: _indexed(_column(like, own), like) for (name, like), own in new})
+
+
+def with_cells(frame, cells, orders, template):
+    """A copy of a frame with values in some cells; the others are the very ones that they were.
+
+    Parameters
+    ----------
+    frame : data frame
+    cells : dict
+        From the numbers of columns to pairs: which rows, an array of bool, and their values.
+    orders : dict
+        From these numbers to the values of a category, in order.
+    template : data frame or None
+        Without rows: a column that has no other cell gets its type.
+    """
+    names, columns = names_of(frame), {}
+    for j, (rows, values) in cells.items():
+        column = like = frame[names[j]]
+        if not rows.all():
+            values = in_type_of(values, cells_of(column)[~rows])
+            new = _column(column, values, orders[j])
+            columns[names[j]] = _spliced(column, new, rows)
+            continue
+        if type(template) is type(frame):
+            like = template[names_of(template)[j]]
+        columns[names[j]] = _indexed(_column(like, values, orders[j]), column)
     return _with(frame, columns)
+
+
+def _indexed(column, other):
+    """A column of pandas with the index of another one."""
+    if dependencies.is_pandas_like_series(column):
+        column.index = other.index
+    return column
+
+
+def _spliced(column, new, rows):
+    """A column with new cells in some rows."""
+    old, new = _of_one_type(column, new)
+    places = np.arange(len(old))
+    places[rows] = len(old) + np.arange(len(new))
+    if dependencies.is_pandas_like_series(old):
+        concat = nw.get_native_namespace(old).concat
+        return _indexed(concat([old, new], ignore_index=True).iloc[places], column)
+    if dependencies.is_polars_series(old):
+        return old.clone().append(new).gather(places)
+    pyarrow = import_module("pyarrow")
+    both = pyarrow.chunked_array([*old.chunks, *new.chunks])
+    try:
+        return (both.unify_dictionaries() if _is_dictionary(both) else both).take(places)
+    except NotImplementedError:  # of views of strings
+        cells = both.to_pylist()
+        return pyarrow.chunked_array([[cells[place] for place in places]], both.type)
+
+
+def _of_one_type(column, new):
+    """A column and new cells in one type, in which the cells of the column are what they were."""
+    wanted = _type(new)
+    if _type(column) == wanted:
+        return column, new
+    kinds = {cells_of(column).dtype.kind, cells_of(new).dtype.kind}
+    if hasattr(wanted, "categories") or kinds <= set("iuf"):
+        return _cast(column, wanted), new
+    if dependencies.is_pandas_like_series(column):
+        return column.astype(object), new.astype(object)
+    raise ValueError(
+        f"a column of the type {_type(column)} cannot hold cells of the type {wanted}, which it "
+        "had in `fit`. Convert it to that type."
+    )
 
 
 def of_numbers(frame, numbers):
@@ -152,6 +255,67 @@ def _with(frame, columns):
     return nw.from_native(frame).with_columns(*new).to_native()
 
 
+def of_library(frame, library):
+    """A frame of pandas or polars with the cells of another one, whose index it does not have.
+
+    Parameters
+    ----------
+    frame : data frame
+    library : {"pandas", "polars"}
+    """
+    is_own = {
+        "pandas": dependencies.is_pandas_dataframe, "polars": dependencies.is_polars_dataframe,
+    }[library]  # fmt: skip
+    if is_own(frame):
+        return frame
+    convert = _for_pandas if library == "pandas" else _for_polars
+    names, kind = names_of(frame), import_module(library).DataFrame
+    new = kind({str(j): convert(frame[name]) for j, name in enumerate(names)})
+    new.columns = names if library == "pandas" else list(map(str, names))
+    return new
+
+
+def _for_pandas(column):
+    """A column of polars or PyArrow as pandas takes it."""
+    if _has_zone(column):
+        return column.to_pandas()
+    values, is_ordered = declared_values(column)
+    cells = cells_of(column)
+    return (
+        cells if values is None else import_module("pandas").Categorical(cells, values, is_ordered)
+    )
+
+
+def _for_polars(column):
+    """A column of pandas or PyArrow as polars takes it: as one of objects where it must."""
+    polars, (values, _) = import_module("polars"), declared_values(column)
+    if _has_zone(column) and dependencies.is_pyarrow_chunked_array(column):
+        return polars.from_arrow(column)
+    cells = cells_of(column)
+    if cells.dtype.kind == "O" and all(isinstance(c, (date, np.datetime64)) for c in cells):
+        dates = [numpy_date(cell) for cell in cells]
+        cells = cells if any(isinstance(cell, date) for cell in dates) else np.array(dates)
+    if cells.dtype.kind == "M":
+        is_day = np.datetime_data(cells.dtype)[0] == "D"
+        return cells if is_day else cells.astype(np.promote_types(cells.dtype, "datetime64[ms]"))
+    if cells.dtype.kind != "O":
+        return cells
+    cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
+    if values is not None and all(isinstance(value, str) for value in values):
+        return polars.Series(cells, dtype=polars.Enum(values))
+    try:
+        new = polars.Series(cells)
+    except (TypeError, ValueError, OverflowError, polars.exceptions.PolarsError):
+        new = None
+    is_same = new is not None and new.to_list() == cells
+    return new if is_same else polars.Series(cells, dtype=polars.Object)
+
+
+def _has_zone(column):
+    """Whether a column holds dates with a time zone."""
+    return bool(getattr(_type(column), "time_zone", None) or getattr(_type(column), "tz", None))
+
+
 def frame_like(template, cells, orders):
     """A frame of the given cells with the names and types of a template, if they can hold them.
 
@@ -161,7 +325,7 @@ def frame_like(template, cells, orders):
     cells : list of ndarray
         Of each column.
     orders : list
-        As in `with_columns`, of each column.
+        As in `with_cells`, of each column.
     """
     likes = [template[name] for name in names_of(template)]
     columns = list(map(_column, likes, cells, orders))
@@ -174,57 +338,77 @@ def frame_like(template, cells, orders):
     return frame
 
 
-def _column(like, values, order):
+def _column(like, values, order=None):
     """Values as a column of the type of another one, if it can hold them."""
-    cells = [None if is_missing(value) else value for value in values.tolist()]
+    cells = [None if is_missing(value) else value for value in as_cells(values).tolist()]
     known = [value for value in cells if value is not None]
     words = [value for value in known if isinstance(value, str)]
-    whole = values.dtype.kind != "M" and all(
-        isinstance(value, Real) and value == int(value) for value in known
-    )
+    whole = all(isinstance(value, Real) and value == int(value) for value in known)
     if dependencies.is_pandas_like_series(like):
         whole &= len(known) == len(cells) or not isinstance(like.dtype, np.dtype)
-        return _column_of_pandas(like, values, known, words, whole, order)
+        return _column_of_pandas(like, values, cells, words, whole, order)
+    dtype, own = nw.from_native(like, series_only=True).dtype, _type(like)
+    if _is_dictionary(like):
+        return _dictionary(own, cells, order)
     if values.dtype.kind == "M":
-        return _new(like, values.astype("datetime64[us]")).cast(_type(like))
-    dtype = nw.from_native(like, series_only=True).dtype
+        new = _new(like, values)
+        return _cast(new, own) if _is_temporal(own) else new
     # Of a constant column of booleans, the value is a number here.
     are_bits = all(value in (0, 1) for value in known)
     is_bool = dtype == nw.Boolean and are_bits
     as_type = bool if is_bool else int if dtype.is_integer() and whole else lambda x: x
-    values = [None if value is None else as_type(value) for value in cells]
-    if _is_dictionary(like):
-        return _dictionary(like.type, values, order)
+    cells = [None if value is None else as_type(value) for value in cells]
     if dtype == nw.Enum:
-        own = _type(like)
-        return _new(like, values, type(own)(_extended(own.categories, words, order)))
-    fits = (dtype in OF_WORDS or not words) and dtype != nw.Unknown
+        return _new(like, cells, type(own)(_extended(own.categories, words, order)))
+    fits = str(own).lower() != "null" and (dtype in OF_WORDS or not words)
     fits &= are_bits if dtype == nw.Boolean else whole or not dtype.is_integer()
-    return _new(like, values, _type(like) if fits else None)
+    fits &= not dtype.is_float() or all(map(is_a_float, known))
+    try:
+        return _new(like, cells, own if fits else None)
+    except (TypeError, ValueError, NotImplementedError):  # of PyArrow
+        return _new(like, cells)
 
 
-def _column_of_pandas(like, values, known, words, whole, order):
-    index, kind = like.index if len(like) == len(values) else None, getattr(like.dtype, "kind", "O")
-    if words and kind in "biufcmM":  # of which a batch has none
-        return type(like)(values, index, None, like.name)
+def _column_of_pandas(like, values, cells, words, whole, order):
+    series, kind = partial(type(like), name=like.name), getattr(like.dtype, "kind", "O")
     if hasattr(like.dtype, "categories"):
-        dtype = like.dtype
-        if any(value not in dtype.categories for value in dict.fromkeys(known)):
-            dtype = type(dtype)(_extended(dtype.categories, known, order), dtype.ordered)
-        return type(like)(values, index, dtype, like.name)
+        return series(_categorical(like.dtype, cells, order))
+    if values.dtype.kind == "O" and any(isinstance(value, np.datetime64) for value in cells):
+        values = np.array(cells, dtype="datetime64[ns]")
+    if words and kind in "biufcmM":  # of which a batch has none
+        return series(values)
     if values.dtype.kind == "M":
-        values = values.astype(object) if kind == "O" else values  # of Python
-        return type(like)(values, index, like.dtype, like.name)
-    if kind in "iuf" and values.dtype.kind == "O":
-        values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
+        new = series(values, dtype=like.dtype if _is_temporal(like.dtype) else None)
+        if like.dtype != object:
+            return new
+        is_finer = isinstance(cells[0], np.datetime64)
+        return new.astype(object) if is_finer else series(cells, dtype=object)
     fits = kind not in "iub" or whole
-    return type(like)(values, index, like.dtype if fits else None, like.name)
+    if kind == "f" and values.dtype.kind == "O":
+        fits = all(is_a_float(value) for value in cells if value is not None)
+        cells = [np.nan if value is None else value for value in cells]
+        values = np.array(cells, dtype=np.float64) if fits else values
+    return series(values, dtype=like.dtype if fits else None)
+
+
+def _categorical(dtype, cells, order):
+    """Cells as categories of pandas, of which there may be more than before."""
+    places = find_places(list(dtype.categories), cells)
+    new = [cells[row] for row in np.flatnonzero(places < 0) if cells[row] is not None]
+    if new:
+        dtype = type(dtype)(_extended(dtype.categories, new, order), dtype.ordered)
+        places = find_places(list(dtype.categories), cells)
+    return dtype.construct_array_type().from_codes(places, dtype=dtype)
 
 
 def _extended(categories, cells, order):
     """Categories with those that a batch lacks, in the order of `fit` if that has all of them."""
     found = list(dict.fromkeys([*categories, *cells]))
-    return found if order is None or not set(found) <= set(order) else list(order)
+    places = find_places([] if order is None else list(order), found)
+    if (places < 0).any():
+        return found
+    own = dict(zip(places.tolist(), found, strict=True))
+    return [own.get(place, value) for place, value in enumerate(order)]
 
 
 def _new(like, values, dtype=None):
@@ -240,18 +424,37 @@ def _new(like, values, dtype=None):
 def _dictionary(dtype, values, order):
     """A column of a dictionary of PyArrow, which begins with the values in `order`."""
     pyarrow = import_module("pyarrow")
-    known = [value for value in values if value is not None]
-    known = dict.fromkeys([*([] if order is None else order), *known])
+    values = list(map(numpy_date, values))
+    known = [] if order is None else list(map(numpy_date, order))
+    known = dict.fromkeys([*known, *(value for value in values if value is not None)])
     place = {value: code for code, value in enumerate(known)}
     codes = pyarrow.array(map(place.get, values), dtype.index_type)
-    words = pyarrow.array(list(place)).cast(dtype.value_type)
+    words = list(place)
+    if words and isinstance(words[0], np.datetime64):
+        words = pyarrow.array(np.array(words)).cast(dtype.value_type, safe=False)
+    else:
+        words = pyarrow.array(words, dtype.value_type)
     return pyarrow.chunked_array(
         [pyarrow.DictionaryArray.from_arrays(codes, words, ordered=dtype.ordered)]
     )
 
 
+def _cast(column, dtype):
+    """A column in another type; dates are cut where that is coarser."""
+    if dependencies.is_pandas_like_series(column):
+        return column.astype(dtype)
+    if dependencies.is_polars_series(column):
+        return column.cast(dtype)
+    return column.cast(dtype, safe=False)
+
+
 def _type(column):
     return column.type if dependencies.is_pyarrow_chunked_array(column) else column.dtype
+
+
+def _is_temporal(dtype):
+    """Whether cells of a type are dates."""
+    return any(word in str(dtype).lower() for word in ("date", "timestamp"))
 
 
 def _is_dictionary(column):
@@ -348,12 +551,15 @@ def types_of(frame):
 def _described(dtype):
     kind = type(dtype).__name__
     if kind == "CategoricalDtype":
-        values = dtype.categories
-        return Dtype("category", (values.tolist(), _described(values.dtype), bool(dtype.ordered)))
+        values, of_values = dtype.categories, _described(dtype.categories.dtype)
+        if hasattr(values, "freq"):  # dates, durations and periods, which texts tell
+            values = values.astype(str)
+        return Dtype("category", (values.tolist(), of_values, bool(dtype.ordered)))
     if kind == "StringDtype":
         return Dtype("string", (dtype.storage, isinstance(dtype.na_value, float)))
     if kind == "ArrowDtype":
-        return Dtype("arrow", (str(dtype.pyarrow_dtype),))
+        schema = import_module("pyarrow").schema([("", dtype.pyarrow_dtype)])
+        return Dtype("arrow", (schema.serialize().to_pybytes(),))
     return Dtype(str(dtype))
 
 
@@ -361,14 +567,16 @@ def _of_pandas(pandas, dtype):
     """A type of pandas; object where it cannot be told by its name."""
     if dtype.name == "category":
         values, of_values, ordered = dtype.options
-        values = pandas.Index(values, dtype=_of_pandas(pandas, of_values))
+        values = pandas.Index(values, dtype=_of_pandas(pandas, of_values), tupleize_cols=False)
         return pandas.CategoricalDtype(values, ordered)
     if dtype.name == "string":
         storage, is_nan = dtype.options
         return pandas.StringDtype(storage, **({"na_value": np.nan} if is_nan else {}))
     try:
         if dtype.name == "arrow":
-            return pandas.ArrowDtype(import_module("pyarrow").type_for_alias(*dtype.options))
+            pyarrow = import_module("pyarrow")
+            schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(*dtype.options))
+            return pandas.ArrowDtype(schema.field(0).type)
         return pandas.api.types.pandas_dtype(dtype.name)
     except (TypeError, ValueError):
         return np.dtype(object)

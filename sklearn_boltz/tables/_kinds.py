@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import N_NAMES, having
+from sklearn_boltz.tables._codec import Dates
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
@@ -257,7 +258,7 @@ class Tabular:
             if j in found or code is None:
                 what = "two values" if j in found else f"the value {value!r}"
                 shown = ", ".join(map(str, legal[:4])) + (", ..." * (len(legal) > 4))
-                remedy = "a date" if column.unit else "a number"
+                remedy = "a date" if isinstance(column.codec, Dates) else "a number"
                 if len(legal) and column.bins is None and column.scores is None:
                     remedy = f"one of its values: {shown}"
                 remedy = "it once, by name or by number" if j in found else remedy

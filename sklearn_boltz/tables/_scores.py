@@ -123,9 +123,9 @@ class NormalScores(NamedTuple):
         """The atoms, and one level for all other numbers, which is the last."""
         return len(self.atoms) + 1
 
-    def level_names(self, unit=None):
-        """What messages call these; `unit` is that of dates."""
-        names = self.bins.labels(unit)
+    def level_names(self, codec=None):
+        """What messages call these; `codec` is that of the column."""
+        names = self.bins.labels(codec)
         atoms = [names[int(k)] for k in self.bins.encode(self.atoms)]
         return [*atoms, "other numbers" if atoms else "numbers"]
 

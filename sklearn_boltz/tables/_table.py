@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,9 +19,9 @@ from sklearn_boltz.tables._cells import (
     having,
     is_whole,
     missing_cells,
-    unit_of_dates,
     unmasked,
 )
+from sklearn_boltz.tables._codec import Dates
 from sklearn_boltz.tables._column import (
     MOST_CODES,
     Column,
@@ -33,14 +33,22 @@ from sklearn_boltz.tables._column import (
 from sklearn_boltz.tables._frames import (
     Header,
     are_numbers,
+    compound,
     declared_values,
     frame_like,
     is_frame,
-    is_missing,
     names_of,
+    with_cells,
     with_columns,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+from sklearn_boltz.tables._values import (
+    as_cells,
+    beyond_floats,
+    in_type_of,
+    is_a_float,
+    is_missing,
+)
 
 # Kinds of columns whose numbers stand for themselves in an array.
 PLAIN = ("auto", "plain")
@@ -120,7 +128,8 @@ class Table:
             table = cls.of_numbers(X)
         else:
             header = None if frame is None else Header.of(frame)
-            dtype = None if numbers is None else getattr(X, "dtype", None)
+            is_numeric = numbers is not None or isinstance(X, np.ndarray) and beyond_floats(X)
+            dtype = getattr(X, "dtype", None) if is_numeric else None
             table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
         binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
         if need.bins and is_open.any() and not issparse(X):
@@ -143,7 +152,9 @@ class Table:
             codes = (is_whole(X) | np.isnan(X)).all(axis=0)
             found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
         for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
-            found[j] = found[j] and are_amounts(self.columns[j].numbers(cells), most)
+            column = self.columns[j]
+            is_date = column.codec is not None
+            found[j] = found[j] and (is_date or are_amounts(column.numbers(cells), most))
         return found
 
     @classmethod
@@ -154,7 +165,11 @@ class Table:
         if issparse(X):
             return True
         if is_frame(X):
-            return all(cells.dtype.kind in "biuf" and are_bits(cells) for _, cells in columns_of(X))
+            # Where all cells are missing, those of other batches may be anything.
+            return all(
+                cells.dtype.kind in "biuf" and are_bits(cells) and not np.isnan(cells).all()
+                for _, cells in columns_of(X)
+            )
         is_open = [kind.name == "auto" for kind in kinds]
         return not (need.bins and (is_open & cls.of_numbers(X)._amounts(X)).any())
 
@@ -349,7 +364,7 @@ class Table:
         generator : Generator or None
             Draws numbers from their bins, spread evenly.
         given : dict
-            From columns of numbers to the values of rows, or that of all.
+            From columns of numbers to the cells of rows, or that of all.
         """
         spread = partial(spread_evenly, generator=generator)
         uniform = None if generator is None else spread
@@ -358,12 +373,10 @@ class Table:
             values[j][:] = value
         template = self.template
         if template is not None:
-            return frame_like(template, values, [column.categories for column in self.columns])
+            return frame_like(template, values, [column.levels for column in self.columns])
         if self.is_plain:
             return _cast(codes, self.dtype)
-        if self.dtype is None:
-            return np.column_stack([column.astype(object) for column in values])
-        return _cast(np.column_stack([column.astype(float) for column in values]), self.dtype)
+        return _stacked(values, self.dtype)
 
     def fill(self, X, codes, missing, generator=None, numbers=()):
         """A copy of a table in which the missing cells have values; all others are as they were.
@@ -392,25 +405,26 @@ class Table:
             values[j] = self.columns[j].back(known[j][rows]) if j in known else found
         if not is_frame(X):
             return _filled_array(X, values, missing)
-        found = list(columns_of(X)) if values else []
-        for j, of_missing in values.items():
-            cells = found[j][1]
-            are_dates = cells.dtype.kind == of_missing.dtype.kind == "M"
-            cells = cells.copy() if are_dates else cells.astype(object)
-            cells[missing[:, j]] = of_missing
-            values[j] = cells
-        return with_columns(X, values, {j: self.columns[j].categories for j in values})
+        cells = {j: (missing[:, j], found) for j, found in values.items()}
+        orders = {j: self.columns[j].levels for j in values}
+        return with_cells(X, cells, orders, self.template if values else None)
+
+
+def _stacked(values, dtype):
+    """Columns as an array of a type of numbers, if it can hold them; None means objects."""
+    if dtype is not None and all(column.dtype.kind != "O" for column in values):
+        return _cast(np.column_stack([column.astype(float) for column in values]), dtype)
+    cells = np.column_stack(list(map(as_cells, values)))
+    return cells if dtype is None or not holds_numbers(cells.ravel()) else cells.astype(dtype)
 
 
 def _filled_array(X, values, missing):
     filled = np.array(X, dtype=X.dtype if X.dtype.kind in "biuf" else object)
     for j, found in values.items():
         rows = missing[:, j]
-        if filled.dtype.kind == "O" and found.dtype.kind == "f" and (found == np.rint(found)).all():
-            own = filled[~rows, j].tolist()
-            if all(isinstance(cell, Integral) and not isinstance(cell, bool) for cell in own):
-                found = found.astype(np.int64)  # integers among others
-        filled[rows, j] = found
+        if filled.dtype.kind == "O":
+            found = in_type_of(found, filled[~rows, j])
+        filled[rows, j] = as_cells(found)
     return filled
 
 
@@ -440,7 +454,7 @@ def opened(X):
     """
     X = unmasked(X)
     if is_frame(X):
-        return X, are_numbers(X)
+        return X, are_numbers(X) and all(_are_floats(cells) for _, cells in columns_of(X))
     if issparse(X):
         return X, True
     try:
@@ -448,9 +462,17 @@ def opened(X):
     except ValueError:  # rows of different lengths, which scikit-learn refuses
         return X, True
     if array.ndim == 2 and array.dtype.kind in "OUST":
-        numbers_only = array.dtype.kind == "O" and holds_numbers(array.ravel())
+        numbers_only = array.dtype.kind == "O" and _are_floats(array.ravel())
         return as_numbers(array) if numbers_only else X, numbers_only
-    return array, True
+    return array, _are_floats(array)
+
+
+def _are_floats(cells):
+    """Whether cells are numbers, or missing, of which floats hold all digits."""
+    if cells.dtype.kind == "O":
+        known = (cell for cell in cells.tolist() if not is_missing(cell))
+        return all(isinstance(cell, Real) and is_a_float(cell) for cell in known)
+    return not beyond_floats(cells)
 
 
 def holds_numbers(cells):
@@ -494,8 +516,9 @@ def _warn_of_alphabet(columns):
 
 
 def _column(title, cells, kind, open_kind, declared, codes):
-    unit, (values, is_ordered) = unit_of_dates(cells), declared
-    if unit is None:
+    values, is_ordered = declared
+    dates = Dates.of(cells) if values is None else None
+    if dates is None:
         seen_as = open_kind if kind.is_open else kind
         categories = categories_of(cells, title, seen_as, values, codes)
         if kind.is_open and values is not None and len(values) > 2:
@@ -507,7 +530,8 @@ def _column(title, cells, kind, open_kind, declared, codes):
             f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
             "takes dates for numbers, or make strings of them by .astype(str).",
         )
-    return Column(title, unit=unit, kind=kind)
+    levels = dates.levels(cells) if kind.is_open else None
+    return Column(title, levels, codec=dates if levels is None else None, kind=kind)
 
 
 def of_each(tasks):
@@ -564,6 +588,13 @@ def check_form(X):
     if twice:
         raise ValueError(
             f"the table has two columns named {twice[0]}. Rename one of them.{also(twice[1:])}"
+        )
+    parts = compound(X) if names else {}
+    if parts:
+        name, dtype = next(iter(parts.items()))
+        raise ValueError(
+            f"column {name!r} has the type {dtype}, whose cells are no single values. Make columns "
+            f"of its parts, or drop it.{also(f'column {other!r}' for other in list(parts)[1:])}"
         )
 
 

@@ -1,0 +1,198 @@
+"""Values of cells: which of them are no floats, and which are the same in other types."""
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Integral, Rational, Real
+
+import numpy as np
+
+# Below this, every whole number is a float.
+MOST_EXACT = 2**53
+# Texts of numbers, of truth, and of dates by ISO 8601.
+WHOLE = re.compile(r"[+-]?\d{1,300}")
+REAL = re.compile(r"[+-]?(\d{1,300}\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+TRUTH = {"false": 0, "true": 1}
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d+))?)?")
+
+
+def is_missing(value):
+    """Whether a cell is None, NaN, NaT or pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # bool(pandas.NA) is an error
+        return True
+    except ValueError:  # an array in a cell
+        return False
+
+
+def plain(cell):
+    """A cell as it is looked up: NumPy's scalars as Python has them, but dates and durations."""
+    are_finer = isinstance(cell, (np.datetime64, np.timedelta64))
+    return cell.item() if isinstance(cell, np.generic) and not are_finer else cell
+
+
+def is_number(value):
+    """Whether a value is a real number of Python or NumPy; booleans are, too."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, np.timedelta64)
+
+
+def is_a_float(number):
+    """Whether a number is nothing but a float: no Decimal, no Fraction, no large whole number."""
+    if isinstance(number, Integral):
+        return abs(int(number)) < MOST_EXACT
+    return not isinstance(number, (Decimal, Rational))
+
+
+def beyond_floats(numbers):
+    """Whether an array of integers has some that floats may not hold."""
+    if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
+        return False
+    return bool(numbers.max() >= MOST_EXACT or numbers.min() <= -MOST_EXACT)
+
+
+def as_objects(values):
+    """A list of values as an array of these very objects."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def as_cells(values):
+    """An array as one of Python's objects, of NumPy's dates where Python's are not fine enough."""
+    is_finer = values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "ns"
+    return as_objects(list(values)) if is_finer else values.astype(object)
+
+
+def as_column(values):
+    """Values as an array: of numbers if floats hold them, else of objects; dates are NumPy's."""
+    numbers = [v for v in values if isinstance(v, Real) and not isinstance(v, (bool, np.bool_))]
+    if values and len(numbers) == len(values) and all(map(is_a_float, numbers)):
+        are_whole = all(isinstance(value, Integral) for value in numbers)
+        return np.array(values, dtype=np.int64 if are_whole else np.float64)
+    return as_objects([numpy_date(value) for value in values])
+
+
+def numpy_date(value):
+    """A date without a time zone as one of NumPy, and all else as it is."""
+    if not isinstance(value, date) or getattr(value, "tzinfo", None) is not None:
+        return value
+    return value.to_datetime64() if hasattr(value, "to_datetime64") else np.datetime64(value)
+
+
+# The same value in another type.
+
+
+def form_of(value):
+    """What a value is whatever its type: the same of 10115, 10115.0, Decimal("10115") and "10115".
+
+    Numbers and booleans, also as texts, are numbers: whole ones are exact, others floats. Dates are
+    texts by ISO 8601, without a time if that is midnight. All else is its text.
+    """
+    value = plain(value)
+    if is_number(value):
+        return _number_form(value)
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    text = text.strip()
+    if text.lower() in TRUTH:
+        return TRUTH[text.lower()]
+    if WHOLE.fullmatch(text):
+        return int(text)
+    if REAL.fullmatch(text):
+        return _number_form(float(text))
+    moment = MOMENT.fullmatch(text)
+    return text if moment is None else _moment_form(*moment.groups(""))
+
+
+def _number_form(number):
+    try:
+        whole = int(number)
+    except (OverflowError, ValueError):  # infinite
+        return number
+    return whole if whole == number else float(number)
+
+
+def _moment_form(day, minutes, seconds, fraction):
+    time = (minutes or "00:00") + (seconds or ":00")
+    fraction = fraction.rstrip("0")
+    is_midnight = time == "00:00:00" and not fraction
+    return day if is_midnight else f"{day}T{time}" + (f".{fraction}" if fraction else "")
+
+
+def find_places(values, cells):
+    """The place of each cell among some values.
+
+    A cell has the place of the value that is equal, or else of the only one that is the same in
+    another type, as of 10115 for "10115". Two texts are the same only if they are equal.
+
+    Parameters
+    ----------
+    values, cells : list
+        Cells may occur several times.
+
+    Returns
+    -------
+    places : ndarray of int of shape (n_cells,)
+        -1 for a missing cell, and for one that is none of the values.
+    """
+    place_of = {plain(value): place for place, value in enumerate(values)}
+    found, forms = {}, None
+    for cell in dict.fromkeys(cells):
+        place = place_of.get(plain(cell), -1)
+        if place < 0 and not is_missing(cell):
+            forms = _places_of_forms(values) if forms is None else forms
+            place = forms.get(form_of(cell), -1)
+            if place >= 0 and isinstance(cell, str) and isinstance(values[place], str):
+                place = -1
+        found[cell] = place
+    return np.array([found[cell] for cell in cells], dtype=np.intp)
+
+
+def _places_of_forms(values):
+    """The places of values by their forms, of those that no other value has."""
+    found = {}
+    for place, value in enumerate(values):
+        found.setdefault(form_of(value), []).append(place)
+    return {form: places[0] for form, places in found.items() if len(places) == 1}
+
+
+def in_type_of(values, cells):
+    """Values as other cells have them, if these are all of one type: numbers as texts, and so on.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    cells : ndarray of shape (n_cells,)
+        None of them missing.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+        A value that is nothing in the other type stays.
+    """
+    kinds = {values.dtype.kind, cells.dtype.kind}
+    if not len(cells) or "O" not in kinds and (len(kinds) == 1 or kinds <= set("iuf")):
+        return values
+    types = set(map(type, cells.tolist() if cells.dtype.kind == "O" else cells[:1]))
+    if len(types) > 1:
+        return values
+    (kind,) = types
+    return as_objects([_converted(value, kind) for value in as_cells(values).tolist()])
+
+
+def _converted(value, kind):
+    if type(value) is kind or is_missing(value):
+        return value
+    form = form_of(value)
+    try:
+        if issubclass(kind, str):
+            return str(value) if isinstance(value, bool) else str(form)
+        if kind in (date, datetime):
+            unit = "D" if kind is date else "us"
+            return np.datetime64(form).astype(f"datetime64[{unit}]").item()
+        converted = kind(form)  # also a Timestamp of pandas
+    except (TypeError, ValueError, ArithmeticError):
+        return value
+    return converted if form_of(converted) == form else value
