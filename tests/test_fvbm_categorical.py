@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import parameter_index
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import enumerate_states, random_potts
+from oracles_fvbm import enumerate_states, random_potts, seeds
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
@@ -24,6 +24,7 @@ from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
     Contrasts,
+    PseudoLikelihood,
     Regressions,
     _gauge,
     as_parameters,
@@ -174,25 +175,30 @@ def test_derivatives_in_contrasts(n_values, seed):
     assert_allclose(products, scores.T * weights @ scores, atol=1e-9)
 
 
-@settings(max_examples=cases(20))
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 0.1]))
-def test_empty_and_rarest_cells(seed, missing):
-    rng, n_values = np.random.default_rng(seed), np.array([3, 2, 4])
+@settings(max_examples=cases(60))
+@given(seeds, st.sampled_from([0, 0.1]), st.sampled_from([[2, 2, 2], [3, 2, 4], [2] * 5]))
+def test_empty_and_rarest_cells(seed, missing, n_values):
+    """Of rows with both cells; of categories and, where all are bits, of spins."""
+    rng, d, n_values = np.random.default_rng(seed), len(n_values), np.array(n_values)
     codes, weights = random_table(rng, n_values, 12, missing), rng.integers(1, 4, 12)
-    problem = CategoricalPseudoLikelihood(codes, n_values, weights)
-    cells = {
-        (i, j, a, b): weights[(codes[:, i] == a) & (codes[:, j] == b)].sum()
-        for i, j in product(range(3), repeat=2)
-        for a, b in product(range(n_values[i]), range(n_values[j]))
-    }
-    expected = [cell for cell, n in cells.items() if cell[0] < cell[1] and not n]
-    assert sorted(problem.empty_cells()) == expected
-    assert_array_equal(problem.is_whole, (codes >= 0).all(axis=0))
-    for i, j in product(range(3), repeat=2):
-        own = [n for c, n in cells.items() if c[:2] == (i, j) and (i != j or c[2] == c[3])]
-        count, a, b = problem.rarest_cell(i, j)
-        assert count == min(own) == cells[i, j, a, b]
-        assert i != j or a == b
+    problems = [(CategoricalPseudoLikelihood(codes, n_values, weights), [0, 1, 2, 3])]
+    assert_array_equal(problems[0][0].is_whole, (codes >= 0).all(axis=0))
+    if set(n_values) == {2}:
+        spins = np.where(codes < 0, 0.0, 2 * codes - 1).T
+        problems.append((PseudoLikelihood(spins, weights.astype(float), 0.0), [-1, 1]))
+    for problem, values in problems:
+        cells = {
+            (i, j, values[a], values[b]): weights[(codes[:, i] == a) & (codes[:, j] == b)].sum()
+            for i, j in product(range(d), repeat=2)
+            for a, b in product(range(n_values[i]), range(n_values[j]))
+        }
+        expected = [cell for cell, n in cells.items() if cell[0] < cell[1] and not n]
+        assert sorted(problem.empty_cells()) == expected
+        for i, j in product(range(d), repeat=2):
+            own = [n for c, n in cells.items() if c[:2] == (i, j) and (i != j or c[2] == c[3])]
+            count, a, b = problem.rarest_cell(i, j)
+            assert count == min(own) == cells[i, j, a, b]
+            assert i != j or a == b
 
 
 def test_standard_errors_are_those_of_simulations():

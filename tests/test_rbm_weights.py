@@ -22,13 +22,6 @@ from private import (
 from private import TrainingMonitor as Monitor
 from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    TruncatedGaussBernoulli,
-    TruncatedGaussian,
-)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
@@ -154,21 +147,6 @@ def test_partial_fit_takes_weights(estimator, X, weights):
 
 
 # What is exact.
-
-
-@pytest.mark.parametrize(
-    "kind", [Bernoulli, Gaussian, TruncatedGaussian, TruncatedGaussBernoulli, Categorical]
-)
-def test_units_are_fitted_to_weighted_rows(kind):
-    rng, options = np.random.default_rng(0), {}
-    X, counts = rng.random((40, 6)), rng.integers(1, 4, size=40)
-    X[rng.random(X.shape) < 0.3] = 0
-    if kind is Categorical:
-        X, options = np.eye(3)[rng.integers(3, size=(40, 2))].reshape(40, 6), {"n_values": 3}
-    one = kind.from_data(X, weights=counts.astype(float), **options)
-    other = kind.from_data(np.repeat(X, counts, axis=0), **options)
-    for name, value in one.parameters().items():
-        np.testing.assert_allclose(value, other.parameters()[name], rtol=1e-6)
 
 
 def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():

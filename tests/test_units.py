@@ -353,7 +353,9 @@ def test_from_data(name, storage, dtype):
     weighted=st.booleans(),
     seed=st.integers(0, 100),
 )
-def test_integers_are_fitted_like_the_same_floats(name, storage, dtype, weighted, seed):
+def test_integers_and_weights_are_fitted_like_floats_and_repetitions(
+    name, storage, dtype, weighted, seed
+):
     if dtype == np.float16:
         storage = np.asarray  # SciPy has no such matrices
     # Squares of numbers up to 100 are not in int8 or uint8.
@@ -367,14 +369,17 @@ def test_integers_are_fitted_like_the_same_floats(name, storage, dtype, weighted
         "TG": (TruncatedGaussian, {"high": top}, X),
         "TGB": (TruncatedGaussBernoulli, {"high": top}, X),
     }[name]
-    weights = rng.random(12) if weighted else None
+    weights = rng.integers(1, 4, 12) if weighted else np.ones(12, int)
     dense, rows = X.astype(np.float64), storage(X.astype(dtype))
-    fitted = kind.from_data(rows, weights=weights, **options)
-    expected = kind.from_data(storage(dense), weights=weights, **options)
+    given_weights = weights.astype(float) if weighted else None
+    fitted = kind.from_data(rows, weights=given_weights, **options)
+    expected = kind.from_data(storage(dense), weights=given_weights, **options)
+    repeated = kind.from_data(np.repeat(dense, weights, axis=0), **options)
     for key, values in expected.parameters().items():
         assert fitted.parameters()[key].dtype == np.float64
         # Sums of squares up to 12e4, whose differences may cancel, are added in another order.
         assert_allclose(fitted.parameters()[key], values, rtol=1e-9, atol=1e-11)
+        assert_allclose(fitted.parameters()[key], repeated.parameters()[key], rtol=1e-6)
     assert_allclose(fitted.log_weight(rows), fitted.log_weight(dense), rtol=1e-12)
     for key, slope in fitted.gradients(rows).items():
         assert_allclose(slope, fitted.gradients(dense)[key], rtol=1e-9, atol=1e-12)
