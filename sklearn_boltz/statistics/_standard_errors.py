@@ -158,8 +158,8 @@ def inference(
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
     scores with the sufficient statistics of the model, given the observed cells. Both are sums
-    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
-    jackknife leaves out a row with all its completions, each of which is corrected by itself.
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. For
+    the jackknife, H_i is the information of the mean of the completions.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in

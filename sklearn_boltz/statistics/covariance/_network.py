@@ -80,7 +80,7 @@ def spin_curvature(network, codes, weights, jackknife):
     theta, kind = problem.pack(coupling, intercept), (Regressions.of_spins, separated_by_spins)
     if network._objective == "likelihood":
         found = of_empty_pairs(likelihood_curvature(network, codes, problem), problem)
-    elif is_completed(network, codes):
+    elif is_completed(network, codes) and len(kept):
         rows = codes[:, kept], weights
         model = SpinModel(coupling, intercept)
         found = of_completions(problem, theta, kind, kept, free, jackknife, rows, model)
@@ -183,7 +183,7 @@ def codes_curvature(network, codes, weights, jackknife):
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     kind = Regressions.of_contrasts, separated_by_contrasts
-    if is_completed(network, codes):
+    if is_completed(network, codes) and len(kept):
         rows, model = task.rows(), task.problem.model(theta)
         found = of_completions(contrasts, z, kind, kept, free, jackknife, rows, model)
     else:
