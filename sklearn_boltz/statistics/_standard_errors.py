@@ -35,6 +35,8 @@ from sklearn_boltz.tables._frames import some_rows
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
+# Rows that EM has completed, as draws, for tests by the regressions of single columns: about so many.
+MOST_DRAWN = 4000
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
 
@@ -341,8 +343,9 @@ def rows_of_codes(network, codes, weights):
     codes, weights = distinct_incomplete(*informative(codes, weights))
     known = codes >= 0
     if not known.all() and network.missing == "em":
-        codes, weights = draws(codes, weights, network._model(), N_DRAWS)
-        known = np.tile(known, (N_DRAWS, 1))
+        n_draws = max(1, min(N_DRAWS, MOST_DRAWN // len(codes)))
+        codes, weights = draws(codes, weights, network._model(), n_draws)
+        known = np.tile(known, (n_draws, 1))
     trends = np.zeros(len(known.T), dtype=bool) if network._trends is None else network._trends
     columns = [levels_of(*column) for column in zip(codes.T, known.T, trends, strict=True)]
     kept = np.flatnonzero([column is not None for column in columns])
