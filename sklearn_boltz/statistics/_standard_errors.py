@@ -35,7 +35,8 @@ from sklearn_boltz.tables._frames import some_rows
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
-# Rows that EM has completed, as draws, for tests by the regressions of single columns: about so many.
+# Draws of rows that EM has completed, for tests by the regressions of single columns: at most about
+# so many rows together.
 MOST_DRAWN = 4000
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
