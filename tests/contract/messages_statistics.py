@@ -115,6 +115,10 @@ def inference(name, **options):
     return lambda: statistics.inference(network(name), FITS[name][0], **options)
 
 
+def fit_of(X):
+    return FVBMPseudoLikelihood().fit(X), X
+
+
 def wald(tested):
     return lambda: result().wald_test(tested)
 
@@ -230,7 +234,12 @@ CASES = {
     "jackknife after EM": inference("gaps", covariance="jackknife"),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
-    "inference of bins": lambda: statistics.inference(FVBMPseudoLikelihood().fit(WAGES), WAGES),
+    "inference of bins with a penalty": lambda: statistics.inference(
+        FVBMPseudoLikelihood(alpha=0.1).fit(WAGES), WAGES
+    ),
+    "inference of a number that follows": lambda: statistics.inference(
+        *fit_of(WAGES.assign(tax=WAGES["pay"] / 5))
+    ),
     "inference of terms of three": inference("term"),
     "inference of counts": inference("counts"),
     "aic of counts": lambda: statistics.aic(network("counts"), SPINS),

@@ -201,7 +201,7 @@ def check_precisions(network, mixed, theta, kept):
         own = np.flatnonzero(mixed.column == i)
         if isinstance(mixed.columns[i], ScoreColumn) and 1 / theta[own[1]] < LEAST_VARIANCE:
             raise SingularInformation(
-                f"{network._column(j).capitalize()} follows from the others: leave it out."
+                f"The others determine {network._column(j)}: leave it out, or use more rows."
             )
 
 
