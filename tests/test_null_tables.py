@@ -55,7 +55,7 @@ CORNERS = {
     "many pairs of rare bits": (20, (1000, 30, [0.9, 0.1])),
     "rare levels": (40, (1000, 4, RARE)),
     "few rows": (30, (200, 10, [0.25] * 4), {"missing": 0.01}),
-    "gaps": (40, (200, 10, [1 / 3] * 3), {"missing": 0.2}),
+    "gaps": (20, (200, 10, [1 / 3] * 3), {"missing": 0.2}),
     "gaps by row": (60, (200, 4, [0.2] * 5), {"missing": 0.2, "by_row": True}),
     "gaps of rare bits": (60, (1000, 4, [0.98, 0.02]), {"missing": 0.2}),
 }

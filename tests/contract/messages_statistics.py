@@ -41,7 +41,7 @@ FITS = {
     "pair of other rows": (SPINS * [1, -1, 1, 1], {"edges": [(0, 1)]}),
     "no pair": (SPINS, {"edges": []}),
     "three columns": (SPINS[:, :3], {}),
-    "few rows": (SPINS[:16], {"edges": [(0, 1)]}),
+    "few rows": (SPINS[2:7], {"edges": [(0, 1)]}),
     "gaps": (GAPS, {}),
     "exact": (SPINS, LIKELIHOOD),
     "term": (SPINS, {"terms": [(0, 1, 2)], **LIKELIHOOD}),
@@ -231,7 +231,6 @@ CASES = {
     "inference of a singular information": lambda: statistics.inference(strong(), SPINS),
     "criterion of a singular information": lambda: statistics.aic(strong(), SPINS),
     "jackknife of the likelihood": inference("exact", covariance="jackknife"),
-    "jackknife after EM": inference("gaps", covariance="jackknife"),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
     "inference of bins with a penalty": lambda: statistics.inference(
