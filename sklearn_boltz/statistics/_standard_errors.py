@@ -198,10 +198,10 @@ def inference(
     (``joint_p_value``) finds such, with numbers in five groups; it supposes that other columns act
     by trends, too. The value in the middle of an odd number has neither a coupling nor an error.
 
-    Incomplete rows with numbers are drawn 20 times by `impute` from the network itself, with a
-    fixed seed. Values of fewer than 20 rows have errors that vary too much for Wald's test beside
-    trends: these pairs have the score test above. Declared as ``"nominal"``, or with ``alpha=0``,
-    all couplings of levels and bins are tested.
+    Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
+    network itself, with a fixed seed. Values of fewer than 20 rows have errors that vary too much
+    for Wald's test beside trends: these pairs have the score test above. Declared as ``"nominal"``,
+    or with ``alpha=0``, all couplings of levels and bins are tested.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and
