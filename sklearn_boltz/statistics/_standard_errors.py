@@ -25,7 +25,7 @@ from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, para
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import draws
 from sklearn_boltz.statistics.covariance._falls import falls
-from sklearn_boltz.statistics.covariance._few import few_rows
+from sklearn_boltz.statistics.covariance._few import FEW, few_rows
 from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
 from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
@@ -368,10 +368,11 @@ def of_numbers(network, X, sample_weight, jackknife):
     }
     rows = Profile(estimates.mixed, estimates.known, estimates.kept)
     ratios = falls(estimates.curvature, len(names))
-    reasons, mixed = np.full(ratios.shape, "", dtype=object), estimates.mixed
-    sizes = np.array([column.coupled.sum() for column in mixed.columns])
-    few = few_rows(estimates.known, mixed.weights, sizes, mixed.free, jackknife)
-    reasons[np.ix_(estimates.kept, estimates.kept)] = few
+    mixed, sizes = estimates.mixed, np.zeros(len(names), dtype=np.int64)
+    sizes[estimates.kept] = [column.coupled.sum() for column in mixed.columns]
+    known = np.ones((len(mixed.weights), len(names)), dtype=bool)
+    known[:, estimates.kept] = estimates.known
+    reasons = few_rows(known, mixed.weights, sizes, free, jackknife)
     return Found(parameters, *covariance, ratios, reasons, lambda: rows, True)
 
 
@@ -526,10 +527,10 @@ def selected(network, X, sample_weight, split, random_state):
 
 def warn_of_few_rows(reasons):
     """Warn of pairs that have no test."""
-    few = (reasons != "")[np.triu_indices(len(reasons), 1)]
-    if few.any():
+    few = [reason.startswith(FEW) for reason in reasons[np.triu_indices(len(reasons), 1)]]
+    if any(few):
         warnings.warn(
-            f"{few.sum()} of {len(few)} pairs of columns have too few rows for a test, and no p "
+            f"{sum(few)} of {len(few)} pairs of columns have too few rows for a test, and no p "
             "value: the column `note` of `to_frame()` says how many they need. Merge values that "
             "hardly occur, or leave out columns.",
             stacklevel=find_stack_level(),
