@@ -138,7 +138,7 @@ def test_few_rows_want_the_jackknife():
         X = gibbs_sample(SpinModel(*unpack(theta, 30)), 150, 200, rng)
         model = fit(X)
         jackknife = statistics.inference(model, X)
-        with pytest.warns(UserWarning, match="435 of 435 pairs of columns have too few rows"):
+        with pytest.warns(UserWarning, match="435 of 435 pairs of columns have too few"):
             sandwich = statistics.inference(model, X, covariance="sandwich")
         covered.append([((result.ci_low < theta) & (theta < result.ci_high)).mean()
                         for result in (jackknife, sandwich)])  # fmt: skip
@@ -278,7 +278,8 @@ def test_few_rows_warn(covariance, least):
         statistics.inference(fit(half, w, alpha=0.1), half, sample_weight=w, covariance=covariance)
     model = fit(X[:-1], alpha=0.1)
     with pytest.warns(UserWarning, match="10 of 10 pairs of columns have too few rows") as caught:
-        statistics.inference(model, X[:-1], covariance=covariance)
+        result = statistics.inference(model, X[:-1], covariance=covariance)
+    assert f"{least - 1}, and {least} are needed" in result.reasons[0, 1]
     assert caught[0].filename == __file__
 
 
@@ -400,9 +401,8 @@ def test_a_row_that_alone_determines_a_parameter_has_a_finite_influence():
 def test_which_fits_have_a_jackknife(rows):
     holes = np.where(np.random.default_rng(0).random(rows.shape) < 0.1, np.nan, rows)
     assert statistics.inference(fit(rows, kind=MaximumEntropy), rows).method == "sandwich"
-    assert statistics.inference(fit(holes), holes).method == "jackknife"
-    observed = fit(holes, missing="observed")
-    assert statistics.inference(observed, holes, covariance="jackknife").method == "jackknife"
+    for missing in ("em", "observed"):
+        assert statistics.inference(fit(holes, missing=missing), holes).method == "jackknife"
 
 
 # Weighted sums of chi-squared variables.

@@ -250,7 +250,7 @@ def test_ordinal_columns_have_trends_beside_any_numbers(kinds):
 
 def test_a_number_that_follows_from_others_is_refused():
     x = np.random.default_rng(0).normal(size=(100, 2))
-    with pytest.raises(ValueError, match="Column [12] follows from the others: leave it out"):
+    with pytest.raises(ValueError, match="The others determine column [12]: leave it"):
         inference(np.column_stack([x, 2 * x[:, 1]]))
 
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binom
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 SHARE, ALARM = 0.06, 1e-4
 
@@ -55,7 +55,7 @@ CORNERS = {
     "many pairs of rare bits": (20, (1000, 30, [0.9, 0.1])),
     "rare levels": (40, (1000, 4, RARE)),
     "few rows": (30, (200, 10, [0.25] * 4), {"missing": 0.01}),
-    "gaps": (40, (200, 10, [1 / 3] * 3), {"missing": 0.2}),
+    "gaps": (20, (200, 10, [1 / 3] * 3), {"missing": 0.2}),
     "gaps by row": (60, (200, 4, [0.2] * 5), {"missing": 0.2, "by_row": True}),
     "gaps of rare bits": (60, (1000, 4, [0.98, 0.02]), {"missing": 0.2}),
 }
@@ -129,3 +129,15 @@ def test_pairs_of_few_rows_have_a_reason_and_no_p_value():
     assert_array_equal(result.reasons != "", few)
     assert_array_equal(np.isnan(result.pair_p_value()), few | np.eye(12, dtype=bool))
     assert "too few rows: 15, and 36 are needed, 3 for each of 12 free" in result.reasons[3, 0]
+
+
+def test_other_pairs_without_a_p_value_have_a_reason_too():
+    X = np.random.default_rng(0).integers(2, size=(60, 4))
+    X[:, 3] = 1
+    edges = np.ones((4, 4), dtype=bool)
+    edges[0, 1] = edges[1, 0] = False
+    with warnings.catch_warnings(action="error"):
+        model = SparseFVBM(penalty="l2", alpha=0.1, edges=edges).fit(X)
+        result = statistics.inference(model, X)
+    assert result.reasons[0].tolist() == ["", "not in the network", "", "a column is constant"]
+    assert np.isfinite(result.pair_p_value()[0]).tolist() == [False, False, True, False]

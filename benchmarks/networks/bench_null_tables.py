@@ -28,14 +28,11 @@ from scipy.stats import false_discovery_control
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 # Columns and levels, and how many tables of each kind.
-SIZES = {(4, 2): 100, (4, 5): 50, (10, 3): 25, (30, 2): 15, (17, 5): 3}
+SIZES = {(4, 2): 40, (4, 5): 16, (10, 3): 8, (30, 2): 4, (17, 5): 1}
 # Rates of the rare levels, and whether all levels but one are rare.
-SHAPES = {
-    "even": None, "one .1": (0.1, False), "one .02": (0.02, False),
-    "most .1": (0.1, True), "most .02": (0.02, True),
-}  # fmt: skip
+SHAPES = {"even": None, "one .1": (0.1, False), "one .02": (0.02, False), "most .02": (0.02, True)}
 ROWS = 200, 1000, 4000
-GAPS = {"none": 0, "5 %": 0.05, "20 %": 0.2, "5 % by row": 0.05, "20 % by row": 0.2}
+GAPS = {"none": 0, "5 %": 0.05, "20 %": 0.2, "20 % by row": 0.2}
 STRONG, LEVEL, MOST = 0.6, 0.05, 0.06
 FIGURES = "raw", "Holm", "FDR", "FDR, edges", "power", "too few"
 KIND = "columns", "levels", "rates", "rows", "missing"
@@ -77,11 +74,11 @@ def drawn(kind, rng, *, edges):
     return X, strengths > 0, strengths == weak
 
 
-def p_values(X, n_levels):
+def p_values(X, n_levels, **options):
     """Of all pairs; NaN where there is none."""
     columns = [f"{j}" for j in range(X.shape[1])]
     kind = "binary" if n_levels == 2 else "nominal"
-    model = FVBMPseudoLikelihood(columns=kind)
+    model = FVBMPseudoLikelihood(columns=kind, **options)
     try:
         with warnings.catch_warnings(action="ignore"):
             found = statistics.inference(model.fit(X), X).pair_p_value()
@@ -127,6 +124,22 @@ def measured(kind, share):
     return n_tables, per_value, *means, *errors
 
 
+def by_way(n_tables):
+    """False discovery rates of chains with gaps, by what is done about them."""
+    for n_rows, missing in product(ROWS, ("em", "observed")):
+        shares = []
+        for seed in range(n_tables):
+            rng = np.random.default_rng([seed, n_rows])
+            X, is_edge, _ = drawn((4, 2, "even", n_rows, "20 %"), rng, edges=True)
+            found = discoveries(p_values(X, 2, missing=missing))
+            shares.append((found & ~is_edge).sum() / max(found.sum(), 1))
+        yield [
+            f"{n_rows}",
+            missing,
+            f"{np.mean(shares):.3f} ± {np.std(shares) / n_tables**0.5:.3f}",
+        ]
+
+
 def kinds(args):
     """All kinds of tables, or corners."""
     if args.quick:
@@ -134,7 +147,8 @@ def kinds(args):
     return [
         (*size, *kind)
         for size, *kind in product(SIZES, SHAPES, ROWS, GAPS)
-        if size[1] > 2 or "most" not in kind[0]  # of two levels, one is rare
+        # Of two levels, one is rare; and the largest tables take too long.
+        if (size[1] > 2 or "most" not in kind[0]) and (size[0] * size[1] < 80 or kind[1] < 4000)
     ]
 
 
@@ -188,3 +202,5 @@ def main():
         if high:
             shown = [[*map(str, row[:6]), *np.char.mod("%.3f", row[6:13])] for row in high]
             print_table(header, shown)
+        print("FDR of chains of 4 columns of 2 levels, 20 % of the cells missing:\n")
+        print_table(["rows", "missing=", "FDR"], by_way(max(2, round(100 * args.share))))

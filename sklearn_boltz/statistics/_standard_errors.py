@@ -25,7 +25,7 @@ from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, para
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import draws
 from sklearn_boltz.statistics.covariance._falls import falls
-from sklearn_boltz.statistics.covariance._few import few_rows
+from sklearn_boltz.statistics.covariance._few import FEW, few_rows
 from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
 from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
@@ -35,6 +35,9 @@ from sklearn_boltz.tables._frames import some_rows
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
+# Draws of rows that EM has completed, for tests by the regressions of single columns: at most about
+# so many rows together.
+MOST_DRAWN = 4000
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
 
@@ -158,8 +161,8 @@ def inference(
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
     scores with the sufficient statistics of the model, given the observed cells. Both are sums
-    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
-    jackknife leaves out a row with all its completions, each of which is corrected by itself.
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. For
+    the jackknife, H_i is the information of the mean of the completions.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
@@ -195,10 +198,10 @@ def inference(
     (``joint_p_value``) finds such, with numbers in five groups; it supposes that other columns act
     by trends, too. The value in the middle of an odd number has neither a coupling nor an error.
 
-    Incomplete rows with numbers are drawn 20 times by `impute` from the network itself, with a
-    fixed seed. Values of fewer than 20 rows have errors that vary too much for Wald's test beside
-    trends: these pairs have the score test above. Declared as ``"nominal"``, or with ``alpha=0``,
-    all couplings of levels and bins are tested.
+    Incomplete rows with numbers are drawn 20 times, or 5 where they are many, by `impute` from the
+    network itself, with a fixed seed. Values of fewer than 20 rows have errors that vary too much
+    for Wald's test beside trends: these pairs have the score test above. Declared as ``"nominal"``,
+    or with ``alpha=0``, all couplings of levels and bins are tested.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and
@@ -341,8 +344,9 @@ def rows_of_codes(network, codes, weights):
     codes, weights = distinct_incomplete(*informative(codes, weights))
     known = codes >= 0
     if not known.all() and network.missing == "em":
-        codes, weights = draws(codes, weights, network._model(), N_DRAWS)
-        known = np.tile(known, (N_DRAWS, 1))
+        n_draws = max(1, min(N_DRAWS, MOST_DRAWN // len(codes)))
+        codes, weights = draws(codes, weights, network._model(), n_draws)
+        known = np.tile(known, (n_draws, 1))
     trends = np.zeros(len(known.T), dtype=bool) if network._trends is None else network._trends
     columns = [levels_of(*column) for column in zip(codes.T, known.T, trends, strict=True)]
     kept = np.flatnonzero([column is not None for column in columns])
@@ -364,10 +368,11 @@ def of_numbers(network, X, sample_weight, jackknife):
     }
     rows = Profile(estimates.mixed, estimates.known, estimates.kept)
     ratios = falls(estimates.curvature, len(names))
-    reasons, mixed = np.full(ratios.shape, "", dtype=object), estimates.mixed
-    sizes = np.array([column.coupled.sum() for column in mixed.columns])
-    few = few_rows(estimates.known, mixed.weights, sizes, mixed.free, jackknife)
-    reasons[np.ix_(estimates.kept, estimates.kept)] = few
+    mixed, sizes = estimates.mixed, np.zeros(len(names), dtype=np.int64)
+    sizes[estimates.kept] = [column.coupled.sum() for column in mixed.columns]
+    known = np.ones((len(mixed.weights), len(names)), dtype=bool)
+    known[:, estimates.kept] = estimates.known
+    reasons = few_rows(known, mixed.weights, sizes, free, jackknife)
     return Found(parameters, *covariance, ratios, reasons, lambda: rows, True)
 
 
@@ -522,10 +527,10 @@ def selected(network, X, sample_weight, split, random_state):
 
 def warn_of_few_rows(reasons):
     """Warn of pairs that have no test."""
-    few = (reasons != "")[np.triu_indices(len(reasons), 1)]
-    if few.any():
+    few = [reason.startswith(FEW) for reason in reasons[np.triu_indices(len(reasons), 1)]]
+    if any(few):
         warnings.warn(
-            f"{few.sum()} of {len(few)} pairs of columns have too few rows for a test, and no p "
+            f"{sum(few)} of {len(few)} pairs of columns have too few rows for a test, and no p "
             "value: the column `note` of `to_frame()` says how many they need. Merge values that "
             "hardly occur, or leave out columns.",
             stacklevel=find_stack_level(),

@@ -41,7 +41,7 @@ FITS = {
     "pair of other rows": (SPINS * [1, -1, 1, 1], {"edges": [(0, 1)]}),
     "no pair": (SPINS, {"edges": []}),
     "three columns": (SPINS[:, :3], {}),
-    "few rows": (SPINS[:8], {}),
+    "few rows": (SPINS[2:7], {"edges": [(0, 1)]}),
     "gaps": (GAPS, {}),
     "exact": (SPINS, LIKELIHOOD),
     "term": (SPINS, {"terms": [(0, 1, 2)], **LIKELIHOOD}),
@@ -110,6 +110,10 @@ def scores(find, name, X):
 
 def inference(name, **options):
     return lambda: statistics.inference(network(name), FITS[name][0], **options)
+
+
+def fit_of(X):
+    return FVBMPseudoLikelihood().fit(X), X
 
 
 def wald(tested):
@@ -226,6 +230,12 @@ CASES = {
     "jackknife of the likelihood": inference("exact", covariance="jackknife"),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
+    "inference of bins with a penalty": lambda: statistics.inference(
+        FVBMPseudoLikelihood(alpha=0.1).fit(WAGES), WAGES
+    ),
+    "inference of a number that follows": lambda: statistics.inference(
+        *fit_of(WAGES.assign(tax=WAGES["pay"] / 5))
+    ),
     "inference of terms of three": inference("term"),
     "inference of counts": inference("counts"),
     "aic of counts": lambda: statistics.aic(network("counts"), SPINS),

@@ -14,6 +14,8 @@ from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Entries of a temporary array, and of one that is used again and again.
 CHUNK, CACHED = 2**22, 2**16
+# Fields of which the exponential is finite, also in sums.
+FARTHEST = 700.0
 # The share of a row's information that is left out with it: less than all, so that a row which
 # alone determines a parameter has a large influence, and not an infinite one.
 LEFT_OUT = 1 - 1e-6
@@ -46,6 +48,8 @@ class Curvature(NamedTuple):
         The estimate.
     parts : iterable of Regressions
         What H and J were computed from; none of the likelihood.
+    inverted : ndarray of shape (n_parameters, n_parameters) or None
+        H⁻¹, if it is known.
     """
 
     information: np.ndarray
@@ -57,6 +61,7 @@ class Curvature(NamedTuple):
     is_penalised: bool = False
     theta: np.ndarray | None = None
     parts: Iterable = ()
+    inverted: np.ndarray | None = None
 
     def is_separated(self):
         """Which parameters have their maximum at infinity, of bool."""
@@ -84,11 +89,15 @@ class Curvature(NamedTuple):
 
     def inverse(self):
         """H⁻¹."""
-        return self.solve(np.eye(len(self.information)))
+        identity = np.eye(len(self.information))
+        return self.solve(identity) if self.inverted is None else self.inverted
 
     def covariance(self):
         """H⁻¹ J H⁻ᵀ: as both are sums over the rows, that of the estimate itself."""
-        covariance = self.solve(self.solve(self.products).T)
+        if self.inverted is None:
+            covariance = self.solve(self.solve(self.products).T)
+        else:
+            covariance = self.inverted @ self.products @ self.inverted.T
         known = covariance.diagonal()[~self.is_separated()]
         if not (known > 0).all():
             raise SingularInformation
@@ -306,16 +315,17 @@ class Regressions(NamedTuple):
         own, slopes, (p, features) = self.column == column, lines.copy(), self.law(column)
         slopes[..., own] = 0
         intercepts = np.diagonal(lines[..., own], axis1=1, axis2=2)
+        # The fields of all states but the first, less that of the first.
+        features = features[1:] - features[0]
         slopes = np.einsum("qk,lkd->qdl", features, slopes)
         intercepts = (features @ intercepts.T)[:, None]
         known, total = self.features[:, own].any(axis=1) * self.weights, np.zeros((2, len(lines)))
         for rows in slices_of_rows(len(p), len(lines) * len(features), CACHED):
-            chances = p[rows].T[:, :, None]
-            field = self.features[rows] @ slopes + intercepts
-            field -= (chances * field).sum(axis=0)
-            total[1] += known[rows] @ (chances * field**2).sum(axis=0) / 2
-            top = field.max(axis=0)
-            total[0] += known[rows] @ (top + np.log((chances * np.exp(field - top)).sum(axis=0)))
+            first, chances = p[rows, :1], p[rows, 1:].T[:, :, None]
+            field = (self.features[rows] @ slopes + intercepts).clip(-FARTHEST, FARTHEST)
+            mean = (chances * field).sum(axis=0)
+            total[1] += known[rows] @ ((chances * field**2).sum(axis=0) - mean**2) / 2
+            total[0] += known[rows] @ (np.log(first + (chances * np.exp(field)).sum(axis=0)) - mean)
         return total
 
     def left_out_residuals(self, inverse):
@@ -386,7 +396,7 @@ def fitted_curvature(
     jackknife : bool, default=False
         Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
         squared changes of the estimate when each row is left out, by one step of Newton's method.
-        Completions are corrected each by itself, before their mean is taken.
+        Rows that were completed are left out by the means of their completions.
     find_separated : callable, default=None
         From the places of the free parameters to a basis of the directions that are separated.
     is_symmetric : bool, default=True
@@ -408,8 +418,8 @@ def fitted_curvature(
         parts=parts,
     )
     if jackknife:
-        whole, inverse = np.zeros_like(information), found.inverse()
-        whole[block] = inverse if is_symmetric else (inverse + inverse.T) / 2
+        whole, found = np.zeros_like(information), found._replace(inverted=found.inverse())
+        whole[block] = (found.inverted + found.inverted.T) / 2
     products = sum(part.score_products(whole if jackknife else None) for part in parts)
     return found._replace(products=products[block])
 

@@ -46,11 +46,11 @@ def falls(curvature, n_columns):
 def _lines(curvature):
     """Yield the numbers of two columns, and how the fields of each change along their line."""
     one = next(iter(curvature.parts), None)
-    if one is None:
+    if one is None or not len(curvature.places):
         return
     places = parameter_places(len(one.column), one.pairs)
     columns, separated = columns_of_parameters(one.column, one.pairs), curvature.is_separated()
-    columns, change = columns[:, curvature.places], np.zeros(places.max(initial=0) + 1)
+    columns, change = columns[:, curvature.places], np.zeros(places.max() + 1)
     inverse, order = curvature.inverse(), np.lexsort(columns[::-1])
     starts = np.flatnonzero(np.diff(columns[:, order]).any(axis=0)) + 1
     for block in np.split(order, starts) if len(order) else ():

@@ -24,8 +24,8 @@ from sklearn_boltz.statistics.covariance._separation import separated_by_contras
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import some_rows
 
-# Draws of each incomplete row, and their seed.
-N_DRAWS, SEED = 20, 0
+# Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
+MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
 # Of what is left of the variance of a score given the other columns, the least.
 LEAST_VARIANCE = 1e-6
 
@@ -58,7 +58,9 @@ class TableRows(NamedTuple):
         """The rows of a table, those that count and have an observed cell."""
         codes, numbers, known = cells_of(network, X)
         kept = np.flatnonzero((weights > 0) & known.any(axis=1))
-        n_each = np.where(known[kept].all(axis=1), 1, N_DRAWS)
+        has_gaps = ~known[kept].all(axis=1)
+        n_draws = np.clip(MOST_ROWS // max(has_gaps.sum(), 1), LEAST_DRAWS, MOST_DRAWS)
+        n_each = np.where(has_gaps, n_draws, 1)
         rows = np.repeat(kept, n_each)
         codes, known, first = codes[rows], known[rows], None
         numbers = {j: own[rows] for j, own in numbers.items()}
@@ -201,7 +203,7 @@ def check_precisions(network, mixed, theta, kept):
         own = np.flatnonzero(mixed.column == i)
         if isinstance(mixed.columns[i], ScoreColumn) and 1 / theta[own[1]] < LEAST_VARIANCE:
             raise SingularInformation(
-                f"{network._column(j).capitalize()} follows from the others: leave it out."
+                f"The others determine {network._column(j)}: leave it out, or use more rows."
             )
 
 

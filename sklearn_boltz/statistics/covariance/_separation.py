@@ -105,7 +105,10 @@ def cone_span(directions, gains, places, theta):
     whole = np.zeros((directions.shape[1], len(theta)))
     whole[:, places] = directions.T
     table = np.column_stack([gains(direction) for direction in whole])
-    table = np.unique(table.round(9), axis=0)
+    table = table.round(9)
+    # Equal rows have the same sum by any weights; to sort the rows themselves takes far longer.
+    sums = table @ np.random.default_rng(0).normal(size=table.shape[1])
+    table = table[np.unique(sums, return_index=True)[1]]
     table = table[table.any(axis=1)]
     if not len(table):  # no row informs them: the information is singular
         return directions[:, :0]
