@@ -5,57 +5,18 @@ A room that moves changes this file, not the tests.
 
 # ruff: noqa: F401
 
-from sklearn_boltz._estimator import dense, unchanged_on_error
+from sklearn_boltz._estimator import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.inspection import _ladder as _ladder_display
-from sklearn_boltz.inspection._network import (
-    GROUP_COLOURS,
-    SMALLEST_FONT,
-    EdgeStyle,
-    fitting_share,
-    spread,
-    strongest_edges,
-)
-from sklearn_boltz.inspection._path import apart
-from sklearn_boltz.loglinear import (
-    _basis,
-    _distribution,
-    _factor,
-    _fsll,
-    _given,
-    _hadamard,
-    _search,
-    _size,
-)
+from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _given, _search, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
 from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.loglinear._dual_update import Penalty as DualPenalty
-from sklearn_boltz.loglinear._dual_update import (
-    active_changes,
-    append_change,
-    scan,
-    update_and_scan,
-)
-from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import MAX_BINS, coded_table, log_unseen
-from sklearn_boltz.meta._completed import left_out, quantile
+from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights
-from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
-from sklearn_boltz.missing._completion import (
-    IncompleteRows,
-    distinct_incomplete,
-    independent_columns,
-    patterns,
-)
-from sklearn_boltz.missing._completion import Model as CompletionModel
-from sklearn_boltz.missing._completion import all_states as completion_states
-from sklearn_boltz.missing._completion import maximise as maximise_completion
-from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.missing import _completion
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import metrics
 from sklearn_boltz.networks.categorical._cells import find_patterns
@@ -64,13 +25,10 @@ from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location import _gaussians as location_gaussians
+from sklearn_boltz.networks.location import _joint
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
-from sklearn_boltz.networks.location._fit import Rows as LocationRows
-from sklearn_boltz.networks.location._fit import completed, fit_one
-from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
-from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
@@ -133,8 +91,7 @@ from sklearn_boltz.networks.training._terms import (
 )
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
-from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
-from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, uniform
 from sklearn_boltz.numerics._threads import (
@@ -143,24 +100,15 @@ from sklearn_boltz.numerics._threads import (
     _disown_blas,
     limit_blas,
 )
-from sklearn_boltz.partition import _ladder
-from sklearn_boltz.partition._estimates import (
-    combined,
-    compare_with_floor,
-    contradiction,
-    estimate_from_value,
-    estimate_from_weights,
-    temperature_ladder,
-)
-from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
-from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
+from sklearn_boltz.partition import _estimates, _ladder, _ladder_record
+from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._ladder import Ladder
+from sklearn_boltz.partition._ladder_record import mean_and_error
 from sklearn_boltz.restricted import _rbm_classifier
-from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.mean_field import _second_order, _tap
+from sklearn_boltz.restricted.mean_field import _second_order, _spread_kernel
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
-from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
 from sklearn_boltz.restricted.mean_field._tap import (
     TAP,
     Evidence,
@@ -177,7 +125,6 @@ from sklearn_boltz.restricted.mean_field._vamp import iterate, mean_covariance
 from sklearn_boltz.restricted.model import _class_arrays, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
-from sklearn_boltz.restricted.model._columns import ColumnLayout as Layout
 from sklearn_boltz.restricted.model._columns import (
     kinds_of,
     learn_layout,
@@ -210,7 +157,7 @@ from sklearn_boltz.restricted.sampling._climb import (
     sum_over,
 )
 from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
-from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     anneal,
     gibbs_chains,
@@ -228,9 +175,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
     with_hidden,
 )
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
-from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
+from sklearn_boltz.restricted.training import _auto, _cluster, _rows, _tracker
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
-from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._discriminative import ClassObjective as Objective
 from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
@@ -268,31 +214,16 @@ from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
-from sklearn_boltz.statistics.covariance import _completed, _separation
+from sklearn_boltz.statistics.covariance import _completed, _numbers, _separation
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
-from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
-from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
-from sklearn_boltz.tables._batches import (
-    ATTEMPTS,
-    _Dask,
-    as_batches,
-    distinct_states,
-    mini_batches,
-    outlive_workers,
-)
-from sklearn_boltz.tables._bins import Bins, spread_evenly
-from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
-from sklearn_boltz.tables._counts import ColumnCounts, Counts
-from sklearn_boltz.tables._frames import Header
+from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._kinds import Need
-from sklearn_boltz.tables._scores import NormalScores
-from sklearn_boltz.tables._table import Table, opened
-from sklearn_boltz.units import _bernoulli, _bernoulli_arrays
-from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.tables._table import Table
+from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,
     bernoulli_mean,

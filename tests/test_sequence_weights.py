@@ -13,11 +13,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
-from private import BLOCK, count_similar
 from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.datasets import make_alignment, read_alignment
 from sklearn_boltz.metrics import mutational_effect, sequence_weights
 
+BLOCK = 128  # of columns, in the kernel
 LETTERS = np.array(list("-ACDEFGHIKLMNPQRSTVWY"))
 
 
@@ -112,24 +112,6 @@ def test_any_table_of_the_same_cells(table):
 )  # fmt: skip
 def test_small_tables(X, identity, expected):
     assert_array_equal(sequence_weights(X, identity), expected)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
-def test_kernel_is_its_line_of_numpy(dtype):
-    codes = related_rows(50, BLOCK, 5).astype(dtype)
-    multiplicity = np.arange(1, 51)
-    similar = (codes[:, None] != codes).sum(axis=2) <= 40
-    expected = 7 + (similar & ~np.eye(50, dtype=bool)) @ multiplicity
-    for ends in ([0, 50], [0, 1, 30, 30, 49, 50]):
-        counts = np.full(50, 7)
-        for begin, end in zip(ends[:-1], ends[1:], strict=True):
-            count_similar(codes, multiplicity, counts, begin, end, 40)
-        assert_array_equal(counts, expected)
-    for wrong in ((codes[:, 1:].copy(), multiplicity), (codes, multiplicity[1:])):
-        with pytest.raises(ValueError):
-            count_similar(*wrong, counts, 0, 50, 40)
-    with pytest.raises(ValueError):
-        count_similar(codes, multiplicity, counts, 0, 51, 40)
 
 
 def test_plmc(shared_data):
