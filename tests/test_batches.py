@@ -76,14 +76,6 @@ def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     assert model.converged_
 
 
-def test_fvbm_partial_fit_is_fit_of_all_rows():
-    X, weights = make_rows(), np.arange(900) % 3 + 0.5
-    expected = FVBMPseudoLikelihood(tol=1e-10).fit(X, sample_weight=weights)
-    model = FVBMPseudoLikelihood(tol=1e-10).partial_fit(X[:500], sample_weight=weights[:500])
-    model.partial_fit(X[500:], sample_weight=weights[500:])
-    assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
-
-
 # Restricted Boltzmann machines.
 
 RBMS = [

@@ -344,29 +344,6 @@ OF_WORKERS = [distributed.comm.CommClosedError, OSError, TimeoutError, asyncio.C
               concurrent.futures.CancelledError, killed_worker]  # fmt: skip
 
 
-@pytest.mark.parametrize("n_workers", [1, 8, 9, 256])
-def test_hundreds_of_workers_do_not_meet_in_one_place(n_workers):
-    """Sums are added in a tree: at most eight in one call, and as many come back."""
-    meeting = []
-
-    def submit(worker, function, *sums):
-        meeting.append(len(sums))
-        return function(*sums)
-
-    def gather(sums):
-        meeting.append(len(sums))
-        return sums
-
-    names = [f"worker {k:03d}" for k in range(n_workers)]
-    cluster = SimpleNamespace(workers=names, submit=submit, client=SimpleNamespace(gather=gather))
-    parts = _cluster.Parts(cluster, None, [(k, None, np.arange(2)) for k in range(n_workers)])
-    sums = np.random.default_rng(0).integers(100, size=(n_workers, 3))
-    found = parts.total([((row, {"a": 2 * row}), "stays") for row in sums])
-    np.testing.assert_array_equal(found[0], sums.sum(axis=0))
-    np.testing.assert_array_equal(found[1]["a"], 2 * sums.sum(axis=0))
-    assert max(meeting) <= 8
-
-
 class Failing:
     """Fail some times, then count."""
 

@@ -162,29 +162,6 @@ def test_joint_choice(n_values):
     assert chosen == expected
 
 
-def test_jointly_appended_terms_pay_for_all_of_them():
-    """Or appending is undone."""
-    costs = []
-    for penalty in (0.0, 0.01):
-        table, state = settled_state([2] * 6, 5, seed=0)
-        codes = table.promising(2, without=state.codes)
-        assert _search._append(table, state, codes, penalty * np.array([1.0, 3.0]), -1.0)
-        costs.append(state.cost)
-    assert costs[1] - costs[0] == pytest.approx(0.04)
-    table, state = settled_state([2] * 6, 5, seed=0)
-    before, t = {k: np.copy(v) for k, v in vars(state).items()}, table.t.copy()
-    weakest = np.argsort((table.d - table.t) ** 2)[:3]
-    useless = np.setdiff1d(weakest, [0, *state.codes])
-    codes = table.promising(1, without=state.codes)
-    for terms, penalty, tol in [(useless, 0.1, 1e-4), (codes, 0.0, state.cost)]:
-        assert not _search._append(table, state, terms, np.full(len(terms), penalty), tol)
-        for name, value in before.items():
-            assert_array_equal(getattr(state, name), value)
-        assert_allclose(table.t, t, atol=1e-12)
-    assert _search._append(table, state, codes, np.zeros(1), 0.0)
-    assert state.cost < before["cost"]
-
-
 def test_newton_beats_greedy():
     X, p = make_bayesian_network(
         14, 30_000, max_parents=3, network_state=1, random_state=0, return_distribution=True
@@ -297,19 +274,6 @@ def test_cost_against_all_joint_states(table, solver, dtype, alpha, max_order, m
 
 
 # Constant columns, which are searched by themselves.
-
-
-def test_the_end_is_told_once(capsys):
-    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 2)))
-    model = FSLLDensity(verbose=1).fit(X)
-    end = f"[FSLLDensity] end: {len(model.basis_)} terms, cost {model.cost_:.6f}\n"
-    columns = "[FSLLDensity] columns: 5 binary (0, 1, 2, 3, 4)\n"
-    assert capsys.readouterr().out == columns + end
-    FSLLDensity(verbose=2).fit(X)
-    *moves, kinds, last = capsys.readouterr().out.splitlines(keepends=True)
-    assert (kinds, last) == (columns, end)
-    costs = [float(line.split()[-1]) for line in moves]
-    assert_allclose(costs, model.cost_path_[1:], atol=1e-6)
 
 
 # Awkward data.

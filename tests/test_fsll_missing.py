@@ -236,23 +236,6 @@ def test_information_of_the_score_test_is_that_of_observed_cells(monkeypatch):
     assert_allclose(variance, np.diag(information)[n:], atol=1e-12)
 
 
-def test_first_cost_is_that_of_rows_completed_by_their_columns():
-    """Over the cost without terms, by the divergence of these completions from even ones."""
-    n_values = [2, 3, 2]
-    X = random_table(n_values, 60, seed=3)
-    density = FSLLDensity(columns=list(map(range, n_values)))
-    model, empty = density.fit(X), clone(density).set_params(max_basis=0).fit(X)
-    X = X[~np.isnan(X).all(axis=1)]
-    assert len(model.theta_) and not len(empty.theta_)
-    excess = 0.0
-    for column, m in zip(X.T, n_values, strict=True):
-        known = column[~np.isnan(column)].astype(int)
-        share = (np.bincount(known, minlength=m) + 1 / m) / (len(known) + 1)
-        excess += np.isnan(column).sum() * (np.log(m) + share @ np.log(share))
-    expected = observed_cost(empty, X) + excess / (len(X) + 1)
-    assert model.cost_path_[0] == pytest.approx(expected, abs=1e-12)
-
-
 def test_weights_of_terms_are_those_of_the_maximum():
     """Newton's method on the observed cost, by finite differences, has nowhere to go."""
     n_values = [2, 3, 2]

@@ -118,19 +118,6 @@ def test_awkward_memory(overwrite_a, dtype, tmp_path):
     assert_array_equal(fwht(a.astype(float).tolist(), axis=1), textbook(a.astype(float), 1))
 
 
-def test_input_is_kept_unless_overwritten(tmp_path):
-    a = normal(1024)
-    kept, expected = a.copy(), textbook(a)
-    assert_array_equal(fwht(a), expected)
-    assert_array_equal(a, kept)
-    mapped = np.memmap(tmp_path / "table", dtype=np.float64, mode="w+", shape=1024)
-    mapped[:] = a
-    fwht(mapped, overwrite_a=True)
-    assert_array_equal(mapped, expected)
-    assert fwht(a, overwrite_a=True) is a
-    assert_array_equal(a, expected)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(2**18,), (3 * 2**16, 2), (3, 2**14, 5), (3, 2, 2**15 + 1)])
 def test_threads_give_the_same_bits(shape, dtype, monkeypatch):

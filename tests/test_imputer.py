@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from private import LinearMeans, Need, Table
-from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM
+from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -192,13 +192,6 @@ def test_batches_without_a_string_are_filled(library):
             assert (found.to_pylist() if library == "pyarrow" else list(found)) == ["it", "no"]
 
 
-def test_too_few_rows_for_linear_means():
-    X = linear_table(14)
-    assert linear_means(X)[1] is None
-    X.loc[3, "second"] = np.nan
-    assert BoltzmannImputer(how="mean").fit_transform(X).notna().all(axis=None)
-
-
 def test_means_of_levels_are_filled_where_they_are_numbers():
     rng = np.random.default_rng(0)
     level = rng.integers(1, 9, size=400)
@@ -265,16 +258,6 @@ def test_probabilities_of_bins_are_those_of_new_rows():
     # be: 1.13 ± .01. The bins beside would have .57.
     ratio = p[np.arange(len(p)), own].mean() / (p**2).sum(axis=1).mean()
     assert 0.9 < ratio < 1.25
-
-
-@pytest.mark.parametrize("density", [FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=2)])
-def test_probabilities_of_a_given_density_are_its_own(survey, density):
-    gaps = survey[2][["tongue", "coin"]].rename(columns={"tongue": "word"})
-    imputer = BoltzmannImputer(density, random_state=0).fit(gaps)
-    found = imputer.predict_cell_proba(gaps)["word"]
-    assert found.categories.tolist() == ["German", "Italian", "Norse"]
-    expected = imputer.estimator_.predict_column_proba(gaps.iloc[found.rows], "word")
-    assert_allclose(found.probabilities, expected, rtol=1e-9)
 
 
 def test_probabilities_of_arrays_of_constants_and_of_nothing():

@@ -8,7 +8,6 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -25,7 +24,6 @@ from sklearn_boltz import (
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    InfiniteRBM,
 )
 
 TERMS, PAIRS = (
@@ -302,16 +300,3 @@ def test_parameters_of_parts_and_searches():
     grid = {"terms__alpha": [0.1, 100.0]}
     search = GridSearchCV(BoltzmannMixture(TWO[:1]), grid, cv=2).fit(X)
     assert search.best_params_ == {"terms__alpha": 0.1}
-
-
-def test_seeds_and_clones():
-    X = (discrete_rows(150) > 0).astype(int)
-    parts = [("one", RBM), ("two", RBM), ("grown", InfiniteRBM(max_components=2, random_state=7))]
-    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
-    one, two, grown = mixture.estimators_
-    assert RBM.random_state is None and one.random_state != two.random_state
-    assert grown.random_state == 7
-    with parallel_config("threading"):
-        again = clone(mixture).set_params(n_jobs=2).fit(X)
-    assert_array_equal(again.score_samples(X), mixture.score_samples(X))
-    assert not hasattr(clone(mixture), "weights_")

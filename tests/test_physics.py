@@ -167,15 +167,6 @@ def test_the_moments_are_those_of_the_sampler():
     assert_allclose(found.intercept_ / 2, expected.intercept_, atol=0.04)
 
 
-def likelihood(theta, frequencies):
-    """Minus the mean log-likelihood of an RBM of 3 × 4 bits, and its derivatives."""
-    W, b, c = theta[:12].reshape(3, 4), theta[12:16], theta[16:]
-    rbm = SmallRBM(W, b, c)
-    H, difference = rbm.mean_hidden(), frequencies - rbm.p
-    slopes = (H * difference[:, None]).T @ rbm.V, difference @ rbm.V, difference @ H
-    return -rbm.log_likelihood(frequencies), -np.concatenate([np.ravel(slope) for slope in slopes])
-
-
 @pytest.mark.parametrize("sampler", [exact, hot])
 def test_a_step_of_an_rbm_by_a_sampler(sampler):
     """The gradient, within 5.5 standard errors of the means of 40,000 draws: 19 times 4e-8."""
@@ -196,29 +187,6 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
     error = np.sqrt((oracle.p @ figures**2 - mean**2) / n)
     z = np.abs(steps - (drawn @ figures - mean)) / error
     assert (z.max() < 5.5) == (sampler is exact)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("sampler", [exact, hot])
-def test_training_by_a_sampler_goes_as_far_as_by_exact_gradients(sampler):
-    """Within .001 nats a row (.0002 with six seeds), where training gains .05 and more."""
-    X = np.asarray(given_rbm().sample(400, random_state=0))
-    rbm = SDCPRBM(
-        3, chains=sampler, n_inner=1, centered=False, learning_rate=0.2, batch_size=400, alpha=0.0,
-        max_iter=0, init=0.5, random_state=4,
-    ).fit(X.astype(float))  # fmt: skip
-    theta = np.concatenate([
-        np.ravel(a) for a in (rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_)
-    ])  # fmt: skip
-    order = (binary(4) @ [8, 4, 2, 1]).astype(int)
-    frequencies = np.bincount(X.astype(int) @ [8, 4, 2, 1], minlength=16)[order] / len(X)
-    first = -likelihood(theta, frequencies)[0]
-    for _ in range(400):
-        theta = theta - 0.2 * likelihood(theta, frequencies)[1]
-    reached = -likelihood(theta, frequencies)[0]
-    rbm.set_params(max_iter=400, warm_start=True).fit(X.astype(float))
-    assert reached > first + 0.05
-    assert (abs(reached - rbm.score(X)) < 0.001) == (sampler is exact)
 
 
 def test_samples_of_a_sampler_have_the_form_of_the_table():

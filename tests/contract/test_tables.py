@@ -159,16 +159,6 @@ def test_numbers_in_arrays_stand_for_themselves():
 # In estimators.
 
 
-@each_with("make", [pl.DataFrame, pa.table], MODELS)
-def test_booleans_with_gaps(estimator, make):
-    """A frame of nothing else is an array of objects to NumPy."""
-    frame = make({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
-    model = clone(estimator).fit(frame)
-    filled = model.impute(frame, how="mode", random_state=0)
-    assert filled.schema == frame.schema and not np.equal(np.asarray(filled["a"]), None).any()
-    assert np.isfinite(model.score_samples(frame)).all()
-
-
 @each_with("container", ["pandas", "polars", "PyArrow", "objects"], MODELS)
 def test_words_are_as_good_as_their_codes(estimator, container):
     X, frame = words()
