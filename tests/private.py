@@ -5,57 +5,18 @@ A room that moves changes this file, not the tests.
 
 # ruff: noqa: F401
 
-from sklearn_boltz._estimator import dense, unchanged_on_error
+from sklearn_boltz._estimator import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.inspection import _ladder as _ladder_display
-from sklearn_boltz.inspection._network import (
-    GROUP_COLOURS,
-    SMALLEST_FONT,
-    EdgeStyle,
-    fitting_share,
-    spread,
-    strongest_edges,
-)
-from sklearn_boltz.inspection._path import apart
-from sklearn_boltz.loglinear import (
-    _basis,
-    _distribution,
-    _factor,
-    _fsll,
-    _given,
-    _hadamard,
-    _search,
-    _size,
-)
+from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _given, _search, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
 from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.loglinear._dual_update import Penalty as DualPenalty
-from sklearn_boltz.loglinear._dual_update import (
-    active_changes,
-    append_change,
-    scan,
-    update_and_scan,
-)
-from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import MAX_BINS, coded_table, log_unseen
-from sklearn_boltz.meta._completed import left_out, quantile
+from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights
-from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
-from sklearn_boltz.missing._completion import (
-    IncompleteRows,
-    distinct_incomplete,
-    independent_columns,
-    patterns,
-)
-from sklearn_boltz.missing._completion import Model as CompletionModel
-from sklearn_boltz.missing._completion import all_states as completion_states
-from sklearn_boltz.missing._completion import maximise as maximise_completion
-from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.missing import _completion
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import metrics
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
@@ -63,13 +24,10 @@ from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location import _fit as location_fit
+from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
-from sklearn_boltz.networks.location._fit import Rows as LocationRows
-from sklearn_boltz.networks.location._fit import completed, fit_one
-from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.location._model import LocationModel
 from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
@@ -100,34 +58,18 @@ from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._strength import next_weights
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
-from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
-from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
-from sklearn_boltz.numerics._threads import (
-    Workers,
-    _blas,
-    _disown_blas,
-    limit_blas,
-)
-from sklearn_boltz.partition import _ladder
-from sklearn_boltz.partition._estimates import (
-    combined,
-    compare_with_floor,
-    contradiction,
-    estimate_from_value,
-    estimate_from_weights,
-    temperature_ladder,
-)
-from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
-from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
+from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
+from sklearn_boltz.partition import _estimates, _ladder, _ladder_record
+from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._ladder_record import mean_and_error
 from sklearn_boltz.restricted import _rbm_classifier
-from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
+from sklearn_boltz.restricted.mean_field import _second_order, _spread_kernel, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
-from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
 from sklearn_boltz.restricted.mean_field._tap import TAP
 from sklearn_boltz.restricted.model import _class_arrays, _columns, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
@@ -153,22 +95,21 @@ from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sam
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
 from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
-from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import (
     _auto,
+    _cluster,
     _discriminative,
     _frank_wolfe,
     _gaps,
     _labelled_rows,
     _progress,
     _rows,
-    _sdcp,
     _tap_steps,
     _tracker,
 )
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
-from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._frank_wolfe import Sample, linearised_objective
 from sklearn_boltz.restricted.training._initial import units_of_pairs
@@ -191,24 +132,12 @@ from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
-from sklearn_boltz.tables._batches import (
-    ATTEMPTS,
-    _Dask,
-    as_batches,
-    distinct_states,
-    mini_batches,
-    outlive_workers,
-)
-from sklearn_boltz.tables._bins import Bins, spread_evenly
-from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
-from sklearn_boltz.tables._counts import ColumnCounts, Counts
-from sklearn_boltz.tables._frames import Header, some_rows
+from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._kinds import Need
-from sklearn_boltz.tables._scores import NormalScores
-from sklearn_boltz.tables._table import Table, opened
+from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import find_places, form_of
-from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _bernoulli_kernel
-from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units import _bernoulli_arrays, _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile

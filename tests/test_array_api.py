@@ -36,11 +36,9 @@ from private import (
     _compiled,
     _tracker,
     as_numpy,
-    class_gradients,
     namespace_of,
 )
 from private import uniform_of_arrays as uniform
-from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 LIBRARIES = ["array_api_strict", "torch", "torch-cuda", "cupy"]
 FITS = {
@@ -251,24 +249,6 @@ def test_recorded_draws_follow_keys_that_are_copied():
         assert (as_numpy(u) == stream.uniform((5, 7))).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_draws_by_kernels_and_by_arrays_are_the_same(monkeypatch, dtype):
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(1)
-    field = torch.asarray(rng.normal(size=(40, 130)).astype(dtype))
-    bias = torch.asarray(rng.normal(size=130).astype(dtype))
-    p = torch.sigmoid(field)
-    by_kernels = (
-        _bernoulli_arrays.sample(field, bias, Stream(3), 7), _bernoulli_arrays.draw(p, Stream(3))
-    )  # fmt: skip
-    monkeypatch.setattr(_bernoulli_arrays, "host_view", lambda array: None)
-    sample = _bernoulli_arrays.sample(field, bias, Stream(3), 7)
-    # The exponential may be rounded in another way: of 5,200 draws of float32, about one in 1e3
-    # machines would see one differ.
-    assert (sample != by_kernels[0]).sum() <= (1 if dtype == "float32" else 0)
-    assert (_bernoulli_arrays.draw(p, Stream(3)) == by_kernels[1]).all()
-
-
 METHODS = "transform", "free_energy", "score_samples", "log_pseudo_likelihood", "mean_hidden"
 
 
@@ -446,13 +426,14 @@ def tables_of_bits(monkeypatch):
 
 @SHORT
 @pytest.mark.usefixtures("tables_of_bits")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("check", ["check_array_api_input", "check_array_api_input_and_values"])
 @pytest.mark.parametrize(
-    "estimator",
-    [SDCPRBM(8), TAPRBM(8), *(RBMClassifier(8, early_stopping=early) for early in (False, True))],
-)
-def test_checks_of_scikit_learn(xp, check, dtype, estimator):
+    ("estimator", "check", "dtype"),
+    [(SDCPRBM(8), "check_array_api_input", "float32"),
+     (TAPRBM(8), "check_array_api_input_and_values", "float64"),
+     (RBMClassifier(8, early_stopping=False), "check_array_api_input_and_values", "float32"),
+     (RBMClassifier(8, early_stopping=True), "check_array_api_input", "float64")],
+)  # fmt: skip
+def test_checks_of_scikit_learn(xp, estimator, check, dtype):
     estimator = clone(estimator).set_params(max_iter=3, random_state=0)
     check = getattr(estimator_checks, check)
     weights = {"check_sample_weight": True}
@@ -467,20 +448,6 @@ def rows_of_groups():
     return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(
         "float32"
     )
-
-
-def test_float32_learns_as_well(xp):
-    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that of NumPy."""
-    if xp.__name__ == "array_api_strict":
-        pytest.skip("takes minutes, with the arithmetic of NumPy")
-    X = rows_of_groups()
-    scores = [
-        [machine(max_iter=30, learning_rate=0.2, random_state=k).fit(rows).score(rows)
-         for k in range(5)]
-        for rows in (X, xp.asarray(X))
-    ]  # fmt: skip
-    errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
-    assert abs(np.mean(scores[0]) - np.mean(scores[1])) < 5 * np.linalg.norm(errors) + 1e-3
 
 
 @pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
@@ -551,9 +518,9 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
 
 
 @SHORT
-@pytest.mark.parametrize("some", [False, True], ids=["all labelled", "some labelled"])
 @pytest.mark.parametrize("options", [*CLASS_FITS.values(), FITS["another model"]], ids=str)
-def test_a_classifier_is_that_of_numpy(xp, X, y, options, some):
+def test_a_classifier_is_that_of_numpy(xp, X, y, options):
+    some = options not in (CLASS_FITS["hybrid"], CLASS_FITS["accuracy"])  # rows without a label
     X[::7] = 0.25 + X[::7] / 2  # probabilities, which are drawn
     y = np.where(np.arange(len(y)) % 4 == 0, y, -1) if some else y
     mine, reference = (machine(RBMClassifier, **options) for _ in range(2))
@@ -574,8 +541,9 @@ CLASS_METHODS = (
 
 
 @SHORT
-@pytest.mark.parametrize("dtype, atol", [("float64", 1e-10), ("float32", 2e-4)])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("n_classes", "dtype", "atol"), [(3, "float64", 1e-10), (2, "float32", 2e-4)]
+)
 def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype, atol):
     X, y = X.astype(dtype), np.minimum(y, n_classes - 1)
     reference = machine(RBMClassifier, max_iter=20, early_stopping=False).fit(X, y)
@@ -593,18 +561,6 @@ def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype,
     assert_close(found, wanted, 50 * atol)
     if dtype == "float64":  # the same random numbers
         assert_same_samples(mine, reference, rows, X, y=1)
-
-
-@SHORT
-def test_a_classifier_draws_a_class_where_it_lies(xp, X, y):
-    """By chains of more hidden units than are summed out, with the random numbers of NumPy."""
-    settings = {"n_components": 15, "max_iter": 20, "early_stopping": False}
-    reference = machine(RBMClassifier, **settings).fit(X, y)
-    mine = xp.has(reference)
-    for labels in (2, np.arange(7) % 3):
-        found = mine.sample(7, 3, n_steps=10, y=labels)
-        assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, y=labels)).all()
-    assert_same_partition_function(mine, reference, n_temperatures=20, n_chains=10)
 
 
 @SHORT
@@ -626,40 +582,6 @@ def test_labels_lie_anywhere_and_are_anything(xp, X, y):
     assert mine.score(rows, words) == reference.score(X, y)
     back = mine.move_to(np)
     assert (back.predict(X) == mine.predict(rows)).all()
-
-
-@pytest.mark.parametrize("stacked", [False, True])
-@pytest.mark.parametrize("widths", [[4], [3, 3], [2, 5, 5, 3]])
-def test_categories_are_those_of_the_kernels(xp, widths, stacked):
-    rng = np.random.default_rng(0)
-    reference = Categorical(widths, rng.normal(size=sum(widths)))
-    if stacked:
-        reference = Stacked([Bernoulli(rng.normal(size=3)), reference])
-    field = rng.normal(size=(50, len(reference)))
-    mine, there = reference.moved(xp.asarray), xp.asarray(field)
-    for name in ("mean", "log_partition_sum", "log_weight"):
-        assert_close(getattr(mine, name)(there), getattr(reference, name)(field), 1e-12)
-    assert_same_draws(mine.sample(there, Stream(3), 7), reference.sample(field, Stream(3), 7))
-
-
-@pytest.mark.parametrize("most", [1, 100, 10**6])
-def test_sums_over_classes_are_those_of_the_kernel(xp, monkeypatch, most):
-    """However few classes are worked on at once."""
-    monkeypatch.setattr(_class_arrays, "MOST_NUMBERS", most)
-    rng = np.random.default_rng(0)
-    sizes = {"fields": (9, 5), "label_fields": (4, 5), "bias": 4, "target": 9, "share": 9}
-    arrays = {name: 3 * rng.normal(size=size) for name, size in sizes.items()}
-    codes = rng.integers(-1, 4, 9)
-    there = {name: xp.asarray(array) for name, array in arrays.items()}
-    found = _class_arrays.class_gradients(codes=xp.asarray(codes), **there)
-    fields = arrays.pop("fields").copy()
-    outs = np.empty((9, 4)), np.zeros((4, 5)), np.zeros(4)
-    class_gradients(
-        fields, arrays["label_fields"], arrays["bias"], codes, arrays["target"], arrays["share"],
-        *outs,
-    )  # fmt: skip
-    for mine, wanted in zip(found, (fields, *outs), strict=True):
-        assert_close(mine, wanted, 1e-12)
 
 
 # Errors.
@@ -750,16 +672,6 @@ def test_without_dispatch_nothing_changes(X):
     model = machine().fit(torch.asarray(X))
     assert isinstance(model.components_, np.ndarray)
     assert (model.components_ == machine().fit(X).components_).all()
-
-
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
-def test_integers_are_computed_with_in_float32(xp, X, dtype):
-    rows = xp.asarray(X.astype(dtype))
-    for kind in (SDCPRBM, TAPRBM):
-        mine, reference = machine(kind).fit(rows), machine(kind).fit(X.astype(np.float32))
-        assert "float32" in str(mine.transform(rows).dtype)
-        found = as_numpy(mine.transform(rows))
-        np.testing.assert_allclose(found, reference.transform(X), rtol=0, atol=0.1)
 
 
 def test_tensors_with_gradients(X):

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rounding import within
 from sklearn.base import clone
 
-from private import _batches, _objective, as_batches, distinct_states, mini_batches, network_rows
+from private import _batches, _objective, network_rows
 from private import _rows as _streams
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
@@ -57,18 +57,6 @@ def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
     assert_array_equal(model.intercept_, expected.intercept_)
 
 
-def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
-    X = np.random.default_rng(0).integers(3, size=(400, 3))
-    X[:, 1] = X[:, 0]
-    X[:200] %= 2
-    X = np.hstack([X, np.full((400, 1), 60)])
-    expected, model = FSLLDensity().fit(X), FSLLDensity().fit(iter(pieces_of(X)))
-    assert_array_equal(model.n_values_, expected.n_values_)
-    assert_array_equal(model.theta_, expected.theta_)
-    more = FSLLDensity().partial_fit(Batches(X[:200], batch_rows=50)).partial_fit(iter([X[200:]]))
-    assert_allclose(more.theta_, expected.theta_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("alpha", [0.0, 0.005])
 def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
@@ -87,23 +75,6 @@ def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
         expected.history_["log_pseudo_likelihood"][[0, -1]], rtol=1e-12, atol=1e-4,
     )  # fmt: skip
     assert model.converged_
-
-
-def test_fvbm_codings_over_batches():
-    X = make_rows() * 2.0 - 1
-    ones = np.ones((3, X.shape[1]))
-    expected = FVBMPseudoLikelihood().fit(np.vstack([ones, X]))
-    model = FVBMPseudoLikelihood().fit(Batches([ones, X]))
-    assert_array_equal(model.coupling_, expected.coupling_)
-    assert model.values_.tolist() == [-1, 1]
-
-
-def test_fvbm_partial_fit_is_fit_of_all_rows():
-    X, weights = make_rows(), np.arange(900) % 3 + 0.5
-    expected = FVBMPseudoLikelihood(tol=1e-10).fit(X, sample_weight=weights)
-    model = FVBMPseudoLikelihood(tol=1e-10).partial_fit(X[:500], sample_weight=weights[:500])
-    model.partial_fit(X[500:], sample_weight=weights[500:])
-    assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
 
 
 # Restricted Boltzmann machines.
@@ -149,34 +120,6 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, monkeypatch, tmp
     assert_array_equal(parameters(clone(estimator).fit(memory_map(X, tmp_path))), expected)
 
 
-def test_validation_rows_are_not_trained_on():
-    X = make_rows(200)
-    source = Batches(X, batch_rows=60)
-    rows = SDCPRBM()._streamed(source, reset=True)
-    _, valid = rows.choose(np.random.default_rng(1), 0.1)
-    assert len(valid) == 20
-    seen = np.vstack(list(rows.all_but(valid).mini_batches(32, np.random.default_rng(0))))
-    expected = np.delete(X, valid, axis=0)
-    assert_array_equal(np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8)))
-    assert_array_equal(rows[valid], X[valid])
-    streamed = SDCPRBM()._streamed(Batches(lambda: pieces_of(X)), reset=True)
-    assert_array_equal(streamed[valid], X[valid])
-    assert streamed[[]].shape == (0, 8)
-
-
-def test_truncated_units_on_batches():
-    rng = np.random.default_rng(0)
-    X = rng.beta(2, 5, size=(500, 4))
-    estimator = TAPRBM(3, columns="truncated_gaussian", max_iter=1, random_state=0)
-    model = clone(estimator).fit(Batches(X, batch_rows=120))
-    expected = clone(estimator).fit(X)
-    # All rows are looked at, here, for where the training begins.
-    assert_allclose(
-        *(its._training.base.intercept for its in (model, expected)), rtol=1e-6, atol=1e-9
-    )
-    assert np.isfinite(model.tap_log_likelihood(X)).all()
-
-
 # The parts.
 
 
@@ -188,7 +131,9 @@ def test_truncated_units_on_batches():
 )
 def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
     blocks = [(k, np.arange(n)) for k, n in enumerate(lengths)]
-    batches = list(mini_batches(iter(blocks), n_lanes, batch_size, np.random.default_rng(seed)))
+    batches = list(
+        _batches.mini_batches(iter(blocks), n_lanes, batch_size, np.random.default_rng(seed))
+    )
     found = sorted((k, row) for pieces in batches for _, k, rows in pieces for row in rows)
     assert found == [(k, row) for k, n in enumerate(lengths) for row in range(n)]
     sizes = [sum(len(rows) for _, _, rows in pieces) for pieces in batches]
@@ -197,24 +142,6 @@ def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
         assert (batch_size + 1) // 2 <= sizes[-1] < batch_size + (batch_size + 1) // 2
     for pieces in batches:
         assert all(0 <= lane < n_lanes for lane, _, _ in pieces)
-
-
-def test_mini_batches_mix():
-    blocks = [(k, np.arange(100)) for k in range(4)]
-    first = next(iter(mini_batches(iter(blocks), 4, 20, np.random.default_rng(0))))
-    assert [(lane, k, len(rows)) for lane, k, rows in first] == [(k, k, 5) for k in range(4)]
-
-
-@pytest.mark.parametrize("n_features, top", [(3, 1), (70, 1), (5, 300), (30, 255)])
-def test_distinct_states(n_features, top):
-    rng = np.random.default_rng(0)
-    rows = rng.integers(top + 1, size=(50, n_features)).astype(np.min_scalar_type(top))
-    rows, weights = rows[rng.integers(50, size=400)], rng.random(400)
-    found, sums = distinct_states(rows, weights)
-    expected = {}
-    for row, weight in zip(rows.tolist(), weights, strict=True):
-        expected[tuple(row)] = expected.get(tuple(row), 0) + weight
-    assert dict(zip(map(tuple, found.tolist()), sums, strict=True)) == pytest.approx(expected)
 
 
 def test_parquet(tmp_path):
@@ -247,15 +174,6 @@ def test_numbers_of_batches(n_rows, batch_rows, k):
         else:
             with pytest.raises(IndexError):
                 batches.batch(k)
-
-
-def test_an_iterator_has_no_numbers_and_asking_does_not_use_it_up():
-    batches = Batches(iter(pieces_of(make_rows())))
-    assert batches.n_batches is None
-    with pytest.raises(TypeError):
-        batches.batch(2)
-    assert len(list(batches)) == 7
-    assert as_batches([[0, 1]]) is None and as_batches(np.zeros((2, 2))) is None
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,6 @@ def test_only_one_file_loads_data_sets():
     assert found == {"_common.py: .npz"}
 
 
-def test_the_ways_to_the_shared_files_are_the_same():
-    # A script cannot import them without such a file beside it.
-    texts = {path.read_text() for path in BENCHMARKS.glob("*/_path.py")}
-    assert len(texts) == 1
-    assert len(list(BENCHMARKS.glob("*/_path.py"))) == len(FOLDERS) - 1
-
-
 # What the pages quote.
 
 PAGES = [

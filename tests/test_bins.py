@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.stats import kendalltau, kstest
+from scipy.stats import kstest
 
-from private import Bins, Table, spread_evenly
+from private import Bins, Table
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -93,11 +93,10 @@ def test_codes_and_samples(name):
 
 
 @every
-@pytest.mark.parametrize("strange", [-1e308, -5.5, 0.0, 1 / 3, 1e12, 1e308])
-def test_every_number_has_a_density(name, strange):
-    bins = Bins.learn(NUMBERS[name])
-    assert np.isfinite(bins.log_density(np.array([strange])))
-    assert 0 <= bins.encode(np.array([strange])) < bins.n_bins
+def test_every_number_has_a_density(name):
+    bins, strange = Bins.learn(NUMBERS[name]), np.array([-1e308, -5.5, 0.0, 1 / 3, 1e12, 1e308])
+    assert np.isfinite(bins.log_density(strange)).all()
+    assert (bins.encode(strange) >= 0).all() and (bins.encode(strange) < bins.n_bins).all()
 
 
 @given(st.lists(st.integers(0, 3) | st.floats(-1e6, 1e6), min_size=1, max_size=60), st.data())
@@ -146,20 +145,6 @@ def test_samples_have_the_distribution_of_the_column():
     assert kstest(drawn, numbers).pvalue > 1e-4
 
 
-def test_random_numbers_of_equal_codes_are_spread_evenly():
-    """One in each n-th of the interval, in random order; false alarms: 6 in 10,000."""
-    rng = np.random.default_rng(4)
-    codes = rng.integers(5, size=1000)
-    uniform = spread_evenly(codes, rng)
-    for code in range(5):
-        own = uniform[codes == code] * (codes == code).sum()
-        assert_array_equal(np.sort(own.astype(int)), np.arange(len(own)))
-        assert kendalltau(np.arange(len(own)), own).pvalue > 1e-4
-    alone = spread_evenly(np.arange(1000), rng)
-    assert kstest(alone, "uniform").pvalue > 1e-4
-    assert spread_evenly(np.zeros(10**6, dtype=int), rng).max() < 1
-
-
 def test_numbers_of_samples_are_spread_over_their_bins_and_imputed_ones_are_not():
     """The expected distance of independent draws from their distribution is .87 / √n.
 
@@ -199,12 +184,6 @@ def test_a_few_numbers_of_many_cells_have_a_bin_each():
         share = np.bincount(bins.encode(x).astype(int)) / len(x)
         scores.append((np.log(share)[bins.encode(x).astype(int)] + bins.log_density(x)).mean())
     assert abs(scores[1] - scores[0]) < 0.5
-
-
-def test_the_greatest_number_may_be_near_the_end_of_all():
-    x = np.r_[np.random.default_rng(0).normal(size=1000), np.full(80, 1.2e308)]
-    with np.errstate(over="ignore"):
-        assert np.isfinite(Bins.learn(x).log_density(x)).all()
 
 
 def test_held_out_density_is_near_the_truth():

@@ -8,14 +8,11 @@ import pytest
 from conftest import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import binomtest
 
-from private import CompletionModel as Model
-from private import IncompleteRows, distinct_incomplete, independent_columns, patterns
-from private import completion_states as all_states
-from private import maximise_completion as maximise
+from private import _completion
 
 
 def table_with_gaps(seed, n_values, n_rows=12, share=0.4):
@@ -28,7 +25,7 @@ def table_with_gaps(seed, n_values, n_rows=12, share=0.4):
 def log_table(seed, n_values):
     """A random joint distribution, and it as a `Model` that draws without error."""
     log_p = np.random.default_rng(seed).normal(size=tuple(n_values))
-    return log_p, Model(lambda rows: log_p[tuple(rows.T.astype(int))], drawing(log_p))
+    return log_p, _completion.Model(lambda rows: log_p[tuple(rows.T.astype(int))], drawing(log_p))
 
 
 def drawing(log_p):
@@ -75,7 +72,7 @@ def test_completions_against_loops(n_values, seed):
         for x, share in zip(fills, np.exp(logs - logsumexp(logs)), strict=True):
             expected[x] = expected.get(x, 0) + weight * share
     assume(expected)
-    data = IncompleteRows(rows, weights, n_values)
+    data = _completion.IncompleteRows(rows, weights, n_values)
     assert data.is_exact
     found = data.complete(model)
     assert_allclose(found.log_likelihood, total, rtol=1e-12)
@@ -84,30 +81,13 @@ def test_completions_against_loops(n_values, seed):
         assert_allclose(weight, expected[tuple(x)], rtol=1e-10)
 
 
-def test_complete_rows_are_kept_to_the_bit_and_weights_count():
-    rows, weights = table_with_gaps(0, [2, 3, 2], 30)
-    _, model = log_table(1, [2, 3, 2])
-    whole = (rows >= 0).all(axis=1)
-    found = IncompleteRows(rows[whole], weights[whole] * 0.3, [2, 3, 2]).complete(model)
-    kept = distinct_incomplete(rows[whole & (weights > 0)], weights[whole & (weights > 0)] * 0.3)
-    assert_array_equal(found.rows, kept[0])
-    assert_array_equal(found.weights, kept[1])
-    repeated = np.repeat(rows, weights.astype(int), axis=0)
-    one, other = (
-        IncompleteRows(*table, [2, 3, 2]).complete(model)
-        for table in [(rows, weights), (repeated, np.ones(len(repeated)))]
-    )
-    for a, b in zip(one, other, strict=True):
-        assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("limits", [{"max_completions": 3}, {"max_entries": 60}])
 def test_rows_with_many_completions_are_drawn(limits):
     n_values = [2, 3, 2, 3, 2]
     rows, weights = table_with_gaps(3, n_values, 40)
     _, model = log_table(4, n_values)
-    exact = IncompleteRows(rows, weights, n_values)
-    drawn = IncompleteRows(rows, weights, n_values, n_draws=2, **limits)
+    exact = _completion.IncompleteRows(rows, weights, n_values)
+    drawn = _completion.IncompleteRows(rows, weights, n_values, n_draws=2, **limits)
     assert exact.is_exact and not drawn.is_exact
     table = np.zeros(n_values)
     rng, n_rounds = np.random.default_rng(0), 1500
@@ -131,7 +111,9 @@ def test_draws_follow_the_completions():
     rows = np.array([[0, -1, -1], [1, 2, 0], [-1, 1, 1]], dtype=np.int8)
     log_p, model = log_table(5, n_values)
     for limit in (4096, 2):
-        data = IncompleteRows(rows, np.ones(3), n_values, max_completions=limit, n_draws=1)
+        data = _completion.IncompleteRows(
+            rows, np.ones(3), n_values, max_completions=limit, n_draws=1
+        )
         drawn = np.array(list(data.draws(model, 2000, np.random.default_rng(1))))
         known = data.rows >= 0
         assert (drawn[:, known] == data.rows[known]).all()
@@ -151,11 +133,11 @@ class JointEM:
         self.tables, self.path = [p], []
 
     def maximise(self, data, **options):
-        return maximise(data, self.model(), self.refit, **options)
+        return _completion.maximise(data, self.model(), self.refit, **options)
 
     def model(self):
         p = self.tables[-1]
-        return Model(
+        return _completion.Model(
             lambda rows: np.log(p[tuple(rows.T.astype(int))]), drawing(np.log(p)), self.objective
         )
 
@@ -174,8 +156,8 @@ class JointEM:
 def test_em_never_falls_and_ends_at_a_maximum(seed):
     n_values = [2, 3, 2]
     rows, weights = table_with_gaps(seed, n_values, 60)
-    data = IncompleteRows(rows, weights, n_values)
-    start = independent_columns(data)
+    data = _completion.IncompleteRows(rows, weights, n_values)
+    start = _completion.independent_columns(data)
     states = np.array(list(itertools.product(*map(range, n_values))))
     first = np.exp(start.log_weight(states)).reshape(n_values)
     em = JointEM(first)
@@ -190,55 +172,6 @@ def test_em_never_falls_and_ends_at_a_maximum(seed):
     assert len(stopped.path) == 2
 
 
-def test_em_by_draws_comes_near():
-    n_values = [2, 2, 2]
-    rng = np.random.default_rng(0)
-    _, model = log_table(2, n_values)
-    rows = model.draw(np.full((2000, 3), -1), rng)
-    rows[rng.random(rows.shape) < 0.3] = -1
-    exact, *ends = (JointEM(np.full(n_values, 1 / 8)) for _ in range(4))
-    exact.maximise(IncompleteRows(rows, np.ones(2000), n_values), tol=1e-6)
-    few = IncompleteRows(rows, np.ones(2000), n_values, max_entries=0, n_draws=1)
-    for seed, em in zip((1, 1, 2), ends, strict=True):
-        assert em.maximise(few, tol=1e-6, generator=np.random.default_rng(seed))
-        # A round draws some 1,300 rows: it is off by 0.01, and the mean of ten by less.
-        assert np.abs(em.tables[-1] - exact.tables[-1]).max() < 0.04
-    assert_array_equal(ends[0].tables[-1], ends[1].tables[-1])
-    assert (ends[0].tables[-1] != ends[2].tables[-1]).any()
-
-
-def test_each_refit_has_the_weight_of_all_rows():
-    """Also the last one, of the completions of several rounds."""
-    rows, weights = np.full((6, 3), [0, -1, -1], dtype=np.int16), np.arange(1.0, 7)
-    rows[:, 0] = np.arange(6)
-    data = IncompleteRows(rows, weights, [6, 2, 2], max_entries=0, n_draws=1)
-    totals = []
-
-    def refit(rows, weights, model):
-        totals.append(weights.sum())
-        return model
-
-    maximise(data, independent_columns(data), refit, tol=0, generator=np.random.default_rng(0))
-    assert_allclose(totals, 21)
-
-
-def test_the_second_half_of_the_rounds_is_averaged():
-    """Each round draws another value, by which it is known."""
-    rows, rounds, refits = np.array([[0, -1]], dtype=np.int16), itertools.count(), []
-
-    def draw(rows, generator):
-        return np.where(rows < 0, next(rounds), rows)
-
-    def refit(rows, weights, model):
-        refits.append(rows[:, 1].tolist())
-        return model
-
-    model = Model(lambda rows: np.zeros(len(rows)), draw)
-    data = IncompleteRows(rows, np.ones(1), [2, 40], max_entries=0, n_draws=1)
-    maximise(data, model, refit, tol=0, generator=np.random.default_rng(0))
-    assert refits == [[k] for k in range(19)] + [list(range(10, 20))]
-
-
 @pytest.mark.parametrize(
     ("rows", "weights", "n_values", "expected"),
     [
@@ -247,23 +180,12 @@ def test_the_second_half_of_the_rounds_is_averaged():
     ],
 )
 def test_independent_columns(rows, weights, n_values, expected):
-    data = IncompleteRows(np.array(rows, np.int16), np.array(weights, float), n_values)
-    model = independent_columns(data)
+    data = _completion.IncompleteRows(np.array(rows, np.int16), np.array(weights, float), n_values)
+    model = _completion.independent_columns(data)
     first, second = (np.array(counts) / sum(counts) for counts in expected)
-    found = np.exp(model.log_weight(all_states(np.array(n_values))))
+    found = np.exp(model.log_weight(_completion.all_states(np.array(n_values))))
     assert_allclose(found, np.outer(first, second).ravel())
     drawn = model.draw(np.full((5000, 2), [-1, 1]), np.random.default_rng(0))
     assert (drawn[:, 1] == 1).all()
     # Six standard errors, twice: a false alarm in 250 million.
     assert abs(drawn[:, 0].mean() - first[1]) < 6 * np.sqrt(first[0] * first[1] / 5000)
-
-
-def test_distinct_incomplete_and_patterns():
-    rows = np.array([[127, -1], [-1, -1], [127, -1], [0, 5]], dtype=np.int8)
-    distinct, weights = distinct_incomplete(rows, np.array([1.0, 2, 3, 4]))
-    found = dict(zip(map(tuple, distinct.tolist()), weights, strict=True))
-    assert found == {(127, -1): 4.0, (-1, -1): 2.0, (0, 5): 4.0}
-    assert distinct.dtype == np.int8
-    seen = {tuple(columns): rows.tolist() for rows, columns in patterns(rows < 0)}
-    assert seen == {(1,): [0, 2], (0, 1): [1], (): [3]}
-    assert list(patterns(np.empty((0, 3), dtype=bool))) == []

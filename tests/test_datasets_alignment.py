@@ -138,26 +138,6 @@ def test_focus_without_numbers_and_on_the_other_strand():
     assert alignment.columns.tolist() == [0, 2, 3]
 
 
-def test_focus_leaves_out_columns_of_small_letters():
-    # Others may have capitals there.
-    alignment = read("MkV", "MKV", focus=0)
-    assert alignment.columns.tolist() == [0, 2] and alignment.positions.tolist() == [1, 3]
-    assert read("MkV", "MKV", focus=1).columns.tolist() == [0, 1, 2]
-    assert read("MkV", "MKV").columns.tolist() == [0, 1, 2]
-
-
-def test_case_means_nothing_where_all_letters_are_small():
-    alignment = read("ac-gt", "acagn", alphabet="dna")
-    assert_array_equal(alignment.codes, [[1, 2, 0, 3, 4], [1, 2, 1, 3, -1]])
-    assert "".join(alignment.letters[1]) == "ACAGN"
-    both = read("aAb", "bBA", alphabet="abAB")
-    assert_array_equal(both.codes, [[0, 2, 1], [1, 3, 2]])
-
-
-def test_dots_beside_capitals_are_gaps():
-    assert read("M.V", "MK-").letters.tolist() == [["M", "-", "V"], ["M", "K", "-"]]
-
-
 def test_gaps_as_missing_cells():
     alignment = read("A-", "-C", alphabet="dna", gaps="missing")
     assert alignment.alphabet == "ACGT"

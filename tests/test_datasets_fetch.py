@@ -25,8 +25,6 @@ from sklearn_boltz.datasets import (
     fetch_density_benchmark,
     fetch_mnist,
     fetch_omniglot,
-    make_ising_grid,
-    read_alignment,
 )
 
 NAMES = {
@@ -212,17 +210,6 @@ def test_failed_download_leaves_nothing(fault, error, words, site, home, nltcs, 
     assert list((home / "sklearn_boltz").iterdir()) == []
 
 
-def test_interrupt_from_the_keyboard_leaves_nothing(home, nltcs, monkeypatch):
-    def interrupted(url, output_file, pooch):
-        Path(output_file).write_bytes(b"0,1")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_files, "_make_downloader", lambda name, verbose: interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fetch_density_benchmark("nltcs", data_home=home)
-    assert list((home / "sklearn_boltz").iterdir()) == []
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -245,16 +232,6 @@ def test_what_a_killed_process_leaves_is_removed_at_the_next_use(home, site, nlt
             fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
         assert files_in(home) == ["other"]
     assert [path.name for path in home.rglob("*") if path.is_dir()] == ["sklearn_boltz"]
-
-
-def test_temporary_folders_of_other_hosts_are_removed_when_they_are_old(home, monkeypatch):
-    folder = home / "sklearn_boltz" / "partial-other-host-1-abc"
-    folder.mkdir(parents=True)
-    for age, is_there in ((_files.LONG - 60, True), (_files.LONG + 60, False)):
-        now = folder.stat().st_mtime + age
-        monkeypatch.setattr(_files.time, "time", lambda now=now: now)
-        _files.local_path("nltcs.train.data", home)
-        assert folder.exists() == is_there
 
 
 def test_partial_file_on_disk_is_replaced_unless_that_fails(site, home, nltcs):
@@ -286,21 +263,6 @@ def test_may_or_can_not_download(fetch, home, site, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install sklearn_boltz\[data\]"):
         fetch(data_home=home)
     assert site.server.requests == files_in(home) == []
-
-
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (partial(fetch_density_benchmark, "mnist"), "name"),
-        (partial(fetch_omniglot, download_if_missing="no"), "download_if_missing"),
-        (partial(make_ising_grid, periodic="yes"), "periodic"),
-        (partial(read_alignment, "file", gaps="drop"), "gaps"),
-        (partial(read_alignment, "file", unknown="X"), "unknown"),
-    ],
-)
-def test_options_of_another_type(call, name):
-    with pytest.raises(ValueError, match=f"The '{name}' parameter .* must be "):
-        call()
 
 
 def matlab_rows(images):
@@ -422,45 +384,22 @@ def test_mnist_with_a_wrong_checksum_is_refused(home, openml):
     assert files_in(home) == []
 
 
-def written(save, *arrays, **named):
-    """What NumPy writes to a file."""
-    file = io.BytesIO()
-    save(file, *arrays, **named)
-    return file.getvalue()
-
-
-def with_other_pixel(content):
-    arrays = dict(np.load(io.BytesIO(content)))
-    arrays["test"][0, 0] ^= 1
-    return written(np.savez, **arrays)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda content: content[:-100],
-        lambda content: b"",
-        lambda content: content[:1000] + bytes([content[1000] ^ 255]) + content[1001:],
-        lambda content: written(np.savez, train=np.zeros(3)),
-        lambda content: written(np.save, np.zeros(3)),
-        with_other_pixel,
-    ],
-)
+@pytest.mark.parametrize("damage", ["cut", "no arrays", "another pixel"])
 def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
     fetch_mnist(data_home=home, verbose=0)
     path = home / "sklearn_boltz" / "mnist.npz"
-    path.write_bytes(damage(path.read_bytes()))
+    if damage == "another pixel":
+        arrays = dict(np.load(path))
+        arrays["test"][0, 0] ^= 1
+        np.savez(path, **arrays)
+    elif damage == "no arrays":
+        np.savez(path, train=np.zeros(3))
+    else:
+        path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(OSError, match="missing or damaged"):
         fetch_mnist(data_home=home, download_if_missing=False)
     assert_array_equal(fetch_mnist(data_home=home, verbose=0).test, openml.data[60:])
     assert len(openml.calls) == 2
-
-
-@pytest.mark.parametrize("pandas_there", [True, False])
-def test_mnist_needs_no_pandas(home, openml, monkeypatch, pandas_there):
-    monkeypatch.setattr(_fetch, "find_spec", lambda name: pandas_there or None)
-    fetch_mnist(data_home=home, verbose=0)
-    assert openml.calls[0][1]["parser"] == ("pandas" if pandas_there else "liac-arff")
 
 
 def test_mnist_off_line(home, monkeypatch, capsys):

@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from types import SimpleNamespace
 
@@ -18,17 +17,7 @@ from contract.estimators import random_spins
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
-from private import (
-    ATTEMPTS,
-    Cluster,
-    Parts,
-    _annealing,
-    _batches,
-    _Dask,
-    find_cluster,
-    network_rows,
-    outlive_workers,
-)
+from private import _batches, _cluster, network_rows
 from sklearn_boltz import (
     SDCPRBM,
     TAP,
@@ -165,7 +154,7 @@ def nothing_is_collected(monkeypatch):
     def block(self, k):
         raise AssertionError("a batch was brought here")
 
-    monkeypatch.setattr(_Dask, "block", block)
+    monkeypatch.setattr(_batches._Dask, "block", block)
 
 
 # Through joblib.
@@ -201,17 +190,6 @@ def test_annealed_chains_have_the_same_bits(client, X):
         np.testing.assert_array_equal(estimate.states, expected.states)
 
 
-@pytest.mark.parametrize("batch_size", [1, 10])
-def test_annealed_chains_in_other_processes_of_any_kind(X, monkeypatch, batch_size):
-    """As by loky, but without the processes: also where joblib sends several blocks at once."""
-    model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
-    expected = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
-    monkeypatch.setattr(_annealing, "has_other_processes", lambda: True)
-    monkeypatch.setattr(_annealing, "Parallel", partial(joblib.Parallel, batch_size=batch_size))
-    found = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
-    np.testing.assert_array_equal(found.log_weights, expected.log_weights)
-
-
 @pytest.mark.parametrize("other", [False, True])
 def test_annealed_chains_outlive_a_worker(client, X, other):
     model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
@@ -242,19 +220,6 @@ def test_statistics_are_reduced_on_the_workers(client, X, nothing_is_collected):
         found = FVBMPseudoLikelihood().fit(rows)
         np.testing.assert_allclose(found.coupling_, estimator.coupling_, atol=1e-12)
     assert found.feature_names_in_.tolist() == list("abcdefgh")
-
-
-def test_columns_are_learned_on_the_workers(client, nothing_is_collected):
-    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
-    rng = np.random.default_rng(0)
-    city = rng.choice(["Bern", "Oslo", "Rome"], 400)
-    pay = np.round(rng.normal(size=400), 2) + 3 * (city == "Rome")
-    X = pd.DataFrame({"city": city, "pay": np.where(rng.random(400) < 0.1, np.nan, pay)})
-    for model in (FSLLDensity(), FVBMPseudoLikelihood()):
-        expected = fitted(model.fit(X))
-        assert fitted(model.fit(dd.from_pandas(X, npartitions=5))).keys() == expected.keys()
-        for name, value in fitted(model).items():
-            np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-9)
 
 
 def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, monkeypatch):
@@ -355,7 +320,7 @@ def test_fits_outlive_a_killed_worker(client, X, estimator, share, other):
 
 def test_mini_batches_outlive_all_workers(client, X, monkeypatch):
     """They die as parameters are sent, with all that they held."""
-    calls, share = [], Cluster.share
+    calls, share = [], _cluster.Cluster.share
 
     def share_with_the_dead(cluster, value):
         calls.append(value)
@@ -364,7 +329,7 @@ def test_mini_batches_outlive_all_workers(client, X, monkeypatch):
                 os.kill(worker.pid, signal.SIGKILL)
         return share(cluster, value)
 
-    monkeypatch.setattr(Cluster, "share", share_with_the_dead)
+    monkeypatch.setattr(_cluster.Cluster, "share", share_with_the_dead)
     estimator = SDCPRBM(4, n_inner=2, max_iter=1, batch_size=100, random_state=0)
     model = clone(estimator).fit(in_blocks(X))
     assert len(calls) > 5
@@ -377,29 +342,6 @@ def killed_worker():
 
 OF_WORKERS = [distributed.comm.CommClosedError, OSError, TimeoutError, asyncio.CancelledError,
               concurrent.futures.CancelledError, killed_worker]  # fmt: skip
-
-
-@pytest.mark.parametrize("n_workers", [1, 8, 9, 256])
-def test_hundreds_of_workers_do_not_meet_in_one_place(n_workers):
-    """Sums are added in a tree: at most eight in one call, and as many come back."""
-    meeting = []
-
-    def submit(worker, function, *sums):
-        meeting.append(len(sums))
-        return function(*sums)
-
-    def gather(sums):
-        meeting.append(len(sums))
-        return sums
-
-    names = [f"worker {k:03d}" for k in range(n_workers)]
-    cluster = SimpleNamespace(workers=names, submit=submit, client=SimpleNamespace(gather=gather))
-    parts = Parts(cluster, None, [(k, None, np.arange(2)) for k in range(n_workers)])
-    sums = np.random.default_rng(0).integers(100, size=(n_workers, 3))
-    found = parts.total([((row, {"a": 2 * row}), "stays") for row in sums])
-    np.testing.assert_array_equal(found[0], sums.sum(axis=0))
-    np.testing.assert_array_equal(found[1]["a"], 2 * sums.sum(axis=0))
-    assert max(meeting) <= 8
 
 
 class Failing:
@@ -418,19 +360,21 @@ class Failing:
 def test_the_cluster_is_asked_again_a_few_times(monkeypatch):
     monkeypatch.setattr(_batches, "PAUSE", 0)
     for make in OF_WORKERS:
-        assert outlive_workers(Failing(make, 1)) == 2
-    assert outlive_workers(Failing(OSError, ATTEMPTS - 1)) == ATTEMPTS
-    failing = Failing(killed_worker, ATTEMPTS)
-    with pytest.raises(RuntimeError, match=f"each of {ATTEMPTS} attempts.*smaller; if machines"):
-        outlive_workers(failing)
-    assert failing.n_calls == ATTEMPTS
+        assert _batches.outlive_workers(Failing(make, 1)) == 2
+    assert _batches.outlive_workers(Failing(OSError, _batches.ATTEMPTS - 1)) == _batches.ATTEMPTS
+    failing = Failing(killed_worker, _batches.ATTEMPTS)
+    with pytest.raises(
+        RuntimeError, match=f"each of {_batches.ATTEMPTS} attempts.*smaller; if machines"
+    ):
+        _batches.outlive_workers(failing)
+    assert failing.n_calls == _batches.ATTEMPTS
 
 
 @pytest.mark.parametrize("make", [lambda: FileNotFoundError(2, "no file"), ValueError])
 def test_errors_of_tasks_are_raised_at_once(make):
     failing = Failing(make, 1)
     with pytest.raises(type(make())):
-        outlive_workers(failing)
+        _batches.outlive_workers(failing)
     assert failing.n_calls == 1
 
 
@@ -448,7 +392,7 @@ def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
     monkeypatch.setattr(client, "gather", gather_twice)
     with pytest.raises(RuntimeError, match="ended with CommClosedError: in <TCP>: Stream"):
         model.fit(rows)
-    assert len(calls) == 2 + ATTEMPTS
+    assert len(calls) == 2 + _batches.ATTEMPTS
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
 
@@ -456,7 +400,7 @@ def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
 def test_mini_batches_without_a_cluster(X):
     """Dask alone: the partitions come here, one by one."""
     with dask.config.set(scheduler="synchronous"):
-        if find_cluster() is None:
+        if _cluster.find_cluster() is None:
             model = SDCPRBM(5, max_iter=1, random_state=0).fit(in_blocks(X))
             expected = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches(X, batch_rows=90))
             np.testing.assert_array_equal(model.components_, expected.components_)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import oracles
 from oracles import assert_drawn
-from private import LogLinearModel, _factor, adjacent_variables, components
+from private import _distribution, _factor
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
 
@@ -20,7 +20,7 @@ def random_model(n_values, n_basis, seed, scale=1.0):
     every = oracles.states(n_values)
     rows = rng.choice(np.arange(1, len(every)), size=min(n_basis, len(every) - 1), replace=False)
     basis, theta = every[rows], scale * rng.normal(size=len(rows))
-    model = LogLinearModel(np.array(n_values), basis, theta)
+    model = _distribution.LogLinearModel(np.array(n_values), basis, theta)
     return model, oracles.log_linear_probabilities(n_values, basis, theta), every
 
 
@@ -86,18 +86,11 @@ def test_the_chi_square_test_can_fail():
         assert_drawn(other.sample(20_000, np.random.default_rng(7)), every, p)
 
 
-def test_connected_variables():
-    basis = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 2, 0]])
-    groups = {tuple(group) for group in components(adjacent_variables(basis))}
-    assert groups == {(0, 1, 3), (2,), (4,)}
-    assert len(components(adjacent_variables(np.zeros((0, 3), dtype=int)))) == 3
-
-
 def test_independent_parts_never_meet_in_a_table():
     # 2^200 states, in 100 pairs.
     basis = np.zeros((100, 200), dtype=np.int64)
     basis[np.arange(100), 2 * np.arange(100)] = basis[np.arange(100), 2 * np.arange(100) + 1] = 1
-    model = LogLinearModel(np.full(200, 2), basis, np.full(100, 0.5))
+    model = _distribution.LogLinearModel(np.full(200, 2), basis, np.full(100, 0.5))
     expected = 200 * math.log(2) + 100 * math.log(math.cosh(0.5))
     assert model.log_partition() == pytest.approx(expected, rel=1e-13)
     assert_allclose(model.expectation(basis), math.tanh(0.5), rtol=1e-12)
@@ -108,7 +101,7 @@ def test_independent_parts_never_meet_in_a_table():
 @pytest.mark.parametrize("weight", [1e3, -1e3, 1e-300])
 def test_extreme_weights(weight):
     basis = np.array([[1, 1, 0], [0, 1, 1]])
-    model = LogLinearModel(np.full(3, 2), basis, np.array([weight, weight]))
+    model = _distribution.LogLinearModel(np.full(3, 2), basis, np.array([weight, weight]))
     assert np.isfinite(model.log_partition())
     assert_allclose(model.marginal([0, 1, 2]).sum(), 1.0, rtol=1e-12)
     every = oracles.states([2, 2, 2])

@@ -8,10 +8,8 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from private import BaseRBM, LogLinearModel
 from sklearn_boltz import (
     SDCPRBM,
-    TAP,
     TAPDBM,
     TAPRBM,
     FSLLDensity,
@@ -24,7 +22,7 @@ from sklearn_boltz import (
 # Large weights.
 
 # Of two layers of binary units: those that have a pair of intercepts.
-RBMS = [e for e in DENSITIES if isinstance(e, BaseRBM) and not isinstance(e, TAPDBM)]
+RBMS = [e for e in DENSITIES if isinstance(e, (SDCPRBM, TAPRBM, InfiniteRBM))]
 
 
 def with_weights(estimator, scale, dtype, seed=0):
@@ -49,8 +47,9 @@ def brute_force(model, X):
 
 
 @each(RBMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e2, 1e4])
+@pytest.mark.parametrize(
+    ("scale", "dtype"), [(1e-30, np.float32), (1.0, np.float64), (1e4, np.float32)]
+)
 @pytest.mark.filterwarnings("ignore:The AIS estimate")
 @pytest.mark.filterwarnings("ignore:TAP converged from no start")
 def test_large_weights(estimator, dtype, scale):
@@ -86,18 +85,6 @@ def test_large_weights(estimator, dtype, scale):
 
 
 @pytest.mark.parametrize("scale", [1e2, 1e4])
-@pytest.mark.parametrize("order", [1, 2])
-def test_tap_with_large_weights_stays_finite(scale, order):
-    model = with_weights(TAPRBM(4, inference=TAP(order=order), random_state=0), scale, np.float64)
-    solutions = model.tap_solutions(all_states(6))
-    for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
-        assert np.isfinite(solutions[name]).all()
-        assert (solutions[name] >= 0).all() and (solutions[name] <= 1).all()
-    assert np.isfinite(solutions.free_energy).all()
-    assert np.isfinite(model.denoise(all_states(6), flip_probability=0.1)).all()
-
-
-@pytest.mark.parametrize("scale", [1e2, 1e4])
 def test_large_couplings(scale):
     X = bits(200, 6)
     model = FVBMPseudoLikelihood().fit(X)
@@ -113,32 +100,11 @@ def test_large_couplings(scale):
         assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize("scale", [1e2, 1e4])
-def test_large_terms(scale):
-    rng = np.random.default_rng(0)
-    basis = (all_states(5)[1:] > 0).astype(np.int64)
-    theta = scale * rng.choice([-1, 1], size=len(basis))
-    model = LogLinearModel(np.full(5, 2), basis, theta)
-    X = all_states(5).astype(np.int64)
-    log_weight = (1 - 2 * ((X @ basis.T) % 2)) @ theta
-    np.testing.assert_allclose(model.log_weight(X), log_weight, rtol=1e-12)
-    assert model.log_partition() == pytest.approx(logsumexp(log_weight), rel=1e-12)
-    for values in (
-        model.expectation(basis),
-        model.marginal([0, 2]),
-        model.log_pseudo_likelihood(X),
-        model.sample(5, np.random.default_rng(0)),
-    ):
-        assert np.isfinite(values).all()
-
-
 # Learning rates.
 
 LEARNERS = [
     SDCPRBM(4, max_iter=5, random_state=0),
-    SDCPRBM(4, max_iter=5, alpha=0.1, random_state=0),
     SDCPRBM(4, max_iter=5, early_stopping=True, random_state=0),
-    TAPRBM(4, max_iter=5, random_state=0),
     TAPRBM(4, max_iter=5, early_stopping=True, random_state=0),
     TAPRBM(4, max_iter=5, penalty=None, persistent=True, random_state=0),
     TAPRBM(4, max_iter=5, columns="truncated_gaussian", random_state=0),
@@ -148,11 +114,8 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "learning_rate, dtype",
-    [(1e3, np.float64), (1e6, np.float32), (1e30, np.float32), (1e300, np.float64),
-     (1e300, np.float32)],
-)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("learning_rate", [1e6, 1e300])
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: repr(e).replace(" ", ""))
 def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
     X = bits(100, 6, dtype=dtype)
@@ -174,14 +137,14 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
 # Sizes.
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (5_000, 3), (30, 500)])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (30, 300)])
 @each(DENSITIES)
 @pytest.mark.filterwarnings("ignore:The (AIS|RAISE) estimate")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sizes(estimator, shape):
     of_all_pairs = isinstance(estimator, (FVBMPseudoLikelihood, MaximumEntropy))
     if shape[1] > 100 and (of_all_pairs or isinstance(estimator, FSLLDensity)):
-        shape = (shape[0], 100 if of_all_pairs else 20)  # 20: of all joint states
+        shape = (shape[0], 50 if of_all_pairs else 20)  # 20: of all joint states
     model, quick = clone(estimator), {"alpha": 1.0, "max_iter": 2}
     model.set_params(**{name: quick[name] for name in quick.keys() & model.get_params()})
     X = np.random.default_rng(0).integers(2, size=shape)

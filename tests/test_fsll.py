@@ -2,7 +2,6 @@
 
 import functools
 import math
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from scipy.special import logsumexp
 
 import oracles
 from oracles_rbm import pseudo_likelihoods
-from private import DualTable, StateSpace, _fsll, _search
+from private import DualTable, StateSpace, _search
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
 
@@ -126,23 +125,6 @@ def test_no_move_is_left(n_values, solver):
     assert np.all(np.diff(model.cost_path_) <= 1e-12)
 
 
-def test_fisher_information_is_the_hessian():
-    n_values = [3, 2, 4, 2]
-    rng, size = np.random.default_rng(0), math.prod(n_values)
-    codes = rng.choice(np.arange(1, size), size=7, replace=False)
-    theta = rng.normal(size=7)
-    table = dual_table(n_values, codes, np.ones(7))
-
-    def slopes(theta):
-        return oracles.differences(lambda theta: table.weigh(codes, theta), theta, 1e-4)
-
-    hessian = oracles.differences(slopes, theta, 1e-4)
-    table.weigh(codes, theta)
-    table.normalise()
-    found = _search.covariance(table.space, table.t, codes, codes)
-    assert_allclose(found, hessian, atol=1e-5)
-
-
 def settled_state(n_values, n_terms, seed):
     """A dual table and a state at the joint optimum of a few terms."""
     table = table_of_rows(n_values, seed)
@@ -180,82 +162,6 @@ def test_joint_choice(n_values):
     assert chosen == expected
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_joint_choice_of_correlated_terms(seed):
-    """Against the definition, with what the terms chosen before explain of the others."""
-    rng, n_active, n_terms = np.random.default_rng(seed), 2, 6
-    root = rng.normal(size=(14, 14)) @ np.diag(np.geomspace(1, 0.1, 14))
-    cov, residual = root @ root.T, np.append(np.zeros(n_active), rng.normal(size=12))
-
-    def gain(terms):
-        return 0.5 * residual[terms] @ np.linalg.solve(cov[np.ix_(terms, terms)], residual[terms])
-
-    terms, expected = list(range(n_active)), []
-    for _ in range(n_terms):
-        gains = [-1 if y in terms else gain([*terms, y]) for y in range(n_active, 14)]
-        expected.append(int(np.argmax(gains)))
-        terms.append(n_active + expected[-1])
-    chosen = _search.choose(
-        residual[n_active:], np.diag(cov)[n_active:], cov[:n_active, :n_active],
-        cov[:n_active, n_active:], lambda k: cov[n_active + k, n_active:], np.zeros(12), -1.0,
-        n_terms,
-    )  # fmt: skip
-    assert chosen == expected
-
-
-@pytest.mark.parametrize("solver", ["newton", "greedy"])
-def test_a_term_that_does_not_pay_is_removed_by_newton_whatever_the_tolerance(solver):
-    table, state = settled_state([2] * 6, 5, seed=0)
-    (code,) = table.promising(1, without=state.codes)
-    before = state.cost
-    assert _search._append(table, state, np.array([code]), np.zeros(1), 0.0)
-    # A description length above what the term gains, by less than the tolerance.
-    state.penalty[-1] = before - state.cost + 0.05
-    state.cost += state.penalty[-1]
-    options = {"tol": 0.1, "max_iter": math.inf, "max_basis": math.inf}
-    assert _search.search(table, state, solver=solver, **options)
-    assert (code in state.codes) == (solver == "greedy")
-
-
-def test_jointly_appended_terms_pay_for_all_of_them():
-    """Or appending is undone."""
-    costs = []
-    for penalty in (0.0, 0.01):
-        table, state = settled_state([2] * 6, 5, seed=0)
-        codes = table.promising(2, without=state.codes)
-        assert _search._append(table, state, codes, penalty * np.array([1.0, 3.0]), -1.0)
-        costs.append(state.cost)
-    assert costs[1] - costs[0] == pytest.approx(0.04)
-    table, state = settled_state([2] * 6, 5, seed=0)
-    before, t = {k: np.copy(v) for k, v in vars(state).items()}, table.t.copy()
-    weakest = np.argsort((table.d - table.t) ** 2)[:3]
-    useless = np.setdiff1d(weakest, [0, *state.codes])
-    codes = table.promising(1, without=state.codes)
-    for terms, penalty, tol in [(useless, 0.1, 1e-4), (codes, 0.0, state.cost)]:
-        assert not _search._append(table, state, terms, np.full(len(terms), penalty), tol)
-        for name, value in before.items():
-            assert_array_equal(getattr(state, name), value)
-        assert_allclose(table.t, t, atol=1e-12)
-    assert _search._append(table, state, codes, np.zeros(1), 0.0)
-    assert state.cost < before["cost"]
-
-
-@pytest.mark.parametrize("n_values", [[2] * 11, [3, 5, 2, 2, 4]])
-def test_promising_terms(n_values):
-    table, state = settled_state(n_values, 5, seed=1)
-    r = np.array([table.penalty(code) for code in range(table.space.size)])
-    with np.errstate(invalid="ignore"):
-        score = (table.d - table.t) ** 2 / (1 - table.t**2) / r
-    score[[0, *state.codes]] = -1
-    for n_terms in (1, 10, 5000):
-        found = table.promising(n_terms, without=state.codes)
-        assert len(found) == min(n_terms, (score > 0).sum())
-        assert score[found].min() >= np.sort(score)[-len(found)]
-    table = table_of_rows(n_values, 0, max_order=2)
-    found = table.space.decode(table.promising(15, without=np.array([0]))).astype(bool)
-    assert set(found.sum(axis=1).tolist()) == {1, 2}
-
-
 def test_newton_beats_greedy():
     X, p = make_bayesian_network(
         14, 30_000, max_parents=3, network_state=1, random_state=0, return_distribution=True
@@ -285,19 +191,6 @@ def test_dual_table_does_not_drift(n_values, n_threads):
         table.normalise()
     # A step of -δ after δ loses some digits where 1 + tanh δ · θ̄ is small.
     assert_allclose(updated, table.t, atol=1e-9)
-
-
-def test_float32_drift():
-    """Many updates in float32 stay near the refreshed table."""
-    rng = np.random.default_rng(0)
-    codes = rng.choice(np.arange(1, 1024), size=20, replace=False)
-    with dual_table([2] * 10, codes, np.ones(20), dtype=np.float32) as table:
-        theta = 0.2 * rng.normal(size=20)
-        for code, step in zip(np.repeat(codes, 20), np.repeat(theta / 20, 20), strict=True):
-            table.update(code, step, -1e-3)
-        updated = table.t.copy()
-        table.refresh(codes, theta)
-    assert_allclose(updated, table.t, atol=1e-5)
 
 
 def test_ising_edges_are_found():
@@ -381,44 +274,6 @@ def test_cost_against_all_joint_states(table, solver, dtype, alpha, max_order, m
 
 
 # Constant columns, which are searched by themselves.
-
-
-def test_constant_columns_do_not_coarsen_the_search():
-    """In float32, what a cost is known to depends on its size: on that of the group alone."""
-    X = random_data([2] * 5, 3000, seed=0)
-    options = {"solver": "greedy", "dtype": "float32", "alpha": 0.0, "tol": 1e-5}
-    alone = FSLLDensity(**options).fit(X)
-    among = FSLLDensity(**options).fit(np.pad(X, ((0, 0), (0, 300))))
-    found = among.basis_[among.basis_[:, :5].any(axis=1), :5]
-    assert_array_equal(found, alone.basis_)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_a_callback_stops_the_search_of_all_groups(solver, monkeypatch):
-    answers = iter([True])
-
-    @contextmanager
-    def iterations(*args, **options):
-        yield lambda attributes: next(answers, False)
-
-    monkeypatch.setattr(_fsll, "iterations", iterations)
-    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
-    model = FSLLDensity(solver=solver).fit(X)
-    assert not model.converged_
-    assert model.history_["n_basis"][0] == len(model.basis_) == 1
-
-
-def test_the_end_is_told_once(capsys):
-    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 2)))
-    model = FSLLDensity(verbose=1).fit(X)
-    end = f"[FSLLDensity] end: {len(model.basis_)} terms, cost {model.cost_:.6f}\n"
-    columns = "[FSLLDensity] columns: 5 binary (0, 1, 2, 3, 4)\n"
-    assert capsys.readouterr().out == columns + end
-    FSLLDensity(verbose=2).fit(X)
-    *moves, kinds, last = capsys.readouterr().out.splitlines(keepends=True)
-    assert (kinds, last) == (columns, end)
-    costs = [float(line.split()[-1]) for line in moves]
-    assert_allclose(costs, model.cost_path_[1:], atol=1e-6)
 
 
 # Awkward data.

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from conftest import cases
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
@@ -105,24 +105,6 @@ def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, shar
         without = [np.where(np.arange(len(row)) == i, np.nan, row) for i in known]
         sums = [p[tuple(completions(other, n_values).T)].sum() for other in without]
         assert pseudo[k] == pytest.approx(np.log(each.sum() / sums).sum(), abs=1e-9)
-
-
-@settings(max_examples=cases(15))
-@given(
-    n_values=tables,
-    seed=st.integers(0, 2**20),
-    solver=st.sampled_from(SOLVERS),
-    share=st.sampled_from([0, 0.3]),
-)
-def test_weights_are_repeated_rows(n_values, seed, solver, share):
-    X = random_table(n_values, 25, seed, share)
-    weights = np.random.default_rng(seed).integers(0, 4, 25)
-    repeated = np.repeat(X, weights, axis=0)
-    assume(not np.isnan(repeated).all(axis=0).any())
-    model = FSLLDensity(columns=list(map(range, n_values)), solver=solver)
-    one, other = clone(model).fit(X, sample_weight=weights), clone(model).fit(repeated)
-    for name in ("basis_", "theta_", "cost_path_"):
-        assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_batches_without_a_column_and_dask_learn_the_same():
@@ -252,44 +234,6 @@ def test_information_of_the_score_test_is_that_of_observed_cells(monkeypatch):
     assert_allclose(of_active, information[:n, :n], atol=1e-12)
     assert_allclose(with_active, information[:n, n:], atol=1e-12)
     assert_allclose(variance, np.diag(information)[n:], atol=1e-12)
-
-
-def test_terms_that_gain_too_little_are_taken_back(monkeypatch):
-    X = random_table([2, 3, 2, 2], 300, seed=9)
-    search = _incomplete.IncompleteSearch
-    monkeypatch.setattr(search, "_widen", lambda self: False)
-    without = FSLLDensity(tol=0.02).fit(X)
-    monkeypatch.undo()
-    tried = []
-
-    def first_two(search, codes, *rest):
-        tried.append(codes)
-        assert len(tried) < 9  # or it never ends
-        return [0, 1]
-
-    monkeypatch.setattr(search, "_choose", first_two)
-    model = FSLLDensity(tol=0.02).fit(X)
-    assert tried and len(without.theta_)
-    assert_array_equal(model.basis_, without.basis_)
-    assert_array_equal(model.theta_, without.theta_)
-    assert model.cost_ == without.cost_
-
-
-def test_first_cost_is_that_of_rows_completed_by_their_columns():
-    """Over the cost without terms, by the divergence of these completions from even ones."""
-    n_values = [2, 3, 2]
-    X = random_table(n_values, 60, seed=3)
-    density = FSLLDensity(columns=list(map(range, n_values)))
-    model, empty = density.fit(X), clone(density).set_params(max_basis=0).fit(X)
-    X = X[~np.isnan(X).all(axis=1)]
-    assert len(model.theta_) and not len(empty.theta_)
-    excess = 0.0
-    for column, m in zip(X.T, n_values, strict=True):
-        known = column[~np.isnan(column)].astype(int)
-        share = (np.bincount(known, minlength=m) + 1 / m) / (len(known) + 1)
-        excess += np.isnan(column).sum() * (np.log(m) + share @ np.log(share))
-    expected = observed_cost(empty, X) + excess / (len(X) + 1)
-    assert model.cost_path_[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_weights_of_terms_are_those_of_the_maximum():

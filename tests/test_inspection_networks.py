@@ -6,13 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 
-from private import GROUP_COLOURS, SMALLEST_FONT, EdgeStyle, fitting_share, spread, strongest_edges
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.inspection import CouplingDisplay
 
@@ -73,18 +69,6 @@ def test_heatmap(model, X):
     assert hatched.colorbar_ is None and hatched.image_.get_clim() == (-2, 2)
 
 
-def test_heatmap_of_categories(survey_model, survey):
-    display = CouplingDisplay.from_estimator(survey_model, survey)
-    assert display.names == ["home", "age", "travels"]
-    assert tick_labels(display.ax_.xaxis) == display.names
-    assert_array_equal(display.ax_.get_xticks(), [1, 3.5, 6])
-    assert tick_labels(display.ax_.yaxis) == survey_model.get_feature_names_out().tolist()
-    # Blank are the blocks of one and the same variable.
-    blank = np.zeros((8, 8), dtype=bool)
-    blank[:3, :3] = blank[3:5, 3:5] = blank[5:, 5:] = True
-    assert_array_equal(display.image_.get_array().mask, blank)
-
-
 def test_long_names_of_rows_do_not_overlap():
     n_names = 16
     names = [f"export-administration-act-south-africa-{j}" for j in range(n_names)]
@@ -99,26 +83,6 @@ def test_long_names_of_rows_do_not_overlap():
     for n_nodes, shown in ((50, True), (200, False)):
         display = sparse_network(n_nodes, 0).plot()
         assert tick_labels(display.ax_.xaxis) == (display.names if shown else [])
-
-
-@given(
-    arrays(np.float64, (6, 6), elements=st.sampled_from([0, 0.5, 1, 2.5])),
-    st.sampled_from([0, 0.5, 1, 3]),
-    st.one_of(st.none(), st.integers(1, 20)),
-)
-def test_strongest_edges(strength, least, n_edges):
-    strength = strength + strength.T
-    found = list(zip(*strongest_edges(strength, min_coupling=least, n_edges=n_edges), strict=True))
-    legal = [
-        (j, k) for j in range(6) for k in range(j + 1, 6) if strength[j, k] > 0
-        and strength[j, k] >= least
-    ]  # fmt: skip
-    assert len(set(found)) == len(found) == min(len(legal), n_edges or 36)
-    assert set(found) <= set(legal)
-    kept = [strength[edge] for edge in found]
-    assert kept == sorted(kept)
-    left = [strength[edge] for edge in set(legal) - set(found)]
-    assert max(left, default=0) <= min(kept, default=9)
 
 
 def test_significant_edges(model, X):
@@ -226,9 +190,15 @@ def seen(colours, vision):
 
 @pytest.mark.parametrize("vision", COLOUR_VISION)
 def test_colours_can_be_told_apart(vision):
-    """A difference of 2.3 is just noticeable."""
-    edges = EdgeStyle("RdBu_r", 1.0, True, 9)(np.array([0.01, 1, -0.01, -1]))["colors"]
-    for colours, least in ((GROUP_COLOURS, 15), (edges[[0, 2]], 10), (edges[[1, 3]], 10)):
+    """A difference of 2.3 is just noticeable. In order of strength, the weakest edge first."""
+    coupling = np.zeros((8, 8))
+    coupling[[0, 2, 4, 6], [1, 3, 5, 7]] = 0.01, -0.011, 0.9, -1
+    display = CouplingDisplay(coupling=coupling + coupling.T, names=list("abcdefgh"))
+    edges = display.plot(kind="graph", layout="circle", groups="abcdefgh").edges_.get_colors()[
+        :, :3
+    ]
+    groups = [text.get_bbox_patch().get_facecolor()[:3] for text in nodes(display)]
+    for colours, least in ((groups, 15), (edges[:2], 10), (edges[2:], 10)):
         lab = seen(colours, vision)
         apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)]
         assert apart.min() > least
@@ -254,7 +224,7 @@ def assert_apart(display):
     texts, window = nodes(display), display.ax_.get_window_extent()
     boxes = np.array([text.get_bbox_patch().get_window_extent().get_points() for text in texts])
     inside = np.array([text.get_window_extent().get_points() for text in texts])
-    assert min(text.get_fontsize() for text in texts) >= SMALLEST_FONT
+    assert min(text.get_fontsize() for text in texts) >= 5
     low, high = boxes[:, 0], boxes[:, 1]
     assert (low <= inside[:, 0]).all() and (inside[:, 1, 0] <= high[:, 0]).all()
     assert (low >= window.p0 - 2).all() and (high <= window.p1 + 2).all()
@@ -265,18 +235,19 @@ def assert_apart(display):
 LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
-@pytest.mark.parametrize("layout", ["spring", "kamada_kawai"])
-@pytest.mark.parametrize(("n_nodes", "long"), [(1, True), (9, True), (50, True), (100, False)])
-def test_every_node_can_be_read(n_nodes, long, layout, seed):
+@pytest.mark.parametrize(
+    ("n_nodes", "layout"),
+    [(1, "spring"), (9, "kamada_kawai"), (50, "spring"), (100, "kamada_kawai")],
+)
+def test_every_node_can_be_read(n_nodes, layout):
     """At the default size of a figure: names in their boxes, no box over another, none cut off."""
-    names = [LONG_NAMES[j % 5] for j in range(n_nodes)] if long else None
-    display = sparse_network(n_nodes, seed, names)
+    names = [LONG_NAMES[j % 5] for j in range(n_nodes)] if n_nodes < 100 else None
+    display = sparse_network(n_nodes, 0, names)
     groups = np.arange(n_nodes) % 4
-    assert_apart(display.plot(kind="graph", groups=groups, layout=layout, random_state=seed))
+    assert_apart(display.plot(kind="graph", groups=groups, layout=layout, random_state=0))
 
 
-@pytest.mark.parametrize("n_nodes", [1, 2, 50])
+@pytest.mark.parametrize("n_nodes", [2, 50])
 def test_circle_without_networkx(n_nodes, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     display = sparse_network(n_nodes, 0).plot(kind="graph")
@@ -308,48 +279,6 @@ def test_strong_couplings_pull_together():
         distance = np.linalg.norm(xy[:, None] - xy, axis=2)
         assert distance[coupling == 1].max() < distance[:5, 5:].max()
         assert distance[coupling == 1].mean() < 0.5 * distance[1:5, 6:].mean()
-
-
-def test_given_places():
-    square = np.arange(10.0).reshape(5, 2) ** 2
-    display = sparse_network(5, 0, LONG_NAMES).plot(kind="graph", layout=square)
-    assert_array_equal(display.positions_, square)
-    assert_apart(display)
-
-
-sizes = st.integers(1, 12).flatmap(
-    lambda n: st.tuples(
-        arrays(np.float64, (n, 2), elements=st.floats(0, 1, width=16)),
-        arrays(np.float64, (n, 2), elements=st.floats(2, 40, width=16)),
-    )
-)
-
-
-@given(sizes)
-def test_spread(case):
-    """12 boxes of 40 cover less than an eighth of the picture: there is room for all."""
-    xy, size = case
-    area = np.array([460.0, 340.0])
-    placed = spread(xy, size, area)
-    assert (placed >= size / 2 - 1e-9).all() and (placed <= area - size / 2 + 1e-9).all()
-    assert fitting_share(placed, size) == 1
-
-
-@given(sizes)
-def test_fitting_share(case):
-    xy, size = case
-    xy = 100 * xy
-    share = fitting_share(xy, size)
-    assert 0 <= share <= 1
-
-    def overlapping(size):
-        return any(
-            (np.abs(xy[j] - xy[k]) < (size[j] + size[k]) / 2).all()
-            for j in range(len(xy)) for k in range(j)
-        )  # fmt: skip
-
-    assert not overlapping(0.999 * share * size)
-    assert share == 1 or overlapping(1.001 * share * size + 1e-9)
 
 
 def test_pictures_of_hard_cases():

@@ -5,14 +5,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from numpy.testing import assert_allclose, assert_array_equal
 
-from private import apart
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.datasets import make_alignment
 from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay, plot_logo
@@ -93,25 +90,6 @@ def test_path_of_nodes(chain):
         PathDisplay.from_estimator(estimator, 6)
 
 
-def test_path_of_categories():
-    X = np.random.default_rng(0).integers(3, size=(300, 3))
-    X[:, 2] = (X[:, 0] + (np.arange(300) % 4 == 0)) % 3
-    estimator = SparseFVBM().fit(X)
-    display = PathDisplay.from_estimator(estimator)
-    block = estimator.path_.coupling[:, :3, 6:]
-    assert_allclose(display.coupling[:, 1], np.linalg.norm(block, axis=(1, 2)))
-    assert display.axes_["coupling"].get_ylabel() == "norm of the block"
-
-
-@given(st.lists(st.floats(-100, 100, width=32), max_size=8), st.floats(0.01, 10))
-def test_names_are_apart(heights, least):
-    moved = apart(np.array(heights), least)
-    order = np.argsort(heights, kind="stable")
-    assert (np.diff(moved[order]) >= least - 1e-4).all()
-    if len(heights) and np.diff(np.sort(heights)).min(initial=np.inf) > least:
-        assert_allclose(moved, heights, atol=1e-4)
-
-
 @pytest.fixture(scope="module")
 def alignment():
     return make_alignment(800, 10, alphabet="dna", random_state=0)
@@ -180,17 +158,6 @@ def test_distances(potts, alignment):
     assert display.ax_.images[0].get_array().mask[j, i]
 
 
-def test_positions(potts):
-    """Separations are those in the sequence, not in the table."""
-    positions = np.array([1, 2, 3, 4, 5, 106, 107, 108, 109, 110])
-    options = {"positions": positions, "min_separation": 50, "n_pairs": 99}
-    display = ContactMapDisplay.from_estimator(potts, **options)
-    assert len(display.pairs_) == 25
-    assert (display.pairs_[:, 0] < 5).all() and (display.pairs_[:, 1] >= 5).all()
-    for place, label in zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True):
-        assert label.get_text() == str(positions[int(place)])
-
-
 def test_without_contacts_or_pairs(potts):
     display = ContactMapDisplay.from_estimator(potts, min_separation=1)
     assert np.isnan(display.precision_) and np.isnan(display.chance_)
@@ -224,10 +191,3 @@ def test_letters_of_a_logo_fill_their_boxes():
     assert len(np.unique(colors, axis=0)) == 4
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["7", "9"]
     assert ax.get_ylim()[0] <= -1 < 2 <= ax.get_ylim()[1]
-
-
-def test_colours_of_residues():
-    (letters,) = plot_logo([[3.0, 2.0, 1.0]], "ADE").collections
-    of_e, of_d, of_a = letters.get_facecolor()
-    assert_array_equal(of_e, of_d)
-    assert (of_a != of_d).any()

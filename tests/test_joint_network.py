@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +22,6 @@ from private import (
     without_own,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
-from sklearn_boltz.inspection import CouplingDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Two words of three values, and two numbers without atoms.
@@ -185,17 +183,6 @@ def test_without_numbers_it_is_the_network():
         assert_array_equal(joint.names, model.get_feature_names_out())
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "graph"])
-def test_pictures(model, X, kind):
-    matplotlib.use("agg")
-    display = CouplingDisplay.from_estimator(model, X, kind=kind)
-    if kind == "heatmap":
-        assert display.image_.get_array().shape == (5, 5)
-    else:
-        assert {tuple(pair) for pair in display.pairs_} == {(0, 1), (0, 2)}
-    matplotlib.pyplot.close(display.figure_)
-
-
 def test_tables_with_gaps_atoms_and_values_that_do_not_occur():
     X = with_gaps(wages(300)).assign(one="x")
     X["city"] = X["city"].astype(pd.CategoricalDtype([*X["city"].dropna().unique(), "Nowhere"]))
@@ -215,7 +202,7 @@ def test_columns_of_numbers_only():
 
 def test_a_sparse_network_estimates_on_other_rows():
     class Sparse(SparseFVBM):
-        _scored_kinds = ("number", "auto")
+        _need = SparseFVBM._need._replace(scored=("number", "auto"))
 
     X = chain(600, 1)
     result = statistics.inference(Sparse(), X, split=0.5, random_state=0)

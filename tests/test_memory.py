@@ -9,7 +9,7 @@ from contract.estimators import META, MODELS, each, fitted, name_of
 from contract.frames import bits
 from sklearn.base import clone, is_classifier
 
-from private import _memory, _size, available_memory, check_memory, shown_bytes
+from private import _memory, _size
 
 GIB = 2**30
 
@@ -98,15 +98,15 @@ def test_control_groups_of_version_2(system):
     write(system / "proc" / "self", cgroup="0::/jobs/mine\n")
     groups = system / "cgroup"
     write(groups / "jobs" / "mine", memory__max="max\n", memory__current=f"{3 * GIB}\n")
-    assert available_memory() == 8 * GIB  # "max" is no limit
+    assert _memory.available_memory() == 8 * GIB  # "max" is no limit
     # A limit of a group above holds, too; what files keep can be had again.
     write(groups / "jobs", memory__max=f"{5 * GIB}", memory__current=f"{4 * GIB}")
     write(groups / "jobs", memory__stat=f"anon 17\ninactive_file {GIB // 2}\n")
-    assert available_memory() == 1.5 * GIB
+    assert _memory.available_memory() == 1.5 * GIB
     write(groups / "jobs" / "mine", memory__max=f"{3 * GIB}", memory__stat="inactive_file 4096\n")
-    assert available_memory() == 4096
+    assert _memory.available_memory() == 4096
     write(groups / "jobs" / "mine", memory__max=f"{2 * GIB}")
-    assert available_memory() == 0  # never less
+    assert _memory.available_memory() == 0  # never less
 
 
 def test_control_groups_of_version_1(system):
@@ -116,13 +116,13 @@ def test_control_groups_of_version_1(system):
     stat = f"inactive_file 17\ntotal_inactive_file {GIB // 4}\n"
     # In a container its own group is the root, whatever its path on the host.
     write(system / "cgroup" / "memory", memory__stat=stat, **files)
-    assert available_memory() == 3.25 * GIB
+    assert _memory.available_memory() == 3.25 * GIB
     write(system / "cgroup" / "memory" / "docker" / "17", memory__stat="", **files)
-    assert available_memory() == 3 * GIB
+    assert _memory.available_memory() == 3 * GIB
     # Of controllers without a limit there is a huge number.
     for folder in (system / "cgroup" / "memory", system / "cgroup" / "memory" / "docker" / "17"):
         write(folder, memory__limit_in_bytes="9223372036854771712")
-    assert available_memory() == 8 * GIB
+    assert _memory.available_memory() == 8 * GIB
 
 
 def test_limit_of_the_address_space(system, monkeypatch):
@@ -134,11 +134,11 @@ def test_limit_of_the_address_space(system, monkeypatch):
         getpagesize=lambda: 2**12,
     )
     monkeypatch.setattr(_memory, "resource", resource)
-    assert available_memory() == 8 * GIB  # where the size of the process is not told
+    assert _memory.available_memory() == 8 * GIB  # where the size of the process is not told
     write(system / "proc" / "self", statm=f"{2 * GIB // 4096} 17 4 1 0 2 0\n")
-    assert available_memory() == 4 * GIB
+    assert _memory.available_memory() == 4 * GIB
     limit[0] = -1
-    assert available_memory() == 8 * GIB
+    assert _memory.available_memory() == 8 * GIB
 
 
 def test_other_systems(tmp_path, monkeypatch):
@@ -146,15 +146,9 @@ def test_other_systems(tmp_path, monkeypatch):
     monkeypatch.setattr(_memory, "resource", None)
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}
     monkeypatch.setattr(_memory.os, "sysconf", sizes.__getitem__, raising=False)
-    assert available_memory() == 4 * GIB
+    assert _memory.available_memory() == 4 * GIB
     monkeypatch.delattr(_memory.os, "sysconf")
-    assert available_memory() is None
-    check_memory(2**60, "It", "Wait.")
+    assert _memory.available_memory() is None
+    _memory.check_memory(2**60, "It", "Wait.")
     with pytest.raises(ValueError, match="It would take more than 10,000 GiB of memory, and "):
-        check_memory(2**63, "It", "Wait.")
-
-
-def test_bytes_in_words():
-    assert [shown_bytes(n) for n in (17, 2**10, 3 * 2**19, 5 * 2**30, 10**999)] == [
-        "17 bytes", "1 KiB", "1.5 MiB", "5 GiB", "more than 10,000 GiB"
-    ]  # fmt: skip
+        _memory.check_memory(2**63, "It", "Wait.")

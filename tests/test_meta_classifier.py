@@ -9,10 +9,9 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
-from sklearn.preprocessing import KBinsDiscretizer
 
-from private import MAX_BINS, calibrate, coded_table, log_unseen
 from private import _network_incomplete as _incomplete
+from private import calibrate
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
 
@@ -107,26 +106,6 @@ def test_many_missing_cells_are_summed_out_by_annealing(density, two_modes, monk
 
 
 # Tables.
-
-
-def test_words_that_fit_has_not_seen_are_missing(animals):
-    table, _, y = animals
-    for density in (None, FVBMPseudoLikelihood(alpha=0.1)):
-        columns = ["skin", "eggs", "legs"]
-        model = BoltzmannClassifier(density).fit(table[columns], y)
-        strange, gap = table[columns].iloc[:1].copy(), table[columns].iloc[:1].astype(object)
-        strange["skin"], gap["skin"] = "chitin", None
-        assert_allclose(model.predict_proba(strange), model.predict_proba(gap))
-
-
-def test_a_class_need_not_have_all_words():
-    X = np.array([["a", "x"], ["b", "x"], ["c", "y"], ["a", "y"]] * 20, dtype=object)
-    y = np.array([0, 0, 1, 1] * 20)  # no row of class 0 has a "c"
-    rbm = SDCPRBM(3, max_iter=5, random_state=0)
-    for density in (FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1), rbm):
-        model = BoltzmannClassifier(density, calibration=False).fit(X, y)
-        assert np.isfinite(model.predict_log_proba(X)).all()
-        assert model.predict([["c", "y"]]) == [1]
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -224,13 +203,6 @@ def test_offsets_make_wrong_constants_right():
     assert exact.scale_ == 1
 
 
-def test_calibration_by_request(animals):
-    table, _, y = animals
-    model = BoltzmannClassifier(calibration=True, random_state=0).fit(table, y)
-    assert np.ptp(model.offsets_) > 0 and model.scale_ != 1
-    assert model.score(table, y) > 0.9
-
-
 # Classes.
 
 
@@ -248,14 +220,6 @@ def test_priors_by_the_names_of_the_classes(animals):
 # What the messages about a joint density advise.
 
 
-@pytest.mark.parametrize("density", [FVBMPseudoLikelihood(), FSLLDensity()])
-def test_a_joint_density_of_binned_columns(density):
-    rng = np.random.default_rng(0)
-    X, y = np.column_stack([discrete_rows(60)[0], rng.random(60)]), np.arange(60) % 2
-    X[:, 3:] = KBinsDiscretizer(encode="ordinal").fit_transform(X[:, 3:])
-    BoltzmannClassifier(density, joint=True).fit(X, y)
-
-
 @pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1)])
 def test_a_joint_density_of_a_class_without_a_value(animals, density):
     table, _, y = animals
@@ -264,18 +228,3 @@ def test_a_joint_density_of_a_class_without_a_value(animals, density):
 
 
 # Bins.
-
-
-def test_coding_of_a_table(animals):
-    _, gaps, _ = animals
-    _, table = coded_table(gaps, np.ones(len(gaps)), "it")
-    codes = table.encode(gaps)
-    assert_array_equal(np.isnan(codes), gaps.isna().to_numpy())
-    assert_array_equal(table.n_categories, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])
-    assert_array_equal(table.is_ordered, [False, False, True, True])
-    strange = gaps.iloc[:1].assign(skin="chitin", legs=100)
-    codes = table.encode(strange, "missing")
-    log_probability = log_unseen(table, strange, codes, len(gaps))
-    n, n_seen = len(gaps), strange.iloc[0, :2].notna().sum() - 1  # legs and weights are numbers
-    assert log_probability == pytest.approx(-np.log(n + 1) + n_seen * np.log(n / (n + 1)))
-    assert table.log_density(strange, codes) < table.log_density(gaps.iloc[:1], codes) - 4

@@ -196,30 +196,6 @@ def test_kinds_of_columns_of_the_default_model(estimator):
     assert said.n_values_[3] == seen.n_values_[3] >= 8
 
 
-@pytest.mark.parametrize("estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector()])
-def test_large_weights_and_float32(estimator):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 60)
-    X = np.column_stack([rng.normal(100 + y), rng.integers(3, size=120)])
-    estimator.set_params(random_state=0)
-
-    def scores(X, **weights):
-        model = clone(estimator).fit(X, y, **weights)
-        return model.score_samples(X), model.predict_proba(X) if hasattr(model, "priors") else 0
-
-    expected, p = scores(X)
-    heavy, p_heavy = scores(X, sample_weight=np.full(120, 1e3))
-    if hasattr(estimator, "priors"):
-        # The fit ends 0.1 nats of the sum over the rows below the maximum.
-        assert_allclose(heavy, expected, atol=0.2)
-        assert_allclose(p_heavy, p, atol=0.05)
-    else:  # the penalty is weaker the more rows there are
-        assert 0.1 < np.abs(heavy - expected).max() < 3
-    single, p_single = scores(X.astype(np.float32))
-    assert_allclose(single, expected, atol=1e-2)
-    assert_allclose(p_single, p, atol=1e-3)
-
-
 # Labels.
 
 
@@ -265,10 +241,3 @@ def test_the_remedy_for_labels_of_several_types_works(last):
         message = str(caught.value)
         mended = eval(message[message.index("[") : -1], {"y": y, "pandas": pd})
         assert model.fit(X, mended).classes_.tolist() == ["1", *["2"] * (last == 2), "a"]
-
-
-def test_masked_arrays_without_a_masked_label():
-    X = np.random.default_rng(0).integers(2, size=(40, 3))
-    for model in (RBMClassifier(2, max_iter=1), BoltzmannClassifier()):
-        model.fit(X, np.ma.masked_array(np.arange(40) % 2))
-        assert model.classes_.tolist() == [0, 1]

@@ -8,12 +8,10 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.utils import Bunch
@@ -26,7 +24,6 @@ from sklearn_boltz import (
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    InfiniteRBM,
 )
 
 TERMS, PAIRS = (
@@ -262,17 +259,6 @@ def test_means_of_numbers_are_mixed():
 # As a density of the other estimators over densities.
 
 
-@pytest.mark.parametrize("how", ["mean", "mode", "sample"])
-def test_filled_rows_keep_their_index(how):
-    X = words(n=40).set_axis(np.arange(40)[::-1] + 7)
-    X.iloc[::3, 0] = None
-    parts = [("pairs", FVBMPseudoLikelihood(alpha=0.1)), ("weak", FVBMPseudoLikelihood(alpha=1.0))]
-    filled = BoltzmannMixture(parts, random_state=0).fit(X).impute(X, how=how, random_state=0)
-    assert_array_equal(filled.index, X.index)
-    known = X.notna()
-    assert filled.where(known).equals(X.where(known)) and filled.notna().all(axis=None)
-
-
 def test_kinds_of_columns_of_all_parts():
     X = np.random.default_rng(0).integers(3, size=(60, 3))
     parts = [("pairs", FVBMPseudoLikelihood(alpha=0.1)), ("terms", FSLLDensity())]
@@ -300,14 +286,6 @@ def test_as_a_density_of_classes():
     assert np.isfinite(model.predict_log_proba(every)).all()
 
 
-def test_densities_of_others():
-    X = np.random.default_rng(0).normal(size=(200, 2))
-    parts = [("kernels", KernelDensity(bandwidth=0.5)), ("gauss", GaussianMixture())]
-    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
-    assert mixture.weights_[1] > 0.5
-    assert not hasattr(mixture, "impute")  # which none of them has
-
-
 # Parameters, state and errors.
 
 
@@ -322,22 +300,3 @@ def test_parameters_of_parts_and_searches():
     grid = {"terms__alpha": [0.1, 100.0]}
     search = GridSearchCV(BoltzmannMixture(TWO[:1]), grid, cv=2).fit(X)
     assert search.best_params_ == {"terms__alpha": 0.1}
-
-
-def test_seeds_and_clones():
-    X = (discrete_rows(150) > 0).astype(int)
-    parts = [("one", RBM), ("two", RBM), ("grown", InfiniteRBM(max_components=2, random_state=7))]
-    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
-    one, two, grown = mixture.estimators_
-    assert RBM.random_state is None and one.random_state != two.random_state
-    assert grown.random_state == 7
-    with parallel_config("threading"):
-        again = clone(mixture).set_params(n_jobs=2).fit(X)
-    assert_array_equal(again.score_samples(X), mixture.score_samples(X))
-    assert not hasattr(clone(mixture), "weights_")
-
-
-def test_levels_in_steps_of_two_are_categories_if_the_frame_says_so():
-    levels = words().assign(legs=lambda table: (2 * table["legs"]).astype("category"))
-    mixture = BoltzmannMixture([("a", TERMS), ("b", SDCPRBM(3, max_iter=2))])
-    assert set(mixture.fit(levels).sample(50)["legs"]) == {0, 2, 4}

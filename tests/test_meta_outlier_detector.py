@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, DensityMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
@@ -12,7 +12,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from private import _network_incomplete, coded_table, left_out, quantile
+from private import _network_incomplete, left_out
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannMixture,
@@ -55,21 +55,23 @@ def test_scores_are_log_probabilities_less_their_mean():
     assert_allclose(detector.decision_function(new), expected - detector.offset_, atol=1e-9)
     assert_array_equal(detector.predict(new), np.where(expected < detector.offset_, -1, 1))
     # Rows with gaps: the expectation over all completions, of which each detector draws ten. The
-    # mean of 150 draws is within four standard errors in all but 1 of 1,000 runs.
+    # mean of 50 draws is within four standard errors in all but 1 of 1,000 runs.
     gap = np.array([[0, 0, np.nan, 1, 1]])
     completions = np.where(np.isnan(gap), np.arange(3)[:, None], gap)
     scores = by_hand.score_samples(completions)
     p = np.exp(scores - scores.max())
     p /= p.sum()
     expected = p @ scores - by_hand.score(X)
-    error = np.sqrt(p @ (scores - p @ scores) ** 2 / 150)
-    found = [clone(detector).set_params(random_state=k).fit(X) for k in range(15)]
+    error = np.sqrt(p @ (scores - p @ scores) ** 2 / 50)
+    found = [clone(detector).set_params(random_state=k).fit(X) for k in range(5)]
     mean = np.mean([one.score_samples(gap)[0] for one in found])
     assert abs(mean - expected) < 4 * error
 
 
-@pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1)])
-@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
+@pytest.mark.parametrize(
+    ("density", "container"),
+    [(None, pd.DataFrame), (FVBMPseudoLikelihood(alpha=0.1), np.asarray)],
+)
 def test_equal_rows_have_equal_scores_in_any_batch(density, container):
     X = coupled_rows(200).astype(float)
     gaps = X[:20].copy()
@@ -98,7 +100,7 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
     if by_chains:
         monkeypatch.setattr(_network_incomplete, "MAX_STATES", 1)
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
-    bins = coded_table(X, np.ones(400), "")[1].columns[5].bins
+    bins = detector._table.columns[5].bins
     rows = detector._rows(gap, detector._table).repeat(9 * bins.n_bins, axis=0)
     rows[:, [1, 2, 5]] = np.indices((3, 3, bins.n_bins)).reshape(3, -1).T
     log_p = -network.free_energy(rows)
@@ -153,29 +155,13 @@ def test_iris_with_one_class_left_out():
 # Offsets.
 
 
-class Values(DensityMixin, BaseEstimator):
-    """A density whose log-probabilities are the values themselves: fits make no difference."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        self.n_features_in_ = 1
-        return self
-
-    def score_samples(self, X):
-        return np.asarray(X, dtype=np.float64)[:, 0]
-
-
-def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
+def test_the_fence_is_that_of_held_out_scores():
+    """Tukey's, of quantiles of the scores as often as the rows count."""
     rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(40, 1)), rng.integers(1, 5, size=40).astype(float)
-    detector = BoltzmannOutlierDetector(Values(), random_state=0).fit(X, sample_weight=weights)
-    generator = np.random.RandomState(0)
-    generator.randint(2**31)  # the seed of completions
-    scores, counts = [], []
-    for rest, held in left_out(X, weights, 3, generator):
-        scores.append(X[held, 0] - np.average(X[:, 0], weights=rest))
-        counts.append(weights[held])
-    scores, counts = np.concatenate(scores), np.concatenate(counts)
-    first, third = (quantile(scores, counts, q) for q in (0.25, 0.75))
+    X, weights = rng.normal(size=(40, 1)), rng.integers(1, 5, size=40)
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=weights)
+    scores = np.repeat(detector.held_out_scores_, weights)
+    first, third = np.quantile(scores, [0.25, 0.75], method="averaged_inverted_cdf")
     assert detector.offset_ == pytest.approx(first - 1.5 * (third - first))
     # A row on the fence is inside.
     detector.offset_ = detector.score_samples(X[:1])[0]
@@ -185,7 +171,7 @@ def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
 def test_contamination_is_the_share_of_outliers():
     """Except for rows with the score of the fence, which are equal to the last digits."""
     X = np.random.default_rng(0).normal(size=(200, 3))
-    for share in (0.05, 0.1, 0.5):
+    for share in (0.05, 0.5):
         detector = BoltzmannOutlierDetector(contamination=share)
         found = detector.fit_predict(X) == -1
         on_the_fence = np.isclose(detector.held_out_scores_, detector.offset_, rtol=0, atol=1e-6)
@@ -230,37 +216,6 @@ def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
     assert_allclose(detector.held_out_scores_, expected, atol=1e-9)
 
 
-def test_bins_of_held_out_scores_are_learned_without_the_rows():
-    """By bins that end at the largest number, it would be as likely as others of its bin."""
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    X[:6] += 100 * np.arange(1, 7)[:, np.newaxis]  # beyond all of another fold
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
-    generator = np.random.RandomState(0)
-    generator.randint(2**31)  # the seed of completions
-    rows = detector._rows(X, detector._table)
-    for left, held in left_out(rows, np.ones(60), 3, generator):
-        alone = BoltzmannOutlierDetector(random_state=0).fit(X[left > 0])
-        expected = alone.score_samples(X[held])
-        assert_allclose(detector.held_out_scores_[held], expected, rtol=1e-3, atol=0.01)
-
-
-@pytest.mark.parametrize("n_columns", [2, 8])
-def test_few_new_rows_of_the_same_kind_are_outliers(n_columns):
-    X = np.random.default_rng(0).normal(size=(1500, n_columns))
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X[:500])
-    # Tukey's fence is meant for 0.35 % of Gaussian scores; these have a longer tail.
-    assert (detector.predict(X[500:]) == -1).mean() < 0.06
-
-
-def test_quantiles_of_weights_are_those_of_repeated_values():
-    rng = np.random.default_rng(0)
-    values, weights = rng.normal(size=50), rng.integers(0, 4, size=50)
-    for q in (0.1, 0.25, 0.5):
-        one = quantile(values, weights.astype(float), q)
-        assert one == quantile(np.repeat(values, weights), np.ones(weights.sum()), q)
-    assert quantile(np.arange(10.0), np.ones(10), 0.2) == 1.5
-
-
 def test_one_count_of_each_row_is_left_out():
     rows = np.array([[0.0, np.nan], [1, 0], [0, np.nan], [2, 2], [1, 1]])
     weights = np.array([1.0, 3, 1, 1, 0.5])
@@ -292,8 +247,8 @@ def test_other_densities_and_searches():
 
 @pytest.mark.parametrize("contamination", ["auto", 0.1])
 def test_of_equal_rows_none_is_an_outlier(contamination):
-    """However rounding falls: 30 sums of different lengths."""
-    for n in range(5, 35):
+    """However rounding falls: 10 sums of different lengths."""
+    for n in range(5, 35, 3):
         X = np.ones((n, n % 7 + 1), dtype=int)
         detector = BoltzmannOutlierDetector(contamination=contamination, random_state=0)
         assert (detector.fit(X, sample_weight=1 + np.arange(n) % 3).predict(X) == 1).all()
@@ -373,34 +328,6 @@ def test_surprises_of_the_default():
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")
-
-
-def test_the_solver_for_categories_climbs_as_high():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.choice(list("abc"), size=(60, 24)))
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
-    assert detector.estimator_.solver_ == "lbfgs"
-    codes = detector._table.encode(X)
-    ends = [
-        clone(detector.estimator_)
-        .set_params(solver=solver)
-        .fit(codes)
-        .history_["log_pseudo_likelihood"][-1]
-        for solver in ("newton", "lbfgs")
-    ]
-    assert abs(ends[0] - ends[1]) < 0.02  # nats a row
-
-
-@pytest.mark.parametrize("contamination", ["auto", 0.05])
-def test_of_few_different_rows_the_frequent_ones_are_no_outliers(contamination):
-    """Of 2 % rare values; the scores of equal rows differ from fold to fold."""
-    for seed in range(5):
-        X = pd.DataFrame(np.random.default_rng(seed).random((1150, 2)) < 0.02).astype(str)
-        detector = BoltzmannOutlierDetector(contamination=contamination, random_state=seed)
-        detector.fit(X[:150])
-        assert (detector.held_out_scores_ < detector.offset_).mean() <= 0.05
-        frequent = (X == "False").all(axis=1).to_numpy()
-        assert (detector.predict(X)[frequent] == 1).all()
 
 
 def test_no_more_than_a_twentieth_is_beyond_the_fence():

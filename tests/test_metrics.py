@@ -105,12 +105,6 @@ def test_score_takes_columns_with_hardly_a_cell(kind):
     assert compare_tables(one[:, :1], one[:, :1]).worst is None
 
 
-def test_score_takes_words_of_any_number():
-    words = np.array([f"w{i}" for i in range(400)], dtype=object)[:, None]
-    # In each table, each word occurs once; chance, as above.
-    assert c2st_score(words, words, random_state=0) > 0.8
-
-
 def test_all_kinds_of_frames_have_the_same_figures(tables):
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     found = []
@@ -124,12 +118,6 @@ def test_all_kinds_of_frames_have_the_same_figures(tables):
             figures.association.tolist(),
         ))  # fmt: skip
     assert found[0] == found[1] == found[2]
-
-
-def test_columns_are_matched_by_name(tables):
-    one, other = tables
-    turned = other[other.columns[::-1]]
-    assert c2st_score(one, turned, random_state=0) == c2st_score(one, other, random_state=0)
 
 
 def test_distances_of_columns(tables):
@@ -180,7 +168,7 @@ def test_associations():
 
 def test_share_of_nearest_records_by_brute_force(tables):
     training, held_out = tables
-    drawn = table(2, 30)
+    drawn = table(2, 8)
     every = pd.concat([training, held_out, drawn], ignore_index=True)
     ranks = every[["age", "height", "since"]].rank() / len(every)
 
@@ -190,10 +178,10 @@ def test_share_of_nearest_records_by_brute_force(tables):
         return sum(off) + ranks.loc[i].sub(ranks.loc[j]).abs().fillna(1).sum()
 
     share = 0.0
-    for i in range(120, 150):
+    for i in range(120, 128):
         one, other = (min(distance(i, j) for j in js) for js in (range(60), range(60, 120)))
         share += 0.5 if abs(one - other) < 1e-9 else one < other
-    assert nearest_record_share(training, held_out, drawn) == pytest.approx(share / 30)
+    assert nearest_record_share(training, held_out, drawn) == pytest.approx(share / 8)
 
 
 def test_rows_that_are_repeated_and_rows_that_are_not():

@@ -225,44 +225,6 @@ def test_the_moments_are_those_of_the_sampler():
     assert_allclose(found.intercept_ / 2, expected.intercept_, atol=0.04)
 
 
-def test_a_sampler_draws_columns_that_vary():
-    x = np.insert(exact(*ising(4), 500, np.random.default_rng(0)), 2, 1, axis=1)
-    found = MaximumEntropy(sampler=exact, random_state=0).fit((1 + x) // 2)
-    assert not found.coupling_[2].any()
-    assert_allclose(found.coupling_, MaximumEntropy().fit(x).coupling_, atol=0.1)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_columns_that_are_equal_or_constant():
-    model = MaximumEntropy(sampler=exact, alpha=0.1, max_iter=3, random_state=0)
-    # The product of the first two is the same in all rows.
-    model.fit(np.tile([[1, 1, 1], [1, 1, -1], [-1, -1, 1], [-1, -1, -1]], (25, 1)))
-    assert model.history_["largest_difference"].max() < 1000 and model.coupling_[0, 1] > 0
-    assert not model.fit(np.ones((5, 3))).coupling_.any()
-
-
-def test_a_sampler_that_fails_leaves_the_model_as_it_was():
-    x = exact(*ising(4), 500, np.random.default_rng(0))
-    model = MaximumEntropy(sampler=exact, random_state=0).fit(x)
-    before = model.coupling_
-
-    def fails(J, h, n, rng):
-        raise RuntimeError("no annealer")
-
-    with pytest.raises(RuntimeError, match="no annealer"):
-        model.set_params(sampler=fails).fit(x[:100])
-    assert model.coupling_ is before
-
-
-def likelihood(theta, frequencies):
-    """Minus the mean log-likelihood of an RBM of 3 × 4 bits, and its derivatives."""
-    W, b, c = theta[:12].reshape(3, 4), theta[12:16], theta[16:]
-    rbm = SmallRBM(W, b, c)
-    H, difference = rbm.mean_hidden(), frequencies - rbm.p
-    slopes = (H * difference[:, None]).T @ rbm.V, difference @ rbm.V, difference @ H
-    return -rbm.log_likelihood(frequencies), -np.concatenate([np.ravel(slope) for slope in slopes])
-
-
 @pytest.mark.parametrize("sampler", [exact, hot])
 def test_a_step_of_an_rbm_by_a_sampler(sampler):
     """The gradient, within 5.5 standard errors of the means of 40,000 draws: 19 times 4e-8."""
@@ -285,29 +247,6 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
     assert (z.max() < 5.5) == (sampler is exact)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("sampler", [exact, hot])
-def test_training_by_a_sampler_goes_as_far_as_by_exact_gradients(sampler):
-    """Within .001 nats a row (.0002 with six seeds), where training gains .05 and more."""
-    X = np.asarray(given_rbm().sample(400, random_state=0))
-    rbm = SDCPRBM(
-        3, chains=sampler, n_inner=1, centered=False, learning_rate=0.2, batch_size=400, alpha=0.0,
-        max_iter=0, init=0.5, random_state=4,
-    ).fit(X.astype(float))  # fmt: skip
-    theta = np.concatenate([
-        np.ravel(a) for a in (rbm.components_, rbm.intercept_visible_, rbm.intercept_hidden_)
-    ])  # fmt: skip
-    order = (binary(4) @ [8, 4, 2, 1]).astype(int)
-    frequencies = np.bincount(X.astype(int) @ [8, 4, 2, 1], minlength=16)[order] / len(X)
-    first = -likelihood(theta, frequencies)[0]
-    for _ in range(400):
-        theta = theta - 0.2 * likelihood(theta, frequencies)[1]
-    reached = -likelihood(theta, frequencies)[0]
-    rbm.set_params(max_iter=400, warm_start=True).fit(X.astype(float))
-    assert reached > first + 0.05
-    assert (abs(reached - rbm.score(X)) < 0.001) == (sampler is exact)
-
-
 def test_samples_of_a_sampler_have_the_form_of_the_table():
     rows = exact(*ising(4), 300, np.random.default_rng(0)) > 0
     frame = pd.DataFrame(np.where(rows, "yes", "no"), columns=list("abcd"))
@@ -327,30 +266,6 @@ def test_samples_of_a_sampler_have_the_form_of_the_table():
     # Five standard errors: once in a million.
     mean = (network.sample(2000, random_state=1, given={"b": "yes"}, temperature=2) == "yes").mean()
     assert_allclose((drawn == "yes").mean(), mean, atol=5 * np.sqrt(2 / 4 / 2000))
-
-
-def test_simulated_annealing_as_the_sampler():
-    """Of dwave-samplers: as good as a table, and at the temperature that it was asked for."""
-    annealing = pytest.importorskip("dwave.samplers").SimulatedAnnealingSampler()
-
-    def anneal(J, h, n, rng):
-        bqm, seed = to_bqm(FVBMPseudoLikelihood.from_couplings(J, h)), int(rng.integers(2**31))
-        found = annealing.sample(bqm, num_reads=n, num_sweeps=100, beta_range=(0.1, 1.0), seed=seed)
-        return found.record.sample
-
-    x = exact(*ising(6), 500, np.random.default_rng(0))
-    found = MaximumEntropy(sampler=anneal, random_state=0).fit(x)
-    assert found.converged_
-    assert MaximumEntropy().fit(x).score(x) - found.score(x) < 0.01
-    beta, std_err = estimate_inverse_temperature(found, found.sample(5000, 0, sampler=anneal))
-    assert abs(beta - 1) < 5 * std_err
-    settings = dict(n_inner=1, learning_rate=0.3, init=0.5, max_iter=40, random_state=0)
-    rbms = [SDCPRBM(4, chains=chains, n_gibbs=50, **settings) for chains in (anneal, "data")]
-    annealed, by_chains, first = (
-        rbm.fit((1 + x) / 2).score((1 + x) / 2)
-        for rbm in [*rbms, SDCPRBM(4, **settings | {"max_iter": 0})]
-    )
-    assert abs(annealed - by_chains) < 0.02 < (annealed - first) / 5
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
@@ -460,16 +375,6 @@ def test_the_time_of_autoregressive_chains(phi, n_chains):
     assert abs(autocorrelation_time(x) - tau) < 4 * error
     if n_chains == 1:
         assert autocorrelation_time(x[0]) == autocorrelation_time(x)
-
-
-def test_the_time_is_a_sum_of_autocorrelations():
-    x = np.random.default_rng(0).normal(size=(3, 300)).cumsum(axis=1)[:, ::10]
-    centred, n = x - x.mean(), x.shape[1]
-    rho = np.array([(centred[:, : n - t] * centred[:, t:]).sum() for t in range(n)])
-    tau = 1 + 2 * np.cumsum(np.append(0, rho[1:] / rho[0]))
-    expected = next((tau[t] for t in range(n) if t >= 5 * tau[t]), tau[-1])
-    with pytest.warns(UserWarning, match="30 steps are few"):
-        assert autocorrelation_time(x) == pytest.approx(expected)
 
 
 def test_r_hat_compares_halves_of_chains():

@@ -56,6 +56,9 @@ FITS = {
 }
 
 
+WAGES = pd.DataFrame({"pay": np.arange(60) / 7, "job": ["a", "b", "c"] * 20})
+
+
 @once
 def network(name):
     X, options = FITS[name]

@@ -12,23 +12,20 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mean_field import Spin
+from private import RBMModel as Model
 from private import (
-    Bernoulli,
-    act,
-    differences,
+    _spread_kernel,
     exact_log_partition,
-    gathered,
-    spreads,
     temperature_ladder,
     truncated_moments,
     truncated_quantile,
 )
-from private import RBMModel as Model
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
 from sklearn_boltz.restricted import FractionalModel
 from sklearn_boltz.units import (
+    Bernoulli,
     Categorical,
     Gaussian,
     Stacked,
@@ -139,15 +136,17 @@ for kind in KINDS:
     OF_UNITS[f"{name} from data without an end"] = from_data
 
 OF_KERNELS = {
-    "spreads of other shapes": lambda: spreads(ONES, ONES[:1], STARTS, 8, np.empty((2, 4)))
+    "spreads of other shapes": lambda: _spread_kernel.spreads(
+        ONES, ONES[:1], STARTS, 8, np.empty((2, 4))
+    )
 }
 for n in (3, 5):
     some = np.empty((2, n))
     OF_KERNELS |= {
-        f"spreads of {n} features": partial(spreads, ONES, ONES, STARTS, 8, some),
-        f"act of {n} features": partial(act, some, ONES, STARTS, 8, ONES, ONES),
-        f"differences of {n} features": partial(differences, ONES, STARTS, 8, some),
-        f"gathered of {n} features": partial(gathered, some, STARTS, 8, ONES),
+        f"spreads of {n} features": partial(_spread_kernel.spreads, ONES, ONES, STARTS, 8, some),
+        f"act of {n} features": partial(_spread_kernel.act, some, ONES, STARTS, 8, ONES, ONES),
+        f"differences of {n} features": partial(_spread_kernel.differences, ONES, STARTS, 8, some),
+        f"gathered of {n} features": partial(_spread_kernel.gathered, some, STARTS, 8, ONES),
     }
 for betas in ([0.1, 1], [0, 0.9], [0, 0.5, 0.4, 1], [[0, 1]]):
     OF_KERNELS[f"temperatures {betas}"] = partial(temperature_ladder, betas)

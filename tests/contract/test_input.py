@@ -1,6 +1,5 @@
 """Tables of any type, layout and size: the model of the same numbers in a plain array."""
 
-import itertools
 import tempfile
 import warnings
 
@@ -12,25 +11,16 @@ import pytest
 import scipy.sparse as sp
 from conftest import cases
 from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, name_of
-from contract.frames import ODD, REFUSED, all_states, bits, gaps
+from contract.frames import ODD, REFUSED, all_states, bits
 from contract.test_messages import said
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.neural_network import BernoulliRBM
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
-from private import missing_code
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, BoltzmannImputer, FSLLDensity, InfiniteRBM
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, InfiniteRBM
 
 # Hardly any rows separate variables, and extreme weights diverge: there are warnings.
 pytestmark = [
@@ -119,7 +109,7 @@ def rows(most_rows=12, most_features=5):
 
 
 @each(DENSITIES)
-@settings(max_examples=cases(16))
+@settings(max_examples=cases(10))
 @given(X=rows(), dtype=st.sampled_from(DTYPES), layout=st.sampled_from(sorted(LAYOUTS)))
 def test_any_type_and_layout(estimator, X, dtype, layout):
     if np.dtype(dtype) == object and layout in OF_BYTES:
@@ -196,37 +186,13 @@ HARDLY = [
 
 
 @each(DENSITIES)
-@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
 @pytest.mark.filterwarnings("ignore:.*no row has both")
-def test_hardly_a_cell_is_observed(estimator, weight):
-    for table in HARDLY:
+def test_hardly_a_cell_is_observed(estimator):
+    for table, weight in zip(HARDLY, [1.0, 1e-3, 1e3, 1.0, 1e3], strict=True):
         X = np.array(table)
         model = clone(estimator).fit(X, sample_weight=np.full(len(X), weight))
         for values in (model.score_samples(X), model.transform(X), model.impute(X, how="mode")):
             assert_finite(values)
-
-
-NUMBERS = {
-    "integers": np.array([[0, 1], [1, 1], [1, 0]]),
-    "truth": np.array([[False, True], [True, True], [True, False]]),
-    "floats": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]]),
-    "single": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]], dtype=np.float32),
-    "with gaps": np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]]),
-}
-
-
-@pytest.mark.parametrize("kind", NUMBERS)
-def test_numbers_among_objects_have_the_type_that_they_have_alone(kind):
-    X = NUMBERS[kind]
-    cells = X.astype(object)
-    if X.dtype.kind == "f":  # of single precision as NumPy's scalars
-        cells[:] = [[None if np.isnan(x) else x for x in row] for row in X]
-    model = SDCPRBM(3, columns="probability", max_iter=2, unseen="missing", random_state=0).fit(X)
-    for table in (cells, cells.tolist(), pd.DataFrame(cells, dtype=object)):
-        other = clone(model).fit(table)
-        assert other.components_.dtype == model.components_.dtype
-        assert_array_equal(other.components_, model.components_)
-        assert_array_equal(other.score_samples(table), model.score_samples(X))
 
 
 # Weights.
@@ -254,27 +220,6 @@ def test_weights(estimator, X, kind):
         # Where samples are drawn: see test_rbm_weights.py.
         repeated = clone(estimator).fit(np.repeat(X, weights, axis=0))
         assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
-
-
-def test_a_number_is_the_weight_of_all_rows():
-    model = SDCPRBM(2, max_iter=1, random_state=0)
-    expected = model.fit(Batches([bits()])).components_
-    assert_array_equal(model.fit(Batches([bits()]), sample_weight=2.0).components_, expected)
-
-
-@settings(max_examples=cases(30))
-@given(X=arrays(np.int8, st.tuples(st.integers(1, 20), st.integers(1, 4)),
-                elements=st.integers(0, 6)), declared=st.booleans())  # fmt: skip
-def test_any_cardinalities(X, declared):
-    model = FSLLDensity(columns=range(8) if declared else "auto").fit(X)
-    assert (model.n_values_ >= X.max(axis=0) + 1).all()
-    missing = X.astype(float)
-    missing[0] = np.nan
-    for how in ("mean", "mode", "sample"):
-        assert_finite(model.impute(missing, how=how, random_state=0))
-    if model.n_values_.prod() <= 2**12:
-        states = np.array(list(itertools.product(*map(range, model.n_values_))))
-        assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=1e-9)
 
 
 # What comes back, and values out of range.
@@ -313,19 +258,6 @@ def test_rounding_errors_of_scaling_are_no_errors(dtype):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.transform(rows)
-
-
-@pytest.mark.filterwarnings("ignore:SDCPRBM. .* outside the")
-def test_the_pipeline_of_scikit_learn_runs_as_with_bernoulli_rbm():
-    X, y = load_digits(return_X_y=True)
-
-    def scores(rbm):
-        pipeline = make_pipeline(MinMaxScaler(), rbm, LogisticRegression(max_iter=500))
-        return cross_val_score(pipeline, X[:600], y[:600], cv=2, error_score="raise")
-
-    ours = scores(SDCPRBM(64, max_iter=15, random_state=0))
-    assert_finite(scores(BernoulliRBM(64, n_iter=1, random_state=0)))
-    assert ours.mean() > 0.7
 
 
 # What is refused, and what gives a warning.
@@ -368,31 +300,3 @@ def test_the_remedies_for_missing_codes_work(code):
     ]:
         assert said(lambda model=model, table=table: model.fit(table)) == ""
     assert model.n_values_.tolist() == [2] * 5
-
-
-@pytest.mark.parametrize(
-    "values, code",
-    [({0, 1, 9}, 9), ({0, 1, 2, 99}, 99), ({1, 2, 3, 4, 9}, 9), ({0, 1, 2, -1}, -1),
-     ({1, 5, -99}, -99), ({0, 1, 9, 99}, 99), (set(range(6)) | {9}, None), ({0, 9}, None),
-     (set(range(10)), None), ({-2, -1, 0, 1, 2}, None), ({0, 1, 8}, None), ({99}, None),
-     (set(range(-1, 60)), None)],
-)  # fmt: skip
-def test_what_looks_like_a_code_for_missing_values(values, code):
-    assert missing_code(values) == code
-
-
-@pytest.mark.parametrize("kind", [TruncatedGaussian, TruncatedGaussBernoulli])
-def test_the_range_of_the_message_works(kind):
-    X = 1 + 5 * np.random.default_rng(0).random((50, 2))
-    X[0, 0] = np.nan
-    low = 0 if kind is TruncatedGaussBernoulli else np.nanmin(X)
-    units = kind.from_data(X, low, np.nanmax(X))
-    TAPRBM(2, columns=units, max_iter=1).fit(X)
-
-
-def test_indicators_beside_an_array():
-    X = gaps()
-    filled = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(X)
-    missing = np.isnan(X)
-    assert_array_equal(filled[:, 5:], missing[:, missing.any(axis=0)])
-    assert_array_equal(filled[:, :5][~missing], X[~missing])

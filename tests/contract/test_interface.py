@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from contract.estimators import (
     ALL,
-    DENSITIES,
     MODELS,
     as_public,
     each,
@@ -26,7 +25,6 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_boltz
-from private import _enumeration
 from sklearn_boltz import TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, statistics, units
 
 BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
@@ -229,13 +227,3 @@ def test_scores_follow_couplings():
         assert statistics.inference(model, X[:100]).limit_covariance is not covariance
     model.coupling_ *= 0.5
     assert not np.array_equal(statistics.inference(model, X).limit_covariance, covariance)
-
-
-def test_figures_of_read_only_parameters_are_kept(monkeypatch, tmp_path):
-    model = fitted(DENSITIES[2])
-    path = tmp_path / "weights.npy"
-    np.save(path, model.components_)
-    model.components_ = np.load(path, mmap_mode="r")
-    expected = model.log_partition_
-    monkeypatch.setattr(_enumeration, "exact_log_partition", lambda model: 1 / 0)
-    assert model.log_partition_ == expected

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
-from sklearn_boltz import TAPDBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
+from sklearn_boltz import TAPDBM, FVBMPseudoLikelihood, MaximumEntropy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OF_NUMBERS = [e for e in DENSITIES if not isinstance(e, MaximumEntropy)]
@@ -203,17 +203,6 @@ def test_quantiles_of_scores_know_their_place_inside_of_bins():
         assert_allclose(found, np.quantile(drawn, [0.05, 0.5, 0.95]), rtol=0, atol=0.01)
 
 
-def test_joint_probabilities_with_a_number():
-    """Of two numbers with normal scores, there are none."""
-    model, rows = fitted(Location()), wages().head(3).assign(wage=np.nan)
-    found = model.predict_column_proba(rows, ["age", "city"])
-    both = rows.assign(age=np.nan, city=None)
-    assert_allclose(found.sum(axis=1), model.predict_column_proba(both, "city"))
-    assert_allclose(model.predict_column_proba(rows, ["city", "age"]), found.swapaxes(1, 2))
-    with pytest.raises(ValueError, match="'age' and column 'wage' have normal scores"):
-        model.predict_column_proba(rows, ["age", "wage"])
-
-
 @each_with("make", [pl.DataFrame, pa.table], [*OF_NUMBERS, Location()])
 def test_frames_of_other_libraries_and_arrays(estimator, make):
     X = wages(60)
@@ -228,15 +217,6 @@ def test_frames_of_other_libraries_and_arrays(estimator, make):
     assert np.isfinite(scores).all()
     assert_array_equal(model.score_samples(numbers.tolist()), scores)
     assert model.sample(3, random_state=0).dtype == numbers.dtype
-
-
-@each([FVBMPseudoLikelihood(), FSLLDensity(), Location()])
-def test_weights_count_rows_of_numbers(estimator):
-    X = wages(60)
-    weights = 1 + np.arange(60) % 3.0
-    twice = clone(estimator).fit(X.loc[X.index.repeat(weights.astype(int))])
-    once_each = clone(estimator).fit(X, sample_weight=weights)
-    assert_allclose(once_each.score_samples(X), twice.score_samples(X), rtol=1e-6)
 
 
 @each(OF_NUMBERS)
@@ -263,22 +243,6 @@ def test_numbers_of_all_sorts(estimator, what):
     assert (drawn.dtypes == rows.dtypes).all()
     if what not in ("seven columns of amounts", "rates above one"):  # others between them
         assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
-
-
-@each(OF_NUMBERS)
-def test_the_mean_of_a_constant_number_is_its_value(estimator):
-    X = wages(40)[["age", "city"]].assign(tax=-300.25)
-    filled = clone(estimator).fit(X).impute(X.head(3).assign(tax=np.nan), how="mean")
-    assert_allclose(filled["tax"], -300.25, rtol=1e-12)
-
-
-@each([FVBMPseudoLikelihood(), FSLLDensity()])
-def test_numbers_in_rows_that_do_not_count(estimator):
-    X = wages(60)
-    X.loc[5:, "wage"] = np.nan
-    model = clone(estimator).fit(X, sample_weight=np.arange(60) > 4.0)
-    assert np.isfinite(model.score_samples(X)).all()
-    assert model.impute(X)["wage"].isna().sum() == 55
 
 
 @each(OF_NUMBERS)

@@ -13,8 +13,6 @@ from sklearn.utils._param_validation import (
     make_constraint,
 )
 
-from private import MOST_CHAINS, rows_to_start_at
-
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -72,9 +70,6 @@ def test_batches_without_end_and_persistent_chains(estimator):
     going_on = {"chains": "persistent"} if hasattr(estimator, "chains") else {"persistent": True}
     model = clone(estimator).set_params(batch_size=10**12, max_iter=2, **going_on)
     assert np.isfinite(model.fit(bits(20)).score_samples(bits(20))).all()
-    assert rows_to_start_at(10**12, 20).shape == (MOST_CHAINS,)
-    assert rows_to_start_at(10**12, 10**5).shape == (10**5,)
-    assert rows_to_start_at(5, 3).tolist() == [0, 1, 2, 0, 1]
 
 
 @each([e for e in DENSITIES if getattr(e, "init", None) is not None])

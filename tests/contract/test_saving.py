@@ -27,7 +27,6 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_boltz
-from private import Header
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -135,22 +134,6 @@ def test_intervals_are_the_only_objects_of_pandas():
     assert again.sample(1)["age"].dtype == X["age"].dtype
 
 
-@every_library
-def test_headers_hold_plain_values_only(library):
-    X = FRAMES[library](60)
-    header = Header.of(X)
-
-    def values(thing):
-        if isinstance(thing, (tuple, list)):
-            for part in thing:
-                yield from values(part)
-        else:
-            yield thing
-
-    assert {type(value) for value in values(header)} <= {str, int, bool, bytes, type(None)}
-    same(header.empty_frame(), X[:0].reset_index(drop=True) if library == "pandas" else X[:0])
-
-
 def test_headers_of_columns_with_levels():
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["wave", None])
     X = pd.DataFrame([[0, 1], [1, 1], [1, 0]] * 10, columns=columns)
@@ -171,12 +154,6 @@ def test_headers_of_columns_with_levels():
     imputed = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(flat)
     pd.testing.assert_index_equal(imputed.index, gaps.index)
     assert_array_equal(imputed[["missing_a", "missing_b"]], gaps.isna())
-
-
-def test_a_type_that_its_name_does_not_tell():
-    words = pa.array(["u", "v", "u"]).dictionary_encode()
-    X = pd.DataFrame({"a": pd.Series(words, dtype=pd.ArrowDtype(words.type))})
-    assert Header.of(X).empty_frame()["a"].dtype == X["a"].dtype
 
 
 @every_library

@@ -17,7 +17,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import sklearn_boltz
-from private import limit_blas
 from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -167,26 +166,3 @@ def test_threads_give_the_bits_of_a_sequence(estimator, monkeypatch):
     for seed in seeds:
         for one, other in zip(in_sequence[seed], found[seed], strict=True):
             assert_array_equal(one, other)
-
-
-def test_overlapping_limits_of_blas_are_lifted():
-    from threadpoolctl import threadpool_info
-
-    def n_threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    before, entered, leave = n_threads(), threading.Event(), threading.Event()
-
-    def other():
-        with limit_blas(1):
-            entered.set()
-            leave.wait()
-
-    thread = threading.Thread(target=other)
-    with limit_blas(1):
-        thread.start()
-        entered.wait()
-    assert set(n_threads()) <= {1}
-    leave.set()
-    thread.join()
-    assert n_threads() == before

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,12 @@ import pytest
 from conftest import cases
 from contract.estimators import ALL, META, MODELS, OF_ANY_TABLE, each, each_with, name_of
 from contract.frames import ODD, people, words
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from private import Table, is_date_or_time, is_empty, opened, true_of
+from private import Table
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
@@ -25,7 +24,6 @@ from sklearn_boltz import (
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    SparseFVBM,
     statistics,
 )
 from sklearn_boltz.inspection import CouplingDisplay
@@ -130,42 +128,10 @@ def test_columns_of_other_libraries_and_back(make, columns):
     assert not any(cell is None for row in rows for cell in row.values())
 
 
-def test_columns_of_pyarrow():
-    frame = pa.table({"levels": OF_PYARROW["levels"][0], "n": [1, None, 6], "nothing": pa.nulls(3)})
-    table = Table.learn(frame)
-    coded = table.encode(frame)
-    drawn = table.decode(coded[:1])["levels"]
-    assert drawn.unify_dictionaries().chunk(0).dictionary.to_pylist() == LEVELS
-    assert rows_of(table.decode(coded)) == rows_of(frame)
-    missing = np.isnan(coded) & [True, True, False]
-    filled = table.fill(frame, np.zeros((3, 3)), missing, numbers={1: np.full(3, 2.5)})
-    assert filled["n"].to_pylist() == [1, 2.5, 6] and filled["nothing"].null_count == 3
-
-
 cells = st.one_of(
     st.none(), st.sampled_from(["yes", "no", "maybe"]), st.booleans(), st.integers(-3, 3),
     st.sampled_from([0.5, 2.5, float("nan")]),
 )  # fmt: skip
-
-
-odd_cells = st.one_of(
-    cells, st.sampled_from(["", " ", pd.NA, pd.NaT, np.float64("nan"), 1.0]),
-    st.dates(), st.lists(st.integers(), max_size=1),
-)  # fmt: skip
-
-
-@settings(max_examples=cases(100))
-@given(st.lists(odd_cells, max_size=12))
-def test_each_different_cell_is_tested_once(column):
-    """With the result of a test of each cell, also for cells without a hash or an order."""
-    array = np.empty(len(column), dtype=object)
-    array[:] = column
-    for test in (is_empty, is_date_or_time):
-        assert true_of(array, test).tolist() == [test(cell) for cell in column]
-    seen = []
-    words = np.array(["yes", "no", None] * 30, dtype=object)
-    true_of(words, lambda cell: seen.append(cell) or True)
-    assert seen == ["yes", "no", None]
 
 
 @settings(max_examples=cases(100))
@@ -174,8 +140,7 @@ def test_any_cells_and_back(rows):
     """What is not missing comes back as it was, whatever the mixture of types."""
     array = np.empty((len(rows), 2), dtype=object)
     array[:] = rows
-    if opened(array)[1]:
-        return
+    assume(any(isinstance(cell, str) for row in rows for cell in row))
     table = Table.learn(array)
     coded = table.encode(array)
     back = table.decode(coded)
@@ -191,31 +156,7 @@ def test_numbers_in_arrays_stand_for_themselves():
     assert Table.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
 
 
-def test_numbers_that_no_type_of_numpy_holds():
-    array = np.array([[Fraction(1, 3), 2**70], [None, 2**70 + 1]], dtype=object)
-    table = Table.learn(pd.DataFrame(array))
-    coded = table.encode(pd.DataFrame(array))
-    assert coded.dtype == np.float64
-    assert_array_equal(coded, [[0, 0], [np.nan, 1]])
-    assert table.decode(coded).to_numpy().tolist() == array.tolist()
-
-
-def test_the_remedy_for_numbers_as_texts_works():
-    texts = pd.Series([*map(str, range(59)), "?"], name="age")
-    assert Table.learn(pd.to_numeric(texts, errors="coerce").to_frame()).columns[0]
-
-
 # In estimators.
-
-
-@each_with("make", [pl.DataFrame, pa.table], MODELS)
-def test_booleans_with_gaps(estimator, make):
-    """A frame of nothing else is an array of objects to NumPy."""
-    frame = make({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
-    model = clone(estimator).fit(frame)
-    filled = model.impute(frame, how="mode", random_state=0)
-    assert filled.schema == frame.schema and not np.equal(np.asarray(filled["a"]), None).any()
-    assert np.isfinite(model.score_samples(frame)).all()
 
 
 @each_with("container", ["pandas", "polars", "PyArrow", "objects"], MODELS)
@@ -342,45 +283,6 @@ def test_a_constant_column_beside_categories(constant):
     mixture = BoltzmannMixture([("terms", TERMS), ("pairs", PAIRS)], random_state=0).fit(table)
     assert mixture.predict_column_proba(table[:1], "c").tolist() == [[pytest.approx(1)]]
     assert set(mixture.sample(20, given={"city": "c1"}, random_state=0)["city"]) == {"c1"}
-
-
-def test_a_network_of_levels_from_zero_begins_an_rbm():
-    table = people()
-    rbm = SDCPRBM(5, init=SparseFVBM(), max_iter=0, random_state=0)
-    zero, one = (clone(rbm).fit(table.assign(kids=table["kids"] + shift)) for shift in (0, 1))
-    assert_allclose(zero.components_, one.components_, atol=1e-4)
-
-
-def test_a_constant_number_has_no_variance():
-    table = people()[["city", "member"]].assign(heat=36.6)
-    table.loc[::5, ["city", "heat"]] = None
-    imputer = BoltzmannImputer().fit(table)
-    assert isinstance(imputer.estimator_, FVBMPseudoLikelihood)
-    filled = imputer.transform(table)
-    assert (filled["heat"] == 36.6).all() and filled["heat"].dtype == np.float64
-    new = table[:3].assign(heat=[40.0, np.nan, 36.6])
-    assert imputer.transform(new)["heat"].tolist() == [40.0, 36.6, 36.6]
-
-
-LISTED = {"city": ["Bern", "c0", "c1", "c2"], "kids": range(5)}
-
-
-@each([FSLLDensity(columns=LISTED), FVBMPseudoLikelihood(columns=LISTED, alpha=0.1)])
-def test_more_values_than_words(estimator):
-    table = people(n_rare=1)[["city", "member", "kids"]].replace({"kids": {3: 2, 4: 2}})
-    model = clone(estimator).fit(table)
-    assert model.transform(table).shape[1] == len(model.get_feature_names_out())
-    p = model.predict_column_proba(table[:4], "city")
-    assert p.shape == (4, 4) and (p[:, 0] < 0.2).all()
-    assert_allclose(p.sum(axis=1), 1)
-    assert model.n_values_.tolist() == [4, 2, 5]
-
-
-@each([TERMS, PAIRS, UNITS])
-def test_minus_one_is_a_category_of_a_frame(estimator):
-    table = ODD["votes of three values"]
-    named = clone(estimator).fit(table.assign(vote=table["vote"].astype("category")))
-    assert set(named.sample(50, random_state=0)["vote"]) == {-1, 0, 1}
 
 
 def test_minus_one_among_missing_cells():

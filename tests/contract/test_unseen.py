@@ -128,16 +128,6 @@ def test_counts_beyond_those_of_the_fit(estimator, container):
             model.score_samples(container({"kids": [0.5], "x": [1.0]}))
 
 
-@each(EXACT)
-def test_arrays_of_bits_have_no_other_values(estimator):
-    X = bits()
-    model = clone(estimator).fit(X)
-    assert_array_equal(model.score_samples(X), -model.free_energy(X) - model.log_partition_)
-    if not isinstance(model, SDCPRBM):
-        with pytest.raises(ValueError, match="row 0 has the value 7"):
-            model.score_samples([[7, 0, 1, 0, 0]])
-
-
 @each_with("container", [pd.DataFrame, pl.DataFrame, np.array], MODELS)
 def test_columns_without_a_value(estimator, container):
     """They change nothing, whatever is in them later."""
