@@ -11,7 +11,7 @@ BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
+.PHONY: demo test check test-slow test-processors messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -43,17 +43,20 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	$(ARRAY_API)
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# except what takes a third of the time: the ten frames, folds of random tables, and an estimate.
+# except what takes a third of the time: the ten frames, and folds of random tables.
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
 		--ignore tests/contract/test_ten_frames.py \
 		--deselect tests/contract/test_unseen.py::test_each_fold_of_a_cross_validation_is_finite \
-		--deselect tests/contract/test_estimates.py::test_contradicting_estimates_are_not_trusted \
 		tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
 
 # What takes long, besides `make test`: before a release.
 test-slow: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+
+# The numerical tests with the registers, the BLAS and the threads of other processors.
+test-processors: $(VENV)/.installed-test $(VENV)/.built
+	$(BIN)/python tests/processors.py
 
 # The file with all messages to bad input; git diff shows what a change makes of them.
 messages: $(VENV)/.installed-test $(VENV)/.built

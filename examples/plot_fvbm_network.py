@@ -55,7 +55,7 @@ plt.show()
 # Which edges are there?
 # ----------------------
 # :func:`~sklearn_boltz.statistics.inference` gives standard errors, Wald tests and confidence
-# intervals. The p values of 136 parameters have to be adjusted for their number; drawn are the
+# intervals. The p values of 120 pairs have to be adjusted for their number; drawn are the
 # couplings that Benjamini and Hochberg's method calls significant at 1 %: of the edges found, one
 # in a hundred is wrong on average, and sometimes more. The rows of chairs are bent, as in a real
 # parliament, so that no edge hides another.
@@ -96,7 +96,7 @@ plt.show()
 # %%
 # The first rows of the table:
 
-inference.to_frame().iloc[[0, 1, 16, 17, 18]].round(4)
+inference.to_frame().head().round(4)
 
 # %%
 # Two ways to one maximum

@@ -49,16 +49,16 @@ plt.show()
 # --------------------
 # Intervals of 95 %, and how often a sparse network, fitted to resampled members, has the edge.
 
-table = statistics.inference(model, votes).to_frame("fdr_bh").filter(like="m[", axis=0)
-edges = table[table["adjusted_p_value"] < 0.05].sort_values("estimate")
+table = statistics.inference(model, votes).to_frame()
+edges = table[table["adjusted_p_value"] < 0.05].sort_values("coupling")
 resampled = statistics.bootstrap(SparseFVBM().fit(votes), votes, 20, random_state=0)
-frequency = resampled.to_frame()["edge_frequency"][edges.index]
+frequency = pd.DataFrame(resampled.edge_frequency, votes.columns, votes.columns).stack()
 
 fig, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
-names = [name[2:-1].replace(",", " and ") for name in edges.index]
+names = [" and ".join(pair) for pair in edges.index]
 ax.hlines(names, edges["ci_low"], edges["ci_high"], color="0.6", lw=2)
 dots = ax.scatter(
-    edges["estimate"], names, c=frequency, cmap="cividis_r", vmin=0.5, vmax=1, zorder=2
+    edges["coupling"], names, c=frequency[edges.index], cmap="cividis_r", vmin=0.5, vmax=1, zorder=2
 )
 ax.axvline(0, color="k", lw=0.8)
 ax.set(xlabel="coupling")
@@ -72,11 +72,11 @@ plt.show()
 # left of the network.
 
 complete = votes.dropna()
-few = statistics.inference(FVBMPseudoLikelihood().fit(complete), complete).to_frame("fdr_bh")
-for rows, found in ((votes, table), (complete, few.filter(like="m[", axis=0))):
+few = statistics.inference(FVBMPseudoLikelihood().fit(complete), complete).to_frame()
+for rows, found in ((votes, table), (complete, few)):
     n_edges = (found["adjusted_p_value"] < 0.05).sum()
     print(f"{len(rows)} rows: edges {n_edges}, standard error {np.nanmedian(found['std_err']):.2f}")
 
 # %%
 # The warning says what else is lost: in the complete rows, parties are so united on some votes that
-# couplings have no finite estimate.
+# couplings have no finite estimate. These pairs still have a test.

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from sklearn_boltz._warnings import find_stack_level, telling_once
-from sklearn_boltz.callbacks import CallbackSupportMixin
+from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.tables._answers import Answers
@@ -780,5 +780,5 @@ def unchanged_on_error(estimator):
     except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
         raise
     except BaseException:
-        estimator.__dict__ = before
+        estimator.__dict__ = before | context_of_fit(estimator)
         raise

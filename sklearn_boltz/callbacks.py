@@ -120,6 +120,16 @@ def _save(estimator, path):
     os.replace(file.name, path)
 
 
+def context_of_fit(estimator):
+    """What scikit-learn needs to tear down the callbacks of the running fit, as attributes.
+
+    They are set together, or, after Ctrl-C between them, of no use.
+    """
+    names = "_callback_fit_ctx", "_skl_callbacks_to_teardown"
+    context = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    return context if len(context) == len(names) else {}
+
+
 @contextmanager
 def iterations(estimator, X, y, *, name, max_iter=None):
     """Report the iterations of a fit to the callbacks of an estimator.

@@ -1,6 +1,7 @@
 """Settings of the tests."""
 
 import os
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +27,16 @@ settings.load_profile("sklearn_boltz")
 def cases(n):
     """How many cases a property is tried on."""
     return n * int(TIMES or 1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rounding():
+    """That of another processor, if `make test-processors` asks for one."""
+    from rounding import another_processor  # matplotlib.use comes first
+
+    order = os.environ.get("SKLEARN_BOLTZ_ROUNDING")
+    with another_processor(int(order)) if order else nullcontext():
+        yield
 
 
 def pytest_runtest_setup():

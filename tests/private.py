@@ -58,7 +58,6 @@ from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._block_penalty import metrics
-from sklearn_boltz.networks.categorical._cells import find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -71,72 +70,40 @@ from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
 from sklearn_boltz.networks.location._model import LocationModel
+from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
-from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
-from sklearn_boltz.networks.model._gauge import (
-    average_product_correction,
-    frobenius_scores,
-    state_offsets,
-    to_zero_sum,
-)
-from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._incomplete import cell_probabilities
-from sklearn_boltz.networks.model._interaction_gibbs import (
-    add_term_fields,
-    interaction_sweeps,
-    sum_terms,
-)
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling._sampling import (
-    TOLERANCE,
-    annealed_log_partition,
-    gibbs_sample,
-    strange_columns,
-)
-from sklearn_boltz.networks.sampling._tempering import (
-    Path,
-    ThermalRecord,
-    draw,
-    find_betas,
-    ladder_log_partition,
-    make_ladder,
-)
-from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
+from sklearn_boltz.networks.sampling import _sampling, _tempering
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
-from sklearn_boltz.networks.training import _em, _objective, _sampled_likelihood
+from sklearn_boltz.networks.training import (
+    _bslm,
+    _em,
+    _likelihood,
+    _objective,
+    _sampled_likelihood,
+    _strength,
+    _terms,
+)
 from sklearn_boltz.networks.training import _fit as _network_fit
-from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.networks.training._fit import Task
-from sklearn_boltz.networks.training._likelihood import Further, Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
-from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import bslm
-from sklearn_boltz.networks.training._strength import (
-    MAX_ALPHA,
-    choose_strength,
-    least_strength,
-    next_strength,
-    next_weights,
-)
-from sklearn_boltz.networks.training._terms import (
-    InteractionPseudoLikelihood,
-    best_triples,
-    gains,
-    heirs,
-    refit,
-)
+from sklearn_boltz.networks.training._strength import next_weights
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
 from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
-from sklearn_boltz.numerics._random_kernel import normal, uniform
+from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import (
     Workers,
     _blas,
@@ -156,124 +123,72 @@ from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
 from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
 from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.mean_field import _second_order, _tap
+from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._second_order import Features
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
-from sklearn_boltz.restricted.mean_field._tap import (
-    TAP,
-    Evidence,
-    Layer,
-    distinct,
-    fields,
-    free_energy,
-    grouped,
-    mean_squared_change,
-    solve,
-    total_log_partition,
-)
-from sklearn_boltz.restricted.mean_field._vamp import iterate, mean_covariance
-from sklearn_boltz.restricted.model import _class_arrays, _enumeration
+from sklearn_boltz.restricted.mean_field._tap import TAP
+from sklearn_boltz.restricted.model import _class_arrays, _columns, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
-from sklearn_boltz.restricted.model._columns import ColumnLayout as Layout
-from sklearn_boltz.restricted.model._columns import (
-    kinds_of,
-    learn_layout,
-    published,
-    with_published,
-)
 from sklearn_boltz.restricted.model._enumeration import (
     all_states,
-    enumerated,
     exact_entropy,
     exact_free_energy,
     exact_log_partition,
-    n_enumerated,
 )
-from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
+from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing, _observed
-from sklearn_boltz.restricted.sampling._annealing import (
-    annealed_importance_sampling,
-    annealed_within,
-    base_log_partition,
-    reverse_importance_sampling,
+from sklearn_boltz.restricted.sampling import (
+    _annealing,
+    _climb,
+    _gibbs_kernel,
+    _modes,
+    _observed,
+    _rungs,
 )
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
-from sklearn_boltz.restricted.sampling._climb import (
-    ladder_estimate,
-    ladder_to,
-    same_parameters,
-    sum_over,
-)
+from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
-from sklearn_boltz.restricted.sampling._gibbs_kernel import (
-    anneal,
-    gibbs_chains,
-    learn_rows,
-    log_densities,
-    moments,
-)
-from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, expectation_maximisation
-from sklearn_boltz.restricted.sampling._rungs import (
-    IndependentRung,
-    RBMRung,
-    begin_ladder,
-    between,
-    insert_between,
-    with_hidden,
-)
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
-from sklearn_boltz.restricted.training import _auto, _rows, _sdcp, _tracker
+from sklearn_boltz.restricted.training import (
+    _auto,
+    _discriminative,
+    _frank_wolfe,
+    _gaps,
+    _labelled_rows,
+    _progress,
+    _rows,
+    _sdcp,
+    _tap_steps,
+    _tracker,
+)
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.restricted.training._cluster import Cluster, Parts, find_cluster
-from sklearn_boltz.restricted.training._discriminative import ClassObjective as Objective
-from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._frank_wolfe import (
-    SCALES,
-    ChainSample,
-    Enumeration,
-    GrowingLearner,
-    Sample,
-    best_change,
-    find_unit,
-    linear_minimum,
-    linearised_objective,
-    match_means,
-    rescaled,
-    starting_points,
-)
-from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
+from sklearn_boltz.restricted.training._frank_wolfe import Sample, linearised_objective
 from sklearn_boltz.restricted.training._initial import units_of_pairs
-from sklearn_boltz.restricted.training._labelled_rows import ENOUGH_LABELS, LabelledRows, stratified
-from sklearn_boltz.restricted.training._monitor import Comparison, independent_log_likelihood
 from sklearn_boltz.restricted.training._monitor import RBMMonitor as TrainingMonitor
+from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
-from sklearn_boltz.restricted.training._progress import Mean, Stages, end_stage, latest
-from sklearn_boltz.restricted.training._rows import ChosenRows, ColumnSums, divided, visits
-from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme, reshape
+from sklearn_boltz.restricted.training._rows import divided
+from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tap_steps import (
-    TAPLearner,
-    TAPScheme,
-    Workspace,
-    difference,
-)
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.statistics import _edge_inclusion, _physics
-from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
+from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
-from sklearn_boltz.statistics.covariance._categorical import as_parameters
-from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._categorical import as_parameters, places_of_categories
+from sklearn_boltz.statistics.covariance._completed import CompletedRows
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
-from sklearn_boltz.statistics.covariance._numbers import Problem as NumberProblem
-from sklearn_boltz.statistics.covariance._numbers import estimate_joint, places_of_categories
+from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
+from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._batches import (
@@ -292,14 +207,9 @@ from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._table import Table, opened
 from sklearn_boltz.tables._values import find_places, form_of
-from sklearn_boltz.units import _bernoulli, _bernoulli_arrays
+from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _bernoulli_kernel
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._bernoulli_kernel import (
-    bernoulli_draw,
-    bernoulli_mean,
-    bernoulli_sample,
-    softplus_sums,
-)
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 from sklearn_boltz.units._unit import observed_sums

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from oracles_fvbm import enumerate_states, estimator_of, random_spins, unpack
 from scipy.special import logsumexp
 
-from private import TOLERANCE, SpinModel, annealed_log_partition, gibbs_sample, strange_columns
+from private import SpinModel, _sampling, gibbs_sample
 from sklearn_boltz import FVBMPseudoLikelihood
 
 
@@ -55,7 +55,9 @@ def test_standard_error_of_annealed_importance_sampling():
     expected = logsumexp(enumerate_states(model)[2])
     betas = np.linspace(0, 1, 101)
     runs = [
-        annealed_log_partition(model, np.zeros(8), betas, 100, np.random.default_rng(seed))
+        _sampling.annealed_log_partition(
+            model, np.zeros(8), betas, 100, np.random.default_rng(seed)
+        )
         for seed in range(60)
     ]
     z = np.array([(run.value - expected) / run.std_err for run in runs])
@@ -74,31 +76,31 @@ def test_rates_of_exact_samples_are_rarely_strange():
     found = 0
     for n in (1, 10, 100, 1000):
         for sign in (-1, 1):
-            law = np.clip(expected + sign * TOLERANCE, 0, 1)
+            law = np.clip(expected + sign * _sampling.TOLERANCE, 0, 1)
             rates = rng.binomial(n, law, size=(500, 20)) / n
-            found += sum(len(strange_columns(r, expected, n)) > 0 for r in rates)
+            found += sum(len(_sampling.strange_columns(r, expected, n)) > 0 for r in rates)
     assert found <= 1
 
 
 def test_strange_columns_are_those_far_off():
     expected = np.array([0.1, 0.5, 0.5, 0.9])
-    found = strange_columns(np.array([0.12, 0.9, 0.52, 0.1]), expected, 200)
+    found = _sampling.strange_columns(np.array([0.12, 0.9, 0.52, 0.1]), expected, 200)
     assert_array_equal(found, [3, 1])
     # A share of 1 of 500 draws: exp(-500 KL(1 || 0.15)) is nothing; of 2 draws it may be chance.
-    assert len(strange_columns(np.array([1.0]), np.array([0.1]), 500)) == 1
-    assert len(strange_columns(np.array([1.0]), np.array([0.1]), 2)) == 0
+    assert len(_sampling.strange_columns(np.array([1.0]), np.array([0.1]), 500)) == 1
+    assert len(_sampling.strange_columns(np.array([1.0]), np.array([0.1]), 2)) == 0
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_model_of_its_own_data_does_not_warn():
     """Each `sample` warns with a probability of at most 1e-4 while no rate is off by 0.05.
 
-    Over 8 calls a false alarm comes once in 1,250 runs of new seeds at most. The
+    Over 4 calls a false alarm comes once in 2,500 runs of new seeds at most. The
     estimates move the rates by some 0.01 to 0.03. The weighted states are not independent draws:
     that they do not warn is measured, not proved.
     """
     rng, d = np.random.default_rng(30), 30
-    for n in (1000, 5000):
+    for n in (1000,):
         theta = rng.normal(scale=0.3, size=d * (d + 1) // 2)
         theta[d:] *= rng.random(len(theta) - d) < 4 / (d - 1)  # four neighbours each
         X = gibbs_sample(SpinModel(*unpack(theta, d)), n, 50, rng)

@@ -23,15 +23,10 @@ from sklearn.exceptions import ConvergenceWarning
 from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
-    CodesTask,
     Contrasts,
     Regressions,
+    _gauge,
     as_parameters,
-    average_product_correction,
-    find_patterns,
-    frobenius_scores,
-    state_offsets,
-    to_zero_sum,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.datasets import read_alignment
@@ -59,11 +54,11 @@ def fit(codes, n_values, weights=None, **options):
 def zero_sum_potts(n_values, seed=0, scale=0.5):
     """A model in the gauge of the estimates."""
     model = random_potts(n_values, seed, scale)
-    return model.like(*to_zero_sum(model.coupling, model.intercept, model.n_values))
+    return model.like(*_gauge.to_zero_sum(model.coupling, model.intercept, model.n_values))
 
 
 def one_hot(codes, n_values):
-    offsets = state_offsets(n_values)
+    offsets = _gauge.state_offsets(n_values)
     x = np.zeros((len(codes), offsets[-1]))
     row, column = np.nonzero(codes >= 0)
     x[row, offsets[column] + codes[row, column]] = 1
@@ -72,25 +67,16 @@ def one_hot(codes, n_values):
 
 def block(coupling, n_values, i, j):
     """J_ij(a, b), of shape (q_i, q_j)."""
-    offsets = state_offsets(n_values)
+    offsets = _gauge.state_offsets(n_values)
     return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
 
 
 def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
     """By dense arithmetic."""
     x = one_hot(codes, n_values)
-    parts = np.split(x @ coupling + intercept, state_offsets(n_values)[1:-1], axis=1)
+    parts = np.split(x @ coupling + intercept, _gauge.state_offsets(n_values)[1:-1], axis=1)
     log_p = np.hstack([log_softmax(part, axis=1) for part in parts])
     return weights @ (log_p * x).sum(axis=1)
-
-
-def test_newton_is_for_few_parameters(monkeypatch):
-    """With 3, 3 and 2 values there are 5 of single columns and 8 of pairs, of full rank."""
-    codes = np.array([[0, 0, 0], [1, 1, 1], [2, 2, 0]])
-    task = CodesTask(codes, np.ones(3), np.array([3, 3, 2]), 0.0)
-    for most, name in ((13, "newton"), (12, "lbfgs")):
-        monkeypatch.setattr("sklearn_boltz.networks.categorical._task.MAX_NEWTON_PARAMETERS", most)
-        assert task.method("newton").name == name
 
 
 @settings(max_examples=cases(40))
@@ -115,31 +101,6 @@ def test_value_and_gradient(n_values, n, zero_sum, seed):
     assert gradient @ direction == pytest.approx(slope, abs=1e-6 * scale)
 
 
-def test_lbfgs_meets_no_directions_of_the_penalty_alone():
-    """Without the gauge it takes 70 iterations, with it 23."""
-    X = random_table(np.random.default_rng(0), [8] * 12, 400, missing=0)
-    model = fit(X, [8] * 12, solver="lbfgs", alpha=0.01)
-    assert model.converged_
-    assert model.n_iter_ <= 40
-
-
-@settings(max_examples=cases(20))
-@given(SIZES, st.integers(1, 600), st.integers(0, 2**32 - 1))
-def test_patterns_are_the_rows(n_values, n, seed):
-    rng = np.random.default_rng(seed)
-    codes, offsets = random_table(rng, n_values, n), state_offsets(n_values)
-    patterns = find_patterns(codes, offsets)
-    lines = []
-    for k in range(len(patterns.bundles) - 1):
-        begin, end = patterns.bundles[k : k + 2]
-        rows = patterns.rows[n * begin : n * end].reshape(n, end - begin) + patterns.starts[k]
-        for m in rows.T:
-            sizes = np.diff(patterns.first)[m]
-            assert len(set(sizes)) == 1
-            lines.append(patterns.parts[patterns.first[m][:, None] + np.arange(sizes[0])])
-    assert_array_equal(np.hstack(lines), np.where(codes < 0, offsets[-1], codes + offsets[:-1]))
-
-
 def test_rows_in_blocks_and_large_fields(monkeypatch):
     """More rows than a block has, and states that are all but impossible."""
     monkeypatch.setattr("sklearn_boltz.networks.categorical._cells.BLOCK_ROWS", 7)
@@ -159,17 +120,16 @@ def test_rows_in_blocks_and_large_fields(monkeypatch):
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_gauge_keeps_the_distribution(n_values, seed):
     model = random_potts(n_values, seed, scale=0.5)
-    moved, fields = to_zero_sum(model.coupling, model.intercept, n_values)
+    moved, fields = _gauge.to_zero_sum(model.coupling, model.intercept, n_values)
     for i in range(len(n_values)):
-        states = slice(*state_offsets(n_values)[i : i + 2])
+        states = slice(*_gauge.state_offsets(n_values)[i : i + 2])
         assert_allclose(fields[states].sum(), 0, atol=1e-12)
         assert_allclose(moved[:, states].sum(axis=1), 0, atol=1e-12)
     _, expected, _ = enumerate_states(model)
     assert_allclose(enumerate_states(model.like(moved, fields))[1], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("alpha", [0.0, 0.013])
+@pytest.mark.parametrize(("missing", "alpha"), [(0.0, 0.0), (0.3, 0.013)])
 def test_solvers_agree(missing, alpha):
     n_values = [2, 3, 4, 3, 1, 5]
     codes = random_table(np.random.default_rng(1), n_values, 3000, missing)
@@ -181,7 +141,7 @@ def test_solvers_agree(missing, alpha):
     assert one.converged_ and other.converged_
     assert_allclose(one.coupling_, other.coupling_, atol=1e-5)
     assert_allclose(one.intercept_, other.intercept_, atol=1e-5)
-    zero_sum = to_zero_sum(one.coupling_, one.intercept_, one.n_values_)
+    zero_sum = _gauge.to_zero_sum(one.coupling_, one.intercept_, one.n_values_)
     assert_allclose(zero_sum[0], one.coupling_, atol=1e-12)
 
 
@@ -265,9 +225,9 @@ def test_scores_by_hand():
     n_values = np.array([3, 2, 4])
     model = random_potts(n_values, 6)
     coupling = model.coupling
-    zero_sum, _ = to_zero_sum(coupling, model.intercept, n_values)
-    scores = frobenius_scores(coupling, n_values)
-    without = frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
+    zero_sum, _ = _gauge.to_zero_sum(coupling, model.intercept, n_values)
+    scores = _gauge.frobenius_scores(coupling, n_values)
+    without = _gauge.frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
     for i, j in combinations(range(3), 2):
         j_ij = block(zero_sum, n_values, i, j)
         assert scores[i, j] == pytest.approx(np.linalg.norm(j_ij))
@@ -277,11 +237,11 @@ def test_scores_by_hand():
         assert without[i, j] == pytest.approx(np.linalg.norm(kept))
     s01, s02, s12 = scores[0, 1], scores[0, 2], scores[1, 2]
     total = (s01 + s02 + s12) / 3
-    corrected = average_product_correction(scores)
+    corrected = _gauge.average_product_correction(scores)
     assert corrected[0, 1] == pytest.approx(s01 - (s01 + s02) / 2 * (s01 + s12) / 2 / total)
     assert_array_equal(np.diag(corrected), 0)
-    assert_array_equal(average_product_correction(np.zeros((3, 3))), 0)
-    assert_array_equal(average_product_correction([[1.0]]), 0)
+    assert_array_equal(_gauge.average_product_correction(np.zeros((3, 3))), 0)
+    assert_array_equal(_gauge.average_product_correction([[1.0]]), 0)
 
 
 def test_chain_of_three_states(shared_data):
@@ -322,6 +282,7 @@ def test_dhfr_scores(shared_data):
     assert spearmanr(found, [float(row[5]) for row in table])[0] > 0.85
 
 
+@pytest.mark.slow
 def test_plmdca_scores(shared_data):
     """Its regressions of one column on the others, by SciPy, as the network has none by itself.
 
@@ -356,8 +317,8 @@ def test_plmdca_scores(shared_data):
     start, options = np.zeros(len(scale)), {"maxiter": 70}
     found = minimize(cost, start, jac=True, method="L-BFGS-B", options=options).x / scale
     coupling = found[: between.size].reshape(between.shape)
-    scores = frobenius_scores((coupling + coupling.T) / 2, [q] * d, ignore=0)
-    scores = average_product_correction(scores)
+    scores = _gauge.frobenius_scores((coupling + coupling.T) / 2, [q] * d, ignore=0)
+    scores = _gauge.average_product_correction(scores)
     table = np.loadtxt(folder / "plmDCA_example1_scores.csv.gz", delimiter=",")
     i, j = table[:, :2].astype(int).T - 1
     assert len(i) == 1378
@@ -385,10 +346,7 @@ def model(X):
     return FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
 
 
-def test_attributes(model, X):
-    assert model.coupling_.shape == (11, 11) and model.intercept_.shape == (11,)
-    assert_array_equal(model.n_values_, N_VALUES)
-    assert not hasattr(model, "values_")
+def test_estimates_are_in_the_zero_sum_gauge(model, X):
     starts = np.concatenate([[0], np.cumsum(N_VALUES)])
     assert_array_equal(model.coupling_, model.coupling_.T)
     for j in range(4):
@@ -396,11 +354,6 @@ def test_attributes(model, X):
         assert_allclose(model.coupling_[own].sum(axis=0), 0, atol=1e-12)
         assert model.intercept_[own].sum() == pytest.approx(0, abs=1e-12)
         assert not model.coupling_[own, own].any()
-    names = model.get_feature_names_out()
-    assert model.sample(2, random_state=0).dtype == np.int64
-    assert names.tolist()[:6] == ["x0=0", "x0=1", "x1=0", "x1=1", "x1=2", "x2=0"]
-    assert model.transform(X[:7].astype(np.float32)).dtype == np.float32
-    assert model.transform(X[:7]).shape == (7, 11) == (7, len(names))
     last = model.history_["log_pseudo_likelihood"][-1]
     assert last == pytest.approx(model.log_pseudo_likelihood(X).mean(), abs=1e-9)
 
@@ -428,8 +381,7 @@ def test_the_estimate_is_near_the_truth_and_has_contrasts(model, truth, X):
 
 
 @pytest.mark.parametrize(("missing", "solver", "alpha"), [
-    ("em", "newton", 0.05), ("observed", "newton", 0.05), ("observed", "newton", 0.0),
-    ("observed", "lbfgs", 0.05), ("observed", "lbfgs", 0.0),
+    ("em", "newton", 0.05), ("observed", "newton", 0.0), ("observed", "lbfgs", 0.05),
 ])  # fmt: skip
 def test_one_categorical_column_changes_nothing_of_the_bits(missing, solver, alpha):
     """A third value that no row has makes codes of bits; ½ α N Σ m² is α N / 8 Σ J²."""
@@ -498,12 +450,11 @@ def test_constant_columns_and_values_that_never_occur(X):
     assert np.isnan(errors[[9, 10, 13, 14, 15]]).all() and np.isfinite(errors[:9]).all()
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-@pytest.mark.parametrize("rows", [[[0, 0]], [[0, 2]], [[0, 1], [1, -1]], [[1, 1]] * 5])
-def test_tables_of_hardly_anything(solver, alpha, rows):
-    model = fit(np.array(rows), [2, 3], solver=solver, alpha=alpha)
-    assert np.isfinite(model.coupling_).all() and np.isfinite(model.score([[0, 0], [1, 2]]))
+@pytest.mark.parametrize(("solver", "alpha"), [("newton", 0.0), ("lbfgs", 0.0), ("lbfgs", 1.0)])
+def test_tables_of_hardly_anything(solver, alpha):
+    for rows in ([[0, 0]], [[0, 2]], [[0, 1], [1, -1]], [[1, 1]] * 5):
+        model = fit(np.array(rows), [2, 3], solver=solver, alpha=alpha)
+        assert np.isfinite(model.coupling_).all() and np.isfinite(model.score([[0, 0], [1, 2]]))
 
 
 def test_values_that_never_meet_are_named(X):
@@ -514,9 +465,3 @@ def test_values_that_never_meet_are_named(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert FVBMPseudoLikelihood(alpha=0.01).fit(kept).converged_
-
-
-def test_a_code_beyond_memory_is_allowed_where_given():
-    X = np.random.default_rng(0).integers(70, size=(300, 2))
-    model = FVBMPseudoLikelihood(columns=range(70), alpha=0.1).fit(X)
-    assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))

@@ -16,15 +16,7 @@ from scipy.stats import binom, chi2
 from sklearn.base import clone
 
 from oracles import differences, states
-from private import (
-    InteractionPseudoLikelihood,
-    PseudoLikelihood,
-    SpinModel,
-    best_triples,
-    gains,
-    heirs,
-    refit,
-)
+from private import PseudoLikelihood, SpinModel, _terms
 from sklearn_boltz import FSLLDensity, MaximumEntropy
 
 FALSE_ALARM = 1e-6
@@ -45,7 +37,7 @@ def random_problem(d, seed, alpha=0.0, missing=False, n=40):
     pairs = PseudoLikelihood(spins, rng.gamma(2, size=n), alpha)
     orders = [order for order in (3, 3, 4, 5) if order <= d]
     terms = {tuple(sorted(rng.permutation(d)[:order].tolist())) for order in orders}
-    problem = InteractionPseudoLikelihood(pairs, sorted(terms))
+    problem = _terms.InteractionPseudoLikelihood(pairs, sorted(terms))
     theta = rng.normal(scale=0.4, size=pairs.n_parameters + len(terms))
     return problem, theta
 
@@ -106,7 +98,7 @@ def test_all_triples(d, seed, missing, n_known):
     known = set(every[:n_known])
     expected = sorted((own[triple] for triple in set(every) - known), reverse=True)
     for n_best in (4, len(every)):
-        found = best_triples(pairs, tanh, n_best, known)
+        found = _terms.best_triples(pairs, tanh, n_best, known)
         assert not known & set(found)
         scores = [own[triple] for triple in found]
         assert_allclose(scores, expected[:n_best], rtol=1e-3, atol=1e-6)
@@ -114,18 +106,18 @@ def test_all_triples(d, seed, missing, n_known):
 
 def test_heirs():
     triples = [(0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3), (1, 2, 4)]
-    assert heirs(triples, 4) == [(0, 1, 2, 3)]
-    assert heirs(triples[1:], 4) == []
+    assert _terms.heirs(triples, 4) == [(0, 1, 2, 3)]
+    assert _terms.heirs(triples[1:], 4) == []
 
 
 def gain_of(term, X, present=False, alpha=0.0):
     """What `gains` says of a term, in a fit with or without it."""
     pairs = PseudoLikelihood(np.ascontiguousarray(2.0 * X.T - 1), np.ones(len(X)), alpha)
     d, terms = X.shape[1], [term] if present else []
-    found, *_ = refit(pairs, SpinModel(np.zeros((d, d)), np.zeros(d)), terms, 1e-6)
-    problem = InteractionPseudoLikelihood(pairs, terms)
+    found, *_ = _terms.refit(pairs, SpinModel(np.zeros((d, d)), np.zeros(d)), terms, 1e-6)
+    problem = _terms.InteractionPseudoLikelihood(pairs, terms)
     tanh = problem.tanh(found.coupling, found.intercept, found.weights)
-    return gains(pairs, tanh, [term], found.weights if present else [0.0], set(terms))[0]
+    return _terms.gains(pairs, tanh, [term], found.weights if present else [0.0], set(terms))[0]
 
 
 def test_the_gain_is_that_of_a_test_of_scores():

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,24 +18,19 @@ from oracles_fvbm import (
 from scipy.special import expit, logsumexp, softmax
 
 from private import (
-    N_LANES,
-    add_term_fields,
-    bslm_sweep,
+    _bslm,
+    _gibbs,
+    _interaction_gibbs,
     categorical_sweeps,
     enumerate_rows,
-    evaluate_fields,
-    gibbs_sweeps,
     importance_weights,
-    interaction_sweeps,
-    row_fields,
-    sum_terms,
     uniform,
 )
 
 
 def evaluate(fields, weights):
     tanh = np.empty_like(fields)
-    return evaluate_fields(fields, weights, tanh), tanh
+    return _bslm.evaluate_fields(fields, weights, tanh), tanh
 
 
 def test_tanh_and_log_cosh_are_good_to_the_last_digits():
@@ -43,46 +39,49 @@ def test_tanh_and_log_cosh_are_good_to_the_last_digits():
     )
     for x in points:
         # Each alone, in any lane of the vector.
-        lane = hash(x) % N_LANES
-        weights = np.zeros(N_LANES)
+        lane = hash(x) % _bslm.N_LANES
+        weights = np.zeros(_bslm.N_LANES)
         weights[lane] = 1
-        log_cosh, tanh = evaluate(np.full((1, N_LANES), x), weights)
+        log_cosh, tanh = evaluate(np.full((1, _bslm.N_LANES), x), weights)
         exact = mpmath.tanh(mpmath.mpf(x))
         assert abs(tanh[0, lane] - exact) <= 5e-16 * abs(exact)
         assert abs(log_cosh - mpmath.log(mpmath.cosh(mpmath.mpf(x)))) <= 5e-16 * max(1, abs(x))
 
 
 def test_values_that_are_not_finite():
-    fields = np.full((1, N_LANES), 1.0)
+    fields = np.full((1, _bslm.N_LANES), 1.0)
     fields[0, 0] = np.nan
-    log_cosh, tanh = evaluate(fields, np.ones(N_LANES))
+    log_cosh, tanh = evaluate(fields, np.ones(_bslm.N_LANES))
     assert np.isnan(log_cosh) and np.isnan(tanh[0, 0])
-    log_cosh, tanh = evaluate(np.full((1, N_LANES), -np.inf), np.ones(N_LANES))
+    log_cosh, tanh = evaluate(np.full((1, _bslm.N_LANES), -np.inf), np.ones(_bslm.N_LANES))
     assert log_cosh == np.inf
     assert_array_equal(tanh, -1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(st.integers(1, 5), st.integers(1, 150), st.integers(0, 2**32 - 1))
 def test_evaluate_fields(d, vectors, seed):
     rng = np.random.default_rng(seed)
-    fields, weights = rng.normal(size=(d, vectors * N_LANES)), rng.random(vectors * N_LANES)
+    fields, weights = (
+        rng.normal(size=(d, vectors * _bslm.N_LANES)),
+        rng.random(vectors * _bslm.N_LANES),
+    )
     log_cosh, tanh = evaluate(fields, weights)
     assert_allclose(tanh, np.tanh(fields), rtol=1e-15)
     assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_row_fields(n, d, seed):
     x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, d))
     model = random_spins(d, seed)
     coupling, b = model.coupling, model.intercept
     out = np.empty_like(x)
-    row_fields(x, coupling, b, out)
+    _gibbs.row_fields(x, coupling, b, out)
     assert_allclose(out, x @ coupling + b, atol=1e-12)
     alone = np.empty_like(x[-1:])
-    row_fields(x[-1:], coupling, b, alone)
+    _gibbs.row_fields(x[-1:], coupling, b, alone)
     assert_array_equal(alone, out[-1:])
 
 
@@ -102,7 +101,7 @@ def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
     return coupling, intercept
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(
     st.integers(1, 7), st.integers(1, 6), st.sampled_from([1e-7, 1e-3, 0.3, 3.0, 0.01]),
     st.sampled_from([1.0, 0.5, 1.7]), st.sampled_from([0.0, 2.5]), st.integers(0, 2**32 - 1),
@@ -110,14 +109,14 @@ def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
 def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
     """For steps of all sizes: the kernel has a formula for short ones."""
     rng = np.random.default_rng(seed)
-    spins = rng.choice([-1.0, 1.0], size=(d, vectors * N_LANES))
+    spins = rng.choice([-1.0, 1.0], size=(d, vectors * _bslm.N_LANES))
     weights = rng.random(spins.shape[1])
     model = random_spins(d, seed, scale=distance)
     coupling, intercept = model.coupling, model.intercept
     expected = textbook_sweep(spins, weights, coupling, intercept, step, alpha)
     largest = max(np.abs(expected[0] - coupling).max(), np.abs(expected[1] - intercept).max())
     weighted = spins * weights
-    bslm_sweep(
+    _bslm.bslm_sweep(
         np.vstack([np.ones(spins.shape[1]), spins]).astype(np.float32),
         np.tanh(coupling @ spins + intercept[:, None]), weights, weighted, weighted @ spins.T,
         spins @ weights, coupling, intercept, np.empty((2, d)), weights.sum(), step, alpha,
@@ -144,7 +143,7 @@ def swept(x, free, seed, rows, draw):
     return x
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 @given(st.integers(1, 12), st.integers(1, 9), scales, seeds)
 def test_gibbs_sweeps(n, d, scale, seed):
     rng, coupling = np.random.default_rng(seed), random_spins(d, seed, scale=0.5).coupling
@@ -157,12 +156,12 @@ def test_gibbs_sweeps(n, d, scale, seed):
 
     expected, local = swept(x, free, seed, rows, draw), x @ coupling
     free = free.view(np.uint8)
-    gibbs_sweeps(x, local, coupling, offset, scale, free, seed, FIRST, N_SWEEPS, rows)
+    _gibbs.gibbs_sweeps(x, local, coupling, offset, scale, free, seed, FIRST, N_SWEEPS, rows)
     assert_array_equal(x, expected)
     assert_allclose(local, x @ coupling, atol=1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), scales, seeds)
 def test_categorical_sweeps(n_values, n, scale, seed):
     rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
@@ -184,7 +183,7 @@ def test_categorical_sweeps(n_values, n, scale, seed):
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
 def test_interaction_sweeps(d, n, scale, seed):
     rng, model = np.random.default_rng(seed), random_interactions(d, seed)
@@ -205,14 +204,14 @@ def test_interaction_sweeps(d, n, scale, seed):
         return np.where(u < expit(2 * field), 1, -1)
 
     sums = np.empty(n)
-    sum_terms(x, *terms, sums)
+    _interaction_gibbs.sum_terms(x, *terms, sums)
     products = [x[:, term].prod(axis=1) for term in model.terms]
     assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
     expected, local = swept(x, free, seed, rows, draw), x @ model.coupling
     by_column = model.chains(x > 0, 0).by_column
-    add_term_fields(x, *terms, local)
+    _interaction_gibbs.add_term_fields(x, *terms, local)
     assert_allclose(local, total(x), atol=1e-12)
-    interaction_sweeps(
+    _interaction_gibbs.interaction_sweeps(
         x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
         free.view(np.uint8), seed, FIRST, N_SWEEPS, rows,
     )  # fmt: skip
@@ -223,7 +222,7 @@ def test_interaction_sweeps(d, n, scale, seed):
 def test_sweeps_with_fields_beyond_the_range_of_exp():
     x, free, rows = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8), np.arange(4, dtype=np.uint64)
     offset, none = np.array([-1e4, 1e4]), np.zeros((2, 2))
-    gibbs_sweeps(x, np.zeros((4, 2)), none, offset, 1.0, free, 0, 0, 1, rows)
+    _gibbs.gibbs_sweeps(x, np.zeros((4, 2)), none, offset, 1.0, free, 0, 0, 1, rows)
     assert_array_equal(x, [[-1, 1]] * 4)
     codes, offset = np.zeros((4, 2), dtype=np.int32), np.array([-1e4, 0.0, 1e4, 1e300, -1e300])
     categorical_sweeps(
@@ -255,7 +254,7 @@ def assert_enumerated(model, codes, atol=1e-9):
             assert_allclose(own, expected, atol=atol)
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(
     st.lists(st.integers(1, 5), min_size=1, max_size=6),
     st.sampled_from([0.5, 3.0, 300.0]),

@@ -19,40 +19,31 @@ from oracles_fvbm import (
     enumerate_states,
     estimator_of,
     random_model,
-    random_potts,
     random_spins,
     seeds,
 )
 from scipy.special import comb, logsumexp
-from sklearn.utils import Bunch
 
 from oracles import assert_drawn
-from private import NetworkRung as Rung
 from private import (
-    Path,
     SpinModel,
     Stream,
-    ThermalRecord,
     Workers,
-    _factor,
     _model,
-    draw,
-    find_betas,
-    ladder_log_partition,
-    make_ladder,
+    _tempering,
     mean_and_error,
 )
 from sklearn_boltz import statistics
 
 NAMES = "log_partition", "energy", "entropy", "specific_heat"
 # ln Z of the Ising model on the periodic 7 × 7 lattice, by transfer matrix.
-ISING = {0.2: 35.992579, 0.4: 43.447619, 0.5: 50.957647, 0.6: 59.989710}
+ISING = {0.4: 43.447619, 0.6: 59.989710}
 
 
 def path_to(model, seed=0):
     """The path from independent columns, and a generator."""
     rng = np.random.default_rng(seed)
-    return Path.from_model(model, np.zeros_like(model.intercept), rng), rng
+    return _tempering.Path.from_model(model, np.zeros_like(model.intercept), rng), rng
 
 
 def ising(beta, field=0.0):
@@ -77,7 +68,7 @@ def test_rungs_know_their_states(n_values):
     """After sweeps and exchanges, local fields and log-weights are those of the states."""
     model = random_model(n_values, 0)
     path, rng = path_to(model)
-    ladder = make_ladder(path, [0, 0.4, 1], 30, rng)
+    ladder = _tempering.make_ladder(path, [0, 0.4, 1], 30, rng)
     with Workers(1) as workers:
         for _ in range(10):
             ladder.round(workers, n_steps=2)
@@ -93,32 +84,18 @@ def test_rungs_know_their_states(n_values):
             assert_allclose(other.log_weights(rung), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_values", [[2] * 3, [2, 3]])
-@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize(
+    ("n_values", "beta"), [([2] * 3, 0.0), ([2, 3], 0.4), ([2] * 3, 0.4), ([2, 3], 1.0)]
+)
 def test_chains_of_a_rung_have_its_law(n_values, beta):
-    model, n = random_model(n_values, 0), 20_000
+    model, n = random_model(n_values, 0), 10_000
     path, rng = path_to(model)
-    rung = Rung(path, beta, path.independent(n, rng))
+    rung = _tempering.Rung(path, beta, path.independent(n, rng))
     rung.move(30, Stream(0), 0)
     codes, _, weights = enumerate_states(model)
     base = model.chains(codes, 0).field_weight(path.base)
     law = np.exp((1 - beta) * base + beta * weights)
     assert_drawn(rung.chains.codes, codes, law / law.sum())
-
-
-def test_moments_of_a_record_are_those_of_its_rounds():
-    """The mean over simulations, and in each the mean square distance from it."""
-    rng = np.random.default_rng(0)
-    w, centre = rng.normal(3, 1, size=(4, 2, 16, 5)), np.array([[2.0], [4.0]])  # blocks, rungs, ...
-    record = object.__new__(ThermalRecord)
-    record.blocks, record.centre = list(range(4)), centre
-    record._sums = [(block - centre[:, None]).mean(axis=1) for block in w]
-    record._squares = [((block - centre[:, None]) ** 2).mean(axis=1) for block in w]
-    kept = w[1:].transpose(1, 0, 2, 3).reshape(2, -1, 5)  # except for a quarter
-    mean, variance = record.moments()
-    assert_allclose(mean, kept.mean(axis=1))
-    expected = ((kept - kept.mean(axis=(1, 2), keepdims=True)) ** 2).mean(axis=1)
-    assert_allclose(variance, expected)
 
 
 @pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])
@@ -127,8 +104,8 @@ def test_random_numbers_are_those_of_the_row(n_values):
     model = random_model(n_values, 0)
     path, rng = path_to(model)
     for beta in (0.0, 0.7):
-        rung = Rung(path, beta, path.independent(10, rng))
-        alone = Rung(path, beta, model.chains(rung.chains.codes[4:5], 0))
+        rung = _tempering.Rung(path, beta, path.independent(10, rng))
+        alone = _tempering.Rung(path, beta, model.chains(rung.chains.codes[4:5], 0))
         rung.move(3, Stream(5), 20)
         alone.move(3, Stream(5), 24)
         assert_array_equal(alone.chains.codes[0], rung.chains.codes[4])
@@ -137,28 +114,12 @@ def test_random_numbers_are_those_of_the_row(n_values):
         assert (copy.chains.codes != rung.chains.codes).any()
 
 
-def test_independent_columns_prefer_no_mode():
-    """Whatever shares of two modes the first chains find, half-way both have their chance."""
-    path, _ = path_to(SpinModel(0.6 * lattice(7), np.full(49, 0.01)))
-    # Six of ten chains in one mode would make it 49 · atanh(.2) = 10.
-    assert np.abs(path.base.sum()) < 0.1
-
-
-def test_independent_columns_have_the_rates_of_the_model():
-    model = random_potts([2, 3, 2], 0, 0.1)
-    path, _ = path_to(model)
-    codes, log_p, _ = enumerate_states(model)
-    rates = model.rates(codes, np.exp(log_p))
-    # 100 chains: 5 standard errors, of which a Rao-Blackwell mean has less.
-    assert np.abs(model.rates_of_independent(path.base) - rates).max() < 5 * 0.05
-
-
 def test_temperatures_by_acceptance():
     """Neighbours accept .3 of the exchanges or more (.05 is four errors of the mean), not all."""
     path, rng = path_to(SpinModel(0.4 * lattice(6), np.zeros(36)))
     with Workers(1) as workers:
-        betas = find_betas(path, [0.5, 1.0], rng, workers)
-        record = ThermalRecord(make_ladder(path, betas, 100, rng), workers)
+        betas = _tempering.find_betas(path, [0.5, 1.0], rng, workers)
+        record = _tempering.ThermalRecord(_tempering.make_ladder(path, betas, 100, rng), workers)
         record.run(8)
     assert betas[0] == 0 and betas[-1] == 1 and 0.5 in betas and (np.diff(betas) > 0).all()
     assert record.acceptances().min() > 0.25
@@ -174,7 +135,7 @@ def test_log_partition_of_any_model(n_values, strength, seed):
     """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
     model = random_model(n_values, seed, strength=strength)
     path, rng = path_to(model, seed)
-    estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)
+    estimate = _tempering.ladder_log_partition(path, None, 100, 0.1, 3000, rng)
     assert abs(estimate.value - logsumexp(enumerate_states(model)[2])) < 6 * estimate.std_err + 1e-8
     assert estimate.trusted and estimate.std_err <= 0.1
     assert estimate.high - estimate.low == pytest.approx(6 * estimate.std_err)
@@ -187,7 +148,9 @@ def test_standard_errors_are_right():
     with Workers(1) as workers:
         for seed in range(40):
             path, rng = path_to(model, seed)
-            record = ThermalRecord(make_ladder(path, [0, 0.5, 1], 50, rng), workers)
+            record = _tempering.ThermalRecord(
+                _tempering.make_ladder(path, [0, 0.5, 1], 50, rng), workers
+            )
             record.run(4)
             value, error = mean_and_error(record.log_partition())
             z.append((value - exact) / error)
@@ -199,12 +162,12 @@ def test_standard_errors_are_right():
 def test_two_modes_of_the_ising_model(beta):
     """ln Z and, where it has modes, the share of the one that is up: within 4 standard errors."""
     path, rng = path_to(SpinModel(beta * lattice(7), np.zeros(49)))
-    estimate = ladder_log_partition(path, None, 100, 0.1, 2000, rng)
+    estimate = _tempering.ladder_log_partition(path, None, 100, 0.1, 2000, rng)
     assert estimate.trusted and estimate.std_err <= 0.1
     assert abs(estimate.value - ISING[beta]) < 4 * estimate.std_err
     if beta >= 0.5:
         with Workers(1) as workers:
-            codes, is_broken = draw(path, estimate.betas, 200, 200, rng, workers)
+            codes, is_broken = _tempering.draw(path, estimate.betas, 200, 200, rng, workers)
         assert abs((codes.mean(axis=1) > 0.5).mean() - 0.5) < 4 * np.sqrt(0.25 / 200)
         assert not is_broken
 
@@ -232,13 +195,15 @@ def test_the_ladder_beside_enumeration(estimator):
 
 @pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
 def test_same_bits_whatever_the_threads(n_values, monkeypatch):
-    monkeypatch.setattr(Rung, "cost", 1e9)  # threads are worth their while
+    monkeypatch.setattr(_tempering.Rung, "cost", 1e9)  # threads are worth their while
     model, found = random_model(n_values, 0), []
     for n_jobs in (1, 2):
         path, rng = path_to(model)
         with Workers(n_jobs) as workers:
-            betas = find_betas(path, [1.0], rng, workers)
-            record = ThermalRecord(make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers)
+            betas = _tempering.find_betas(path, [1.0], rng, workers)
+            record = _tempering.ThermalRecord(
+                _tempering.make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers
+            )
             record.run(2)
         found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
     for one, two in zip(*found, strict=True):
@@ -275,15 +240,6 @@ def test_too_few_rounds_say_so():
     assert not found.trusted and found.low < found.value < found.high < found.low + 8
 
 
-def test_an_annealed_run_that_contradicts(estimator):
-    model = estimator_of(SpinModel(estimator.coupling_, np.zeros(8)), low=-1)
-    floor = model._cached("log_partition_floor", Bunch)
-    floor.update(low=100.0, value=103.0)
-    with pytest.warns(UserWarning, match="not to be trusted: an AIS run before says 100.0"):
-        found = model.log_partition("ladder", random_state=0)
-    assert not found.trusted and found.high == np.inf
-
-
 def test_mass_that_chains_from_the_data_do_not_see():
     """A mode of ones, far from the base rates, with nearly all mass: it is found and exact."""
     d = 20
@@ -293,8 +249,8 @@ def test_mass_that_chains_from_the_data_do_not_see():
     total = 2 * n_ones - d
     log_z = np.log(comb(d, n_ones) @ np.exp(0.25 * (total**2 - d) / 2 - total))
     rng = np.random.default_rng(0)
-    path = Path.from_model(model, np.full(d, -2.0), rng)
-    estimate = ladder_log_partition(path, None, 100, 0.05, 3000, rng)
+    path = _tempering.Path.from_model(model, np.full(d, -2.0), rng)
+    estimate = _tempering.ladder_log_partition(path, None, 100, 0.05, 3000, rng)
     assert abs(estimate.value - log_z) < 4 * estimate.std_err
 
 
@@ -327,14 +283,6 @@ def test_exact_thermodynamics_of_unconnected_parts():
     assert log_z == pytest.approx(np.logaddexp(field, -field).sum())
     assert weight == pytest.approx((model.intercept * np.tanh(field)).sum())
     assert variance == pytest.approx((model.intercept**2 / np.cosh(field) ** 2).sum())
-
-
-def test_exact_sums_over_many_blocks(monkeypatch):
-    model = random_spins(9)
-    whole = model.cumulants([0.5, 1, 2])
-    monkeypatch.setattr(_factor, "BLOCK", 16)
-    again = SpinModel(model.coupling, model.intercept)
-    assert_allclose(again.cumulants([0.5, 1, 2]), whole, rtol=1e-10)
 
 
 def test_thermodynamics_by_the_ladder(estimator, monkeypatch):

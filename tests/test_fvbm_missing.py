@@ -7,21 +7,23 @@ import pandas as pd
 import pytest
 from networks import assert_share
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import agreeing, enumerate_states, random_potts, random_spins
+from oracles_fvbm import enumerate_states, random_potts, random_spins
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
     CategoricalPseudoLikelihood,
+    CompletedRows,
     Contrasts,
-    Coordinates,
+    PottsModel,
     PseudoLikelihood,
+    Regressions,
     SolverMonitor,
     SpinModel,
     _completed,
     _em,
     as_parameters,
-    completed_curvature,
+    fitted_curvature,
     row_scores,
     to_zero_sum,
 )
@@ -204,52 +206,86 @@ def test_intervals_cover_the_truth(truth, n_sets, atol):
     assert_allclose(np.mean([r.std_err for r in results], axis=0) / spread, 1, atol=atol)
 
 
-def test_parts_of_the_sandwich_are_unbiased_for_any_number_of_completions(monkeypatch):
-    """With two draws a row, the means over seeds are the exact conditional expectations."""
-    model = random_spins(3, seed=1)
-    rows, weights = np.array([[-1, 0, 1], [1, -1, -1]], dtype=np.int8), np.array([1.5, 2.0])
-    coordinates = Coordinates.of_spins(model, 0.0)
-    states, expected = enumerate_states(model)[0].astype(np.int8), [0.0, 0.0]
-    for row, weight in zip(rows, weights, strict=True):
-        some = states[agreeing(states, row)]
-        p = np.exp(model.log_weight(some))
-        p /= p.sum()
-        information, u, e = coordinates.describe(some, weight * p)
-        s, t = row_scores(u, e, coordinates.pairs), coordinates.statistics(u)
-        mean = s @ p
-        expected[0] = expected[0] + information - weight * ((s * p) @ t.T - np.outer(mean, t @ p))
-        expected[1] = expected[1] + weight * np.outer(mean, mean)
-    monkeypatch.setattr(_completed, "N_COMPLETIONS", 2)
-    found = []
-    for seed in range(1500):
-        monkeypatch.setattr(_completed, "SEED", seed)
-        found.append(_completed._of_incomplete(rows, weights, model, coordinates))
-    for parts, exact in zip(zip(*found, strict=True), expected, strict=True):
-        # Of 72 numbers, one is off by more than 5.5 standard errors with a probability of 3e-6.
-        error = np.std(parts, axis=0) / np.sqrt(len(parts))
-        assert (np.abs(np.mean(parts, axis=0) - exact) <= 5.5 * error + 1e-12).all()
-
-
-@pytest.mark.parametrize("n_values", [[2, 2, 2], [3, 2, 4]])
-def test_the_information_has_the_penalty_of_the_fit(n_values):
-    """Of complete rows, it is that of the objective with its penalty."""
-    rng, weights = np.random.default_rng(0), np.full(30, 1.5)
-    codes = rng.integers(n_values, size=(30, 3)).astype(np.int16)
-    if max(n_values) == 2:
-        model = random_spins(3)
-        problem = PseudoLikelihood(np.ascontiguousarray(2.0 * codes.T - 1), weights, 0.2)
-        expected = problem.information(problem.at(problem.pack(model.coupling, model.intercept)))
-        coordinates = Coordinates.of_spins(model, 0.2 * weights.sum())
+def completed_rows(model, codes, weights, penalty):
+    """The problem and the estimate of a model, and its rows as EM completes them."""
+    n_values = np.asarray(model.n_values)
+    if isinstance(model, SpinModel):
+        spins = np.where(codes < 0, 0.0, 2.0 * codes - 1)
+        problem = PseudoLikelihood(np.ascontiguousarray(spins.T), weights, penalty)
+        theta, describe = problem.pack(model.coupling, model.intercept), Regressions.of_spins
     else:
-        model = random_potts(n_values)
-        problem = CategoricalPseudoLikelihood(codes, n_values, weights, coupling_penalty=0.7)
-        contrasts = Contrasts(problem)
-        z = contrasts.pack(*to_zero_sum(model.coupling, model.intercept, n_values))
-        expected = contrasts.information(contrasts.at(z))
-        coordinates = Coordinates.of_contrasts(z, contrasts)
-    n_columns = len(expected) - len(coordinates.pairs[0])
-    found = completed_curvature(codes, weights, model, coordinates, np.arange(n_columns))
-    assert_allclose(found.information, expected, atol=1e-8)
+        problem = Contrasts(CategoricalPseudoLikelihood(codes, n_values, weights))
+        problem.set_alpha(penalty)
+        theta = problem.pack(*to_zero_sum(model.coupling, model.intercept, n_values))
+        describe = Regressions.of_contrasts
+    return problem, CompletedRows.of(problem, theta, describe, (codes, weights), model)
+
+
+def of_expected_scores(problem, theta, rows, weights, model, step=1e-3):
+    """∂/∂θ Σ_i w_i E[s_i | observed cells], by enumeration and differences."""
+    states = enumerate_states(model)[0].astype(np.int8)
+    agree = ((states == rows[:, None]) | (rows[:, None] < 0)).all(axis=2)
+    of_states = [problem.of_rows(state[None], np.ones(1)) for state in states]
+    for one in of_states:
+        one.set_alpha(0.0)
+
+    def scores(theta):
+        found = problem.unpack(theta)
+        binary = isinstance(model, SpinModel)
+        model_at = SpinModel(*found) if binary else PottsModel(*found, model.n_values)
+        p = agree * np.exp(enumerate_states(model_at)[1])
+        gradients = np.array([one.gradient(one.at(theta.copy())) for one in of_states])
+        return (weights / p.sum(axis=1)) @ p @ gradients
+
+    sides = [scores(theta + d) - scores(theta - d) for d in step * np.eye(len(theta))]
+    return np.array(sides).T / (2 * step)
+
+
+@pytest.mark.parametrize("model", [random_spins(3, 1), random_potts([3, 2, 2], 1, 0.4)])
+def test_the_information_is_the_derivative_of_the_expected_scores(model):
+    codes = np.array([[-1, 0, 1], [1, -1, -1], [0, 1, 1], [0, 1, -1]], dtype=np.int8)
+    weights = np.array([1.5, 2.0, 1.0, 1.0])
+    problem, completed = completed_rows(model, codes, weights, 0.2)
+    derivative = of_expected_scores(problem, completed.theta, codes, weights, model)
+    penalty = problem.penalised(np.zeros_like(derivative))
+    assert penalty.any()
+    assert_allclose(completed.information(), penalty - derivative, atol=1e-5)
+
+
+def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
+    model, n = random_potts([3, 2, 4], 2), 4000
+    codes, weights = np.array([[-1, 1, -1]], dtype=np.int8), np.array([1.5])
+    monkeypatch.setattr(_completed, "N_COMPLETIONS", n)
+    states, expected, _ = _completed.all_of(codes, weights, model)
+    rows, shares, first = _completed.drawn(codes, weights, model)
+    assert_array_equal(first, [0])
+    assert_allclose([expected.sum(), *shares], [1.5, *np.full(n, 1.5 / n)])
+    found = (rows[:, None] == states).all(axis=2).sum(axis=0)
+    # Of 12 states, one is off by more than 5 standard errors with a probability of 7e-6.
+    p = expected / 1.5
+    assert (np.abs(found - n * p) < 5 * np.sqrt(n * p * (1 - p)) + 1).all()
+
+
+@pytest.mark.parametrize("model", [random_spins(4, 2, 0.3), random_potts([3, 2, 3], 2, 0.3)])
+def test_the_jackknife_of_completed_rows_leaves_each_out(model):
+    """It corrects each completion by itself, which is nearly (H - H_i)⁻¹ s_i of the row."""
+    X = table(model, 120, 0.15, 3)
+    codes = np.where(np.isnan(X), -1, X)[(~np.isnan(X)).any(axis=1)].astype(np.int8)
+    _, whole = completed_rows(model, codes, np.ones(len(codes)), 0.0)
+    information, changes = whole.information(), []
+    for row in codes:
+        _, one = completed_rows(model, row[None], np.ones(1), 0.0)
+        (part,) = one
+        scores = row_scores(part.features, part.residuals, part.pairs) @ part.weights
+        changes.append(np.linalg.solve(information - one.information(), scores))
+    found = [
+        fitted_curvature(information, whole.theta, whole, np.arange(codes.shape[1]),
+                         jackknife=jackknife, is_symmetric=False).covariance().diagonal()
+        for jackknife in (True, False)
+    ]  # fmt: skip
+    expected = np.sum(np.square(changes), axis=0)
+    assert_allclose(found[0], expected, rtol=0.05)
+    assert (found[1] < 0.95 * expected).all()
 
 
 def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -42,7 +43,7 @@ def rows_of(codes, low):
     return np.where(codes < 0, np.nan, np.where(codes == 0, low, codes))
 
 
-@settings(max_examples=30)
+@settings(max_examples=cases(20))
 @given(columns, densities, seeds, st.sampled_from([0, -1]))
 def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
     network = random_model(n_values, seed, density)
@@ -104,7 +105,7 @@ def test_eight_probabilities():
         assert model.marginal(j)[1] == pytest.approx(p, rel=5e-7)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(25))
 @given(columns.filter(lambda n: len(n) > 1), seeds, st.sampled_from([0.4, 1.0, 3.0]))
 def test_given_and_tempered(n_values, seed, temperature):
     model = random_model(n_values, seed)
@@ -121,8 +122,7 @@ def test_given_and_tempered(n_values, seed, temperature):
     assert_array_equal(part.n_values, np.array(n_values)[free])
 
 
-@pytest.mark.parametrize("n_values", [[2, 3, 4, 2, 3], [2] * 7])
-@pytest.mark.parametrize("scale", [0.7, 400.0])
+@pytest.mark.parametrize(("n_values", "scale"), [([2, 3, 4, 2, 3], 0.7), ([2] * 7, 400.0)])
 def test_sums_as_products_of_matrices(n_values, scale, monkeypatch):
     """The same as in logarithms, and where exp overflows."""
     model = random_potts(n_values, 1, scale=scale)
@@ -144,7 +144,7 @@ def test_rows_do_not_depend_on_others(n_values, share):
         assert_array_equal(whole[5:6], method(X[5:6]))
 
 
-@settings(max_examples=20)
+@settings(max_examples=cases(20))
 @given(st.integers(1, 7), seeds)
 def test_chains_know_their_weights(d, seed):
     model = random_interactions(d, seed)
@@ -174,7 +174,7 @@ def neighbours(state, n_values):
             yield (*state[:j], a, *state[j + 1 :])
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(25))
 @given(columns, seeds)
 def test_minima_and_basins_are_those_of_all_states(n_values, seed):
     network = random_model(n_values, seed)
@@ -226,9 +226,7 @@ def sample(network, how, **options):
 
 
 @pytest.mark.parametrize("how", ["exact", "chains", "ladder"])
-@pytest.mark.parametrize(
-    ("n_values", "seed"), [([2, 3, 4], 0), ([2] * 4, 0), ([2] * 5, 2), ([3], 0)]
-)
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4], 0), ([2] * 5, 2)])
 def test_samples(n_values, seed, how, request):
     if how != "exact":
         request.getfixturevalue("chains_only")
@@ -238,7 +236,7 @@ def test_samples(n_values, seed, how, request):
 
 
 @pytest.mark.parametrize("how", ["exact", "chains"])
-@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 4, 0), ([2] * 4, 2)])
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 4, 2)])
 def test_drawn_completions(n_values, seed, how, request):
     if how != "exact":
         request.getfixturevalue("chains_only")
@@ -252,7 +250,7 @@ def test_drawn_completions(n_values, seed, how, request):
         assert_drawn(drawn, states[kept], p)
 
 
-@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 6, 0), ([2] * 6, 2)])
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 6, 2)])
 def test_where_nothing_is_enumerated(n_values, seed, request):
     """Estimates near the exact values, the same for a row wherever it stands."""
     network = random_model(n_values, seed)
@@ -277,7 +275,7 @@ def test_where_nothing_is_enumerated(n_values, seed, request):
     assert abs(model.log_partition_ - logsumexp(weights)) < 0.1
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(10))
 @given(columns, seeds)
 def test_mean_log_weights_of_a_row_by_chains_are_its_own(n_values, seed):
     model = random_model(n_values, seed)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -36,10 +37,9 @@ def maximised(X, **params):
     return FVBMPseudoLikelihood(alpha=0.0, **params).fit(X)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_all_solvers_reach_the_same_maximum(solver, alpha):
-    X = spins()
+def test_all_solvers_reach_the_same_maximum(solver):
+    X, alpha = spins(), 0.01 if solver in ("lbfgs", "bslm") else 0.0
     best = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12).fit(X)
     other = FVBMPseudoLikelihood(solver=solver, step_size=0.7, alpha=alpha, tol=1e-10).fit(X)
     assert other.converged_ and other.solver_ == solver
@@ -62,7 +62,7 @@ def test_newton_at_its_default_tolerance_is_exact_to_many_digits():
     assert_allclose(rough.coupling_, exact.coupling_, rtol=1e-5, atol=1e-8)
 
 
-@settings(max_examples=15)
+@settings(max_examples=cases(15))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([("bslm", 1.0), ("ga", 0.3)]), st.integers(2, 6))
 def test_bslm_never_falls_from_any_start(seed, solver, d):
     rng = np.random.default_rng(seed)
@@ -138,8 +138,7 @@ def test_newton_comes_back_from_where_there_is_no_curvature():
     assert_allclose(model.coupling_, maximised(X).coupling_, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [0, 0.1 / 2000])
-@pytest.mark.parametrize("ending", ["max_iter", "tol"])
+@pytest.mark.parametrize(("alpha", "ending"), [(0, "max_iter"), (0.1 / 2000, "tol")])
 def test_no_figure_where_the_curvature_does_not_tell(alpha, ending):
     X = (spins(n=2000) + 1) // 2
     limits = {"max_iter": 2} if ending == "max_iter" else {"tol": 1e6}
@@ -159,9 +158,9 @@ def test_no_figure_where_the_curvature_does_not_tell(alpha, ending):
 
 
 def test_the_figure_of_what_is_missing_is_about_right():
-    """Within a factor of 2, for 100 early ends; it was 0 for Newton's method."""
+    """Within a factor of 2, for 60 early ends; it was 0 for Newton's method."""
     ratios = []
-    for seed in range(100):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         d, n = rng.integers(2, 8), rng.integers(50, 2000)
         common = rng.normal(size=(n, 1)) * rng.uniform(0, 2)
@@ -176,7 +175,7 @@ def test_the_figure_of_what_is_missing_is_about_right():
             missing = n * np.subtract(*[m.history_["log_pseudo_likelihood"][-1] for m in fits])
             if missing > 0.01:
                 ratios.append(float(figure[0][1]) / missing)
-    assert len(ratios) > 40
+    assert len(ratios) > 24
     assert 0.5 < min(ratios) and max(ratios) < 2
 
 
@@ -192,7 +191,7 @@ def test_long_steps_of_gradient_ascent():
     assert not model.converged_ and np.isfinite(model.coupling_).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(40))
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([8, 20, 60]))
 def test_separation_is_found_where_linear_programming_finds_it(seed, d, n):
     X = np.random.default_rng(seed).choice([-1, 1], size=(n, d), p=[0.3, 0.7])
@@ -234,7 +233,7 @@ def information(problem, theta):
     return problem.information(problem.at(theta))
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(40))
 @given(seeds, alphas, st.booleans())
 def test_objective_is_the_definition(seed, alpha, gaps):
     problem, theta = random_problem(seed, alpha, gaps=gaps)
@@ -247,7 +246,7 @@ def test_objective_is_the_definition(seed, alpha, gaps):
     assert value(problem, theta) == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(seeds, alphas, st.booleans())
 def test_derivatives_are_finite_differences(seed, alpha, gaps):
     problem, theta = random_problem(seed, alpha, gaps=gaps)
@@ -261,7 +260,7 @@ def test_derivatives_are_finite_differences(seed, alpha, gaps):
     assert after.value == pytest.approx(value(problem, theta + 0.05 * direction))
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(seeds)
 def test_information_of_independent_variables_and_of_others_agree(seed):
     problem, theta = random_problem(seed, d=4)
@@ -271,7 +270,7 @@ def test_information_of_independent_variables_and_of_others_agree(seed):
     assert_allclose(information(problem, theta), information(problem, almost), atol=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 @given(seeds)
 def test_score_products_are_those_of_single_rows(seed):
     problem, theta = random_problem(seed, alpha=0.7)
@@ -282,7 +281,7 @@ def test_score_products_are_those_of_single_rows(seed):
     assert_allclose(regressions.score_products(), expected, atol=1e-11)
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(30))
 @given(st.integers(0, 140), st.integers(1, 30), seeds)
 def test_distinct_rows(d, n, seed):
     rng = np.random.default_rng(seed)
@@ -295,7 +294,7 @@ def test_distinct_rows(d, n, seed):
     assert_allclose(w[order], np.bincount(inverse.ravel(), weights))
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(30))
 @given(seeds)
 def test_rarest_cells_are_of_rows_with_both(seed):
     problem, _ = random_problem(seed, gaps=True)
@@ -307,7 +306,7 @@ def test_rarest_cells_are_of_rows_with_both(seed):
         assert_allclose([count, w[(x[j] == s) & (x[k] == t)].sum()], expected, atol=1e-12)
 
 
-@settings(max_examples=100)
+@settings(max_examples=cases(60))
 @given(seeds, st.booleans())
 def test_empty_cells_among_rows_with_both(seed, gaps):
     problem, _ = random_problem(seed, gaps=gaps)

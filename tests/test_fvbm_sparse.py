@@ -739,7 +739,7 @@ def test_squares_are_those_of_the_dense_network():
     ours = ordered(X, penalty="l2", alpha=0.05, tol=1e-10)
     theirs = FVBMPseudoLikelihood(alpha=0.05, columns=KINDS, tol=1e-14).fit(X)
     assert_allclose(ours.coupling_, theirs.coupling_, atol=2e-5)
-    with pytest.raises(ValueError, match="columns 0, 2 have.*as 'nominal'"):
+    with pytest.raises(ValueError, match="columns 0, 2 have.*Use FVBMPseudoLikelihood"):
         statistics.inference(ours, X)
     assert_array_equal(ours.ordered_, theirs.ordered_)
     assert not ordered(X, penalty="l2", alpha=0).ordered_.any()

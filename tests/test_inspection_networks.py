@@ -123,11 +123,10 @@ def test_strongest_edges(strength, least, n_edges):
 
 def test_significant_edges(model, X):
     result = statistics.inference(model, X)
-    adjusted = result.adjusted_p_value("fdr_bh")
     display = CouplingDisplay.from_estimator(model, X, kind="graph", significance_level=0.01)
-    names = [f"m[x{j},x{k}]" for j, k in np.argwhere(np.triu(display.significant))]
-    assert names == [n for n in result.names[adjusted < 0.01] if n.startswith("m")]
-    assert {"m[x0,x2]", "m[x1,x4]"} <= set(names) == {f"m[x{j},x{k}]" for j, k in display.pairs_}
+    assert_array_equal(display.significant, result.adjusted_p_value() < 0.01)
+    found = set(map(tuple, np.argwhere(np.triu(display.significant)).tolist()))
+    assert {(0, 2), (1, 4)} <= found == set(map(tuple, display.pairs_.tolist()))
     for (j, k), segment in zip(display.pairs_, display.edges_.get_segments(), strict=True):
         assert_allclose(segment, display.positions_[[j, k]])
     all_edges = CouplingDisplay.from_estimator(model, kind="graph")
@@ -159,8 +158,8 @@ def test_categorical_columns_have_a_node_each(survey_model, survey):
     assert float(labels[0]) == pytest.approx(scores[0, 2], rel=0.05)
     significant = CouplingDisplay.from_estimator(survey_model, survey, kind="graph")
     assert_array_equal(significant.pairs_, [[0, 2]])
-    p_value = statistics.inference(survey_model, survey).pair_p_value("fdr_bh")
-    assert_array_equal(significant.significant_pairs, p_value < 0.05)
+    p_value = statistics.inference(survey_model, survey).adjusted_p_value()
+    assert_array_equal(significant.significant, p_value < 0.05)
 
 
 def nodes(display):
@@ -193,7 +192,7 @@ def test_ordinal_columns_have_the_signs_of_their_trends():
     assert sorted(display.pairs_.tolist()) == [[0, 1], [0, 2]]
     dashed = [line[1] is not None for line in display.edges_.get_linestyles()]
     assert_array_equal(dashed, display.pairs_[:, 1] == 2)
-    frame = statistics.inference(ordinal, X).to_frame(pairs=True)
+    frame = statistics.inference(ordinal, X).to_frame()
     found, tested = display.norms[np.triu_indices(4, 1)], frame["p_value"].values < 0.01
     assert tested.sum() == 2  # signs of the others, about 0, may differ without the penalty
     assert_array_equal(np.sign(found[tested]), np.sign(frame["coupling"][tested]))

@@ -12,14 +12,13 @@ from private import (
     Layered,
     Stream,
     Workers,
+    _modes,
     annealed_importance_sampling,
     check_normalisable,
     column_probabilities,
-    coordinate_ascent,
     exact_entropy,
     exact_free_energy,
     exact_log_partition,
-    expectation_maximisation,
     impute,
     log_pseudo_likelihood,
     temperature_ladder,
@@ -28,7 +27,7 @@ from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
 def test_gaussians_in_both_layers(scale):
     """The precision matrix of all must be positive definite."""
     model = law_of("M", "G", scale).model
@@ -58,7 +57,7 @@ def test_what_has_a_distribution():
         check_normalisable(Layered([few, 3 * np.eye(3)], [big, big, big]).sides())
 
 
-@pytest.mark.parametrize("pair", [("C", "B"), ("CC", "C"), ("BC", "M"), ("BC", "G")], ids="-".join)
+@pytest.mark.parametrize("pair", [("CC", "C"), ("BC", "M"), ("BC", "G")], ids="-".join)
 def test_pseudo_likelihood_of_units(pair):
     """ln p(unit | others) from the table of all states, one term for each unit."""
     law = law_of(*pair)
@@ -82,11 +81,12 @@ def test_pseudo_likelihood_of_units(pair):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
 
 
-@pytest.mark.parametrize("beta", [0.5, 2.0])
-@pytest.mark.parametrize("pair", [("C", "B"), ("M", "C"), ("G", "BC"), ("M", "M")], ids="-".join)
+@pytest.mark.parametrize(
+    ("pair", "beta"), [("C-B", 0.5), ("M-C", 2.0), ("G-BC", 0.5), ("M-M", 2.0)]
+)
 def test_temperature(pair, beta):
     """p(v, h)^β: ratios of the free energies are those of the powers."""
-    model = law_of(*pair, 0.4).model
+    model = law_of(*pair.split("-"), 0.4).model
     V, visible = all_points(model.visible)
     H, hidden = all_points(model.hidden)
     cell = sum(np.log(CELL) for count in model.hidden.state_counts if np.isinf(count))
@@ -139,7 +139,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     V = visible.sample(np.zeros((20, 13)), Stream(0))
     missing = np.ones(V.shape, dtype=bool)
     missing[:, 3:7] = False
-    ends = coordinate_ascent(model, V, missing)
+    ends = _modes.coordinate_ascent(model, V, missing)
     assert visible.contains(ends).all()
     assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
     assert_array_equal(ends[:, 12], V[:, 12])
@@ -154,7 +154,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     def mean_field(rows):
         return model.visible_field(model.mean_hidden(rows))
 
-    found = expectation_maximisation(visible, mean_field, V, missing)
+    found = _modes.expectation_maximisation(visible, mean_field, V, missing)
     assert visible.contains(found).all()
     assert (model.free_energy(found) <= model.free_energy(V) + 1e-9).all()
     means = visible.mean(rng.normal(size=(5, 13)))

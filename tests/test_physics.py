@@ -16,13 +16,15 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from oracles_rbm import SmallRBM, binary
-from private import _physics
+from private import _model, _physics
 from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
 from sklearn_boltz.statistics import (
     autocorrelation_time,
     estimate_inverse_temperature,
+    local_minima,
     r_hat,
     swendsen_wang,
+    thermodynamics,
     to_bqm,
     to_ising,
 )
@@ -84,6 +86,60 @@ def test_bits_are_those_of_logistic_regressions():
     assert_allclose(again.intercept_, network.intercept_, atol=1e-12)
 
 
+def test_energies_of_given_bits_have_their_constant():
+    """By enumeration; the chains within 5 standard errors, which chance exceeds once in 1e6."""
+    (J, h), x = ising(5, scale=1.0), binary(5).astype(float)
+    network = FVBMPseudoLikelihood.from_couplings(J, h, coding="bits")
+    log_w = ((x @ J) * x).sum(axis=1) / 2 + x @ h
+    log_z = np.logaddexp.reduce(log_w)
+    assert_allclose(network.energy(x), -log_w, atol=1e-12)
+    assert_allclose(network.free_energy(x), -log_w, atol=1e-12)
+    pairs = log_w.reshape(8, 4)  # the last two columns are the fastest
+    gaps = np.hstack([x[::4, :3], np.full((8, 2), np.nan)])
+    assert_allclose(network.free_energy(gaps), -np.logaddexp.reduce(pairs, axis=1), atol=1e-12)
+    assert_allclose(network.log_partition_, log_z)
+    assert_allclose(network.score_samples(x), log_w - log_z, atol=1e-12)
+    for method in ("ladder", "ais"):
+        estimate = network.log_partition(method, random_state=0)
+        assert abs(estimate.value - log_z) < 5 * estimate.std_err
+    T = np.array([0.5, 1.0, 3.0])
+    p = np.exp(log_softmax(log_w / T[:, None], axis=1))
+    figures = thermodynamics(network, T)
+    assert_allclose(figures.log_partition, np.logaddexp.reduce(log_w / T[:, None], axis=1))
+    assert_allclose(figures.energy, -p @ log_w)
+    assert_allclose(figures.entropy, -(p * np.log(p)).sum(axis=1))
+    assert_allclose(figures.specific_heat, (p @ log_w**2 - (p @ log_w) ** 2) / T**2)
+    minima = local_minima(network, x)
+    assert_allclose(
+        minima.energy,
+        -((minima.states @ J) * minima.states).sum(axis=1) / 2 - minima.states @ h,
+        atol=1e-12,
+    )
+    # A fit of rows has the energies of spins.
+    assert_allclose(
+        network.fit(x).energy(np.ones((1, 5))),
+        -network.coupling_.sum() / 2 - network.intercept_.sum(),
+    )
+
+
+def test_chains_of_given_bits_have_their_constant(monkeypatch):
+    """As if 5 columns were too many to enumerate: within 5 standard errors."""
+    network = FVBMPseudoLikelihood.from_couplings(*ising(5), coding="bits")
+    exact = thermodynamics(network, [1.0, 2.0])
+    monkeypatch.setattr(_model, "MAX_STATES", 4)
+    found = thermodynamics(network, [1.0, 2.0], random_state=0)
+    assert found.method == "ladder"
+    for name in ("log_partition", "energy", "entropy"):
+        assert (np.abs(found[name] - exact[name]) < 5 * found.std_err[name]).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (3,)])
+def test_fields_may_be_a_row_or_a_column(shape):
+    h = np.arange(3.0)
+    network = FVBMPseudoLikelihood.from_couplings(np.zeros((3, 3)), h.reshape(shape))
+    assert_array_equal(network.intercept_, h)
+
+
 def given_rbm():
     rng = np.random.default_rng(0)
     return SDCPRBM.from_parameters(*(rng.normal(size=shape) for shape in [(3, 4), 4, 3]))
@@ -125,6 +181,8 @@ def test_energies_of_a_binary_quadratic_model():
     network = FVBMPseudoLikelihood.from_couplings(*ising(5))
     s, log_w = log_weights(*ising(5))
     assert_allclose(to_bqm(network).energies(s), network.energy(s))
+    bits = FVBMPseudoLikelihood.from_couplings(*ising(5), coding="bits")
+    assert_allclose(to_bqm(bits).energies(s), bits.energy((1 + s) / 2), atol=1e-12)
     rbm = given_rbm()
     bqm, bits = to_bqm(rbm), binary(7).astype(float)
     assert_allclose(bqm.energies(2 * bits - 1), rbm.energy(bits[:, :4], bits[:, 4:]), atol=1e-12)

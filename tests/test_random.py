@@ -1,8 +1,9 @@
 """The random numbers of the kernels: that they are what the header says, and how random they are.
 
-The seeds are fixed, so the tests are deterministic. Were they not, each call of `accept` would
-raise a false alarm with probability 1e-6 at most, and all of this file with less than 1e-4.
-`make test-slow` looks at four times as many numbers.
+What they are is one algorithm, known answers of which are here. How random its numbers are is for
+`make test-slow`. The seeds are fixed, so the tests are deterministic. Were they not, each call of
+`accept` would raise a false alarm with probability 1e-6 at most, and all of this file with less
+than 1e-4.
 """
 
 import functools
@@ -20,7 +21,7 @@ from private import Stream
 from private import normal as fill_normal
 from private import uniform as fill
 
-ALARM = 1e-6
+ALARM, N_WORDS = 1e-6, 2**20
 COUNTERS = st.tuples(*[st.integers(0, 2**64 - 1)] * 3)
 
 
@@ -70,15 +71,10 @@ def stream(part, n):
     return words(**counter)
 
 
-@pytest.fixture(params=[2**18, pytest.param(2**20, marks=pytest.mark.slow)])
-def n_words(request):
-    return request.param
-
-
 @pytest.fixture(params=["column", "row", "step", "seed"])
-def word(request, n_words):
+def word(request):
     """The words along one part of the counter."""
-    return stream(request.param, n_words)
+    return stream(request.param, N_WORDS)
 
 
 def fractions(word):
@@ -172,6 +168,7 @@ def test_normal_numbers_are_quantiles(row, n_columns):
         assert stream.step == 1
 
 
+@pytest.mark.slow
 def test_uniformity(word):
     """Kolmogorov–Smirnov; frequencies of neighbouring bits; the largest of 8."""
     u = fractions(word)
@@ -186,6 +183,7 @@ def test_uniformity(word):
     accept([kstest(u.reshape(-1, 8).max(axis=1) ** 8, "uniform").pvalue])
 
 
+@pytest.mark.slow
 def test_every_bit_is_fair_and_independent_of_its_neighbours(word):
     """Each alone, with each other one, and with each one of the next number."""
     bits = bits_of(word[: word.size // 8]).astype(np.float32) - 0.5
@@ -196,6 +194,7 @@ def test_every_bit_is_fair_and_independent_of_its_neighbours(word):
     accept(normal(bits[1:].T @ bits[:-1] * 4 / np.sqrt(n - 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_bit_of_the_arrays_is_fair(dtype):
     n_bits = 24 if dtype == np.float32 else 53
@@ -208,12 +207,14 @@ def test_every_bit_of_the_arrays_is_fair(dtype):
     accept(normal((ones - 250) / np.sqrt(125)))
 
 
+@pytest.mark.slow
 def test_serial_correlation(word):
     u = fractions(word) - 0.5
     lags = [*range(1, 65), 100, 128, 256, 500, 512, 784, 1024, 4096, 65536]
     accept([normal(12 * (u[lag:] @ u[:-lag]) / np.sqrt(u.size - lag)) for lag in lags])
 
 
+@pytest.mark.slow
 def test_neighbouring_keys_are_unrelated():
     starts = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 200), (2, 0, 0), (0, 2, 0)]
     starts += [(2**63, 0, 0), (0, 2**63, 0), (0, 0, 2**63), (2**32, 0, 0), (0, 2**32, 0), (1, 1, 0)]
@@ -224,11 +225,12 @@ def test_neighbouring_keys_are_unrelated():
         assert not (a == b).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, 1, 2, 3])
 @pytest.mark.parametrize("small", [False, True])
-def test_avalanche(n_words, part, small):
+def test_avalanche(part, small):
     """A bit of the counter flips each bit of the number half of the time, small ones too."""
-    n, n_bits = n_words // 64, 32 if part == 3 else 64
+    n, n_bits = N_WORDS // 64, 32 if part == 3 else 64
     rng = np.random.default_rng(0)
     counter = [rng.integers(0, 2**bits - 1, n, np.uint64, True) for bits in (64, 64, 64, 32)]
     if small:
@@ -248,6 +250,7 @@ def test_avalanche(n_words, part, small):
     accept([min(2 * min(chi2.sf(statistic, z.size), chi2.cdf(statistic, z.size)), 1)])
 
 
+@pytest.mark.slow
 def test_birthday_spacings(word):
     """Marsaglia's: equal spacings among 2^12 birthdays in a year of 2^32 days, many times."""
     p_values = []

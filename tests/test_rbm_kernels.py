@@ -11,23 +11,16 @@ from scipy.special import expit, logit, softmax
 
 from private import (
     _adam_step_of_arrays,
+    _bernoulli_kernel,
+    _gibbs_kernel,
     _random_kernel,
     adam_step,
-    anneal,
-    bernoulli_draw,
-    bernoulli_mean,
-    bernoulli_sample,
     class_gradients,
     class_log_weights,
-    gibbs_chains,
-    learn_rows,
-    log_densities,
-    moments,
-    softplus_sums,
 )
 
 DTYPES = [np.float32, np.float64]
-SHAPES = [(1, 1), (3, 7), (5, 16), (4, 784), (2, 1500)]
+SHAPES = [(1, 1), (3, 7), (5, 16), (2, 1500)]
 
 
 def uniform(shape, seed, step, first_row=0, dtype=np.float64):
@@ -41,47 +34,50 @@ def dtype(request):
     return request.param
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_mean_sample_draw_and_softplus(shape, dtype):
+def test_mean_sample_draw_and_softplus(dtype):
+    for shape in SHAPES:
+        assert_as_numpy(shape, dtype)
+
+
+def assert_as_numpy(shape, dtype):
     rng = np.random.default_rng(0)
     x = rng.normal(0, 5, shape).astype(dtype)
     bias = rng.normal(0, 1, shape[1]).astype(dtype)
     eps = np.finfo(dtype).eps
     expected = expit(x.astype(float) + bias)
     mean, sample, drawn = x.copy(), x.copy(), np.empty_like(x)
-    bernoulli_mean(mean, bias)
+    _bernoulli_kernel.bernoulli_mean(mean, bias)
     np.testing.assert_allclose(mean, expected, rtol=40 * eps)
     u = uniform(shape, 3, 4, 5, dtype)
-    bernoulli_sample(sample, bias, 3, 4, 5)
+    _bernoulli_kernel.bernoulli_sample(sample, bias, 3, 4, 5)
     clear = np.abs(u - expected) > 10 * eps
     np.testing.assert_array_equal(sample[clear], (u < expected)[clear])
-    bernoulli_draw(drawn, mean, 3, 4, 5)
+    _bernoulli_kernel.bernoulli_draw(drawn, mean, 3, 4, 5)
     np.testing.assert_array_equal(drawn, u < mean)
     sums = np.empty(shape[0])
-    softplus_sums(x, bias, sums)
+    _bernoulli_kernel.softplus_sums(x, bias, sums)
     exact = np.logaddexp(0, x.astype(float) + bias).sum(axis=1)
     np.testing.assert_allclose(sums, exact, rtol=20 * eps, atol=20 * eps * shape[1])
 
 
-@pytest.mark.parametrize("step", [1, -1])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "step"), [((3, 7), 1), ((5, 16), -1), ((2, 1500), 1)])
 def test_probabilities_next_to_the_uniform_number(shape, step, dtype):
     """The last bit decides in a draw; in a sample, it is rounded, but far behind the first 27."""
     u = uniform(shape, 6, 7, 8, dtype)
     x = np.empty_like(u)
-    bernoulli_draw(x, u, 6, 7, 8)
+    _bernoulli_kernel.bernoulli_draw(x, u, 6, 7, 8)
     assert not x.any()
-    bernoulli_draw(x, np.nextafter(u, dtype(2)), 6, 7, 8)
+    _bernoulli_kernel.bernoulli_draw(x, np.nextafter(u, dtype(2)), 6, 7, 8)
     assert x.all()
     # One such number among others.
     p = np.full_like(u, 0.25)
     p[0, -1] = np.nextafter(u[0, -1], dtype(2))
-    bernoulli_draw(x, p, 6, 7, 8)
+    _bernoulli_kernel.bernoulli_draw(x, p, 6, 7, 8)
     np.testing.assert_array_equal(x, u < p)
     factor = 1 + step * np.sign(u - 0.5) * 32 * np.finfo(dtype).eps
     x = (logit(u.astype(np.float64)) * factor).astype(dtype)
     clear = (u > 0.01) & (u < 0.99) & (np.abs(u - 0.5) > 0.1)
-    bernoulli_sample(x, np.zeros(shape[1], dtype), 6, 7, 8)
+    _bernoulli_kernel.bernoulli_sample(x, np.zeros(shape[1], dtype), 6, 7, 8)
     assert (x[clear] == (step > 0)).all()
 
 
@@ -89,13 +85,13 @@ def test_extremes(dtype):
     x = np.array([[-np.inf, -1e4, -100, 100, 1e4, np.inf, np.nan]], dtype=dtype)
     zero = np.zeros(7, dtype)
     mean, sample, sums = x.copy(), x.copy(), np.empty(1)
-    bernoulli_mean(mean, zero)
-    bernoulli_sample(sample, zero, 0, 0)
+    _bernoulli_kernel.bernoulli_mean(mean, zero)
+    _bernoulli_kernel.bernoulli_sample(sample, zero, 0, 0)
     np.testing.assert_allclose(mean[0], [0, 0, 0, 1, 1, 1, np.nan], atol=1e-30)
     np.testing.assert_array_equal(sample[0], [0, 0, 0, 1, 1, 1, np.nan])
-    softplus_sums(np.array([[-200.0, 500, 3e4]], dtype), np.zeros(3, dtype), sums)
+    _bernoulli_kernel.softplus_sums(np.array([[-200.0, 500, 3e4]], dtype), np.zeros(3, dtype), sums)
     assert sums[0] == pytest.approx(30500)
-    softplus_sums(x, zero, sums)
+    _bernoulli_kernel.softplus_sums(x, zero, sums)
     assert np.isnan(sums[0])
     fields = np.array([[0.0, np.nan], [0.0, 1.0]], dtype)
     out = np.empty((2, 2))
@@ -120,19 +116,19 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     tolerance = dict(rtol=1e-4, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-9, atol=1e-12)
     b, c = np.zeros(n_inner, dtype), rng.normal(0, 1, n_columns).astype(dtype)
     H = np.full((n_rows, n_columns), np.nan, dtype)
-    gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
+    _gibbs_kernel.gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
     np.testing.assert_allclose(H, expit(V.astype(float) @ W + c), **tolerance)
     out, half = np.full((n_inner, n_columns), np.nan, dtype), n_inner // 2
     products = V.T.astype(float) @ H
-    moments(V, H, 0.5, out, False)
+    _gibbs_kernel.moments(V, H, 0.5, out, False)
     np.testing.assert_allclose(out, 0.5 * products, **tolerance)
-    moments(V[:, half:], H, 1, out[half:], True)
+    _gibbs_kernel.moments(V[:, half:], H, 1, out[half:], True)
     products[:half] *= 0.5
     products[half:] *= 1.5
     np.testing.assert_allclose(out, products, **tolerance)
     # Down: samples agree wherever the uniform number is not next to the probability.
     chains = V.copy()
-    gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
+    _gibbs_kernel.gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
     p, u = expit(H.astype(float) @ W.T), uniform(V.shape, 5, 7, dtype=dtype)
     clear = np.abs(u - p) > 1e-4
     np.testing.assert_array_equal(chains[clear], (u < p)[clear])
@@ -155,7 +151,7 @@ def test_chains_equal_numpy(dtype, from_hidden):
         if k > 0 or not from_hidden:
             h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
         v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
-    gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
+    _gibbs_kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
     np.testing.assert_array_equal(V, v)
     np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
@@ -175,7 +171,7 @@ def test_annealed_chains_and_their_weights_equal_numpy(dtype):
             v = (uniform(p.shape, 7, 11 + 2 * k, 4, dtype) < p).astype(dtype)
     V, log_weights = start.copy(), np.ones(20)
     scratch = np.empty((20, 6), dtype), np.empty(10, dtype), np.empty(6, dtype)
-    anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
+    _gibbs_kernel.anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
     np.testing.assert_array_equal(V, v)
     np.testing.assert_allclose(log_weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
 
@@ -194,7 +190,7 @@ def test_log_densities(seed, shape, scale, dtype, share):
     b, c = (rng.normal(0, scale, n).astype(dtype) for n in (n_visible, n_hidden))
     V = (rng.random((n_rows, n_visible)) < share).astype(dtype)
     out, before = np.full(n_rows, np.nan), V.copy()
-    log_densities(weights, b, c, V, np.empty((n_rows, n_hidden), dtype), out)
+    _gibbs_kernel.log_densities(weights, b, c, V, np.empty((n_rows, n_hidden), dtype), out)
     exact = V.astype(float)
     expected = exact @ b + np.logaddexp(0, exact @ weights + c).sum(axis=1)
     size = np.abs(weights).sum() + np.abs(b).sum() + np.abs(c).sum() + n_hidden
@@ -235,7 +231,7 @@ def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
 
 
 @pytest.mark.parametrize("step", [adam_step, _adam_step_of_arrays], ids=["kernel", "arrays"])
-@pytest.mark.parametrize("n", [1, 5, 64, 1001])
+@pytest.mark.parametrize("n", [5, 1001])
 def test_a_step_of_adam(dtype, n, step):
     rng = np.random.default_rng(n)
     x, gradient, mean = rng.normal(size=(3, n)).astype(dtype)
@@ -251,46 +247,3 @@ def test_a_step_of_adam(dtype, n, step):
     np.testing.assert_allclose(square, new_square, atol=eps)
     if step is adam_step:  # it leaves no denormal numbers
         assert (mean[: n // 2] == 0).all() and (square[: n // 2] == 0).all()
-
-
-# Kernels, the shapes of their arrays (2 rows, 3 and 4 units), and their other arguments.
-IN_SHAPE = {
-    "bernoulli_mean": (lambda bias: bernoulli_mean(np.zeros((2, 3)), bias), [(3,)], []),
-    "bernoulli_draw": (bernoulli_draw, [(2, 3), (2, 3)], [0, 0]),
-    "gibbs_chains": (gibbs_chains, [(3, 4), (3,), (4,), (2, 3), (2, 4)], [1, False, 0, 0]),
-    "learn_rows": (
-        learn_rows,
-        [(3, 4), (3,), (4,), (3,), (4,), (2, 3), (5, 4), (2, 4), (5, 3), (5, 4), (2, 3, 4), (2, 3),
-         (2, 4)],
-        [0.1, 0.0, 0.1, 2, 1, 0, 0],
-    ),
-    "log_densities": (log_densities, [(3, 4), (3,), (4,), (2, 3), (2, 4), (2,)], []),
-    "anneal": (
-        lambda W, b, shift, c, *rest: anneal(W, b, shift, c, np.linspace(0, 1, 3), *rest, 0, 0),
-        [(3, 4), (3,), (3,), (4,), (2, 3), (2, 4), (3,), (4,), (2,)],
-        [],
-    ),
-    "moments": (
-        lambda a, b, out: moments(a, b, 0.5, out, False), [(2, 3), (2, 4), (3, 4)], []
-    ),
-    "class_log_weights": (class_log_weights, [(2, 3), (4, 3), (4,), (2, 4)], []),
-    "class_gradients": (
-        lambda x, u, bias, codes, *rest: class_gradients(x, u, bias, codes.astype(np.intp), *rest),
-        [(2, 3), (4, 3), (4,), (2,), (2,), (2,), (2, 4), (4, 3), (4,)],
-        [],
-    ),
-    "adam_step": (adam_step, [(3,)] * 4, [0.9, 0.99, 1e-8, 0.1]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", IN_SHAPE)
-def test_arrays_of_wrong_shapes_are_refused(name):
-    kernel, shapes, others = IN_SHAPE[name]
-    kernel(*map(np.zeros, shapes), *others)
-    for place, shape in enumerate(shapes):
-        for axis in range(len(shape)):
-            for change in (-1, 1):
-                wrong = [list(shape) for shape in shapes]
-                wrong[place][axis] += change
-                with pytest.raises(ValueError, match="shape|length"):
-                    kernel(*map(np.zeros, wrong), *others)

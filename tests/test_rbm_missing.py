@@ -14,20 +14,16 @@ from sklearn.base import clone
 from oracles import assert_drawn
 from oracles_rbm import SmallRBM, binary, law_of
 from private import (
-    Incomplete,
-    KeptValues,
     RBMModel,
     Stream,
-    TAPMonitor,
+    _gaps,
     _observed,
-    complete,
     divided,
     independent_log_likelihood,
 )
 from private import TrainingMonitor as Monitor
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Bernoulli
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # What is drawn may be off by this many standard errors: a false alarm in 1.7 million figures.
@@ -70,7 +66,7 @@ class Machine(NamedTuple):
         return np.array([self.completions(v)[1] for v in V])
 
 
-@pytest.fixture(params=[("BB", "C"), ("CCC", "B"), ("CC", "B"), ("BC", "C")], ids="-".join)
+@pytest.fixture(params=[("BB", "C"), ("CC", "B"), ("BC", "C")], ids="-".join)
 def machine(request):
     law, rng = law_of(*request.param, 1.0), np.random.default_rng(3)
     V = with_gaps(law.V[rng.integers(len(law.V), size=25)], law.model.visible, rng)
@@ -120,6 +116,7 @@ def test_sums_over_completions(machine, route, monkeypatch, workers):
         assert value == pytest.approx(0, abs=1e-10)
 
 
+@pytest.mark.parametrize("machine", [("BC", "C")], indirect=True)
 def test_annealing_of_missing_cells_is_unbiased(machine, monkeypatch, workers):
     """The mean of exp(−F) is right, and single figures are good."""
     monkeypatch.setattr(_observed, "EXACT_SUM", -1)
@@ -145,6 +142,7 @@ def test_quick_annealing_is_unbiased(machine, monkeypatch):
     assert abs((found + expected).mean()) < 0.1
 
 
+@pytest.mark.parametrize("machine", [("BC", "C")], indirect=True)
 def test_conditionals_by_chains(machine, monkeypatch, workers):
     """With many chains, what has to be sampled is as it would be by sums."""
     model, V = machine.model, machine.V[1:7]
@@ -174,7 +172,7 @@ def test_a_row_does_not_depend_on_others(monkeypatch):
     assert np.isfinite(model.score_samples(V)).all()
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS[:4], ESTIMATORS[5]], ids=repr)
+@pytest.mark.parametrize("estimator", [ESTIMATORS[k] for k in (0, 2, 5)], ids=repr)
 def test_scores_of_incomplete_rows(estimator, gaps):
     """They are log-probabilities of what is observed: sums over all completions."""
     model = clone(estimator).fit(gaps)
@@ -231,7 +229,7 @@ def test_transitions_keep_the_distribution_of_missing_cells(machine, workers):
     v = max(V[1:], key=lambda v: len(machine.completions(v)[0]) * np.isfinite(v).any())
     agree, _, p = machine.completions(v)
     start = rows[rng.choice(agree, size=n, p=p)]
-    ends = complete(model, start, np.tile(np.isnan(v), (n, 1)), 1, workers)
+    ends = _gaps.complete(model, start, np.tile(np.isnan(v), (n, 1)), 1, workers)
     assert (ends == start).all(axis=1).mean() < 0.9
     assert_drawn(ends, rows[agree], p)
 
@@ -242,8 +240,8 @@ def test_the_gradient_is_that_of_what_is_observed(machine, workers):
     hidden = model.mean_hidden(rows)
     laws = [machine.completions(v) for v in V]
     expected = sum((p[:, np.newaxis] * hidden[agree]).T @ rows[agree] for agree, _, p in laws)
-    kept, found = KeptValues.of(V, np.float64), []
-    batch = Incomplete(V, kept, np.arange(len(V)))
+    kept, found = _gaps.KeptValues.of(V, np.float64), []
+    batch = _gaps.Incomplete(V, kept, np.arange(len(V)))
     for seed in range(800):
         filled = batch.completed(model, seed, workers)
         assert_array_equal(filled[~np.isnan(V)], V[~np.isnan(V)])
@@ -253,15 +251,6 @@ def test_the_gradient_is_that_of_what_is_observed(machine, workers):
     error = blocks.std(axis=0, ddof=1) / np.sqrt(20)
     # Of 20 blocks, Student's t goes further than a normal number.
     assert (np.abs(blocks.mean(axis=0) - expected) < 8 * error + 1e-8).all()
-
-
-def test_fresh_rows_come_close_to_the_distribution(machine, workers):
-    v = machine.V[3]
-    agree, _, p = machine.completions(v)
-    filled = Incomplete(np.tile(v, (5000, 1))).completed(machine.model, 0, workers)
-    mean, square = p @ machine.rows[agree], p @ machine.rows[agree] ** 2
-    error = np.sqrt(np.maximum(square - mean**2, 0) / 5000)
-    assert (np.abs(filled.mean(axis=0) - mean) < SIGMAS * error + 0.02).all()
 
 
 # Fits.
@@ -275,30 +264,6 @@ def test_rows_without_a_cell_are_left_out(estimator, gaps):
     weights = np.where(np.isnan(empty).all(axis=1), 1e3, 1.0)
     found = clone(estimator).fit(empty, sample_weight=weights)
     assert_array_equal(parameters(found), expected)
-
-
-@pytest.mark.parametrize(
-    "estimator", [ESTIMATORS[k] for k in (0, 2, 5)], ids=lambda e: type(e).__name__
-)
-def test_a_fit_with_gaps_learns_the_dependence(estimator, X, monkeypatch):
-    # What is measured after each epoch takes longer than the epoch.
-    monkeypatch.setattr(TAPMonitor, "measure", lambda *_: {"tap_log_likelihood": 0.0})
-    X = np.tile(X, (5, 1))
-    gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
-    by_tap, model = isinstance(estimator, TAPRBM), clone(estimator)
-    if isinstance(model, InfiniteRBM):
-        model.set_params(max_components=4, n_corrective=60)
-    else:
-        model.set_params(max_iter=40, learning_rate=0.3, track_likelihood=False)
-    if by_tap:
-        model.set_params(alpha=0.0)
-    ones = np.nanmean(gaps, axis=0)
-    independent = (X @ np.log(ones) + (1 - X) @ np.log(1 - ones)).mean()
-    of_complete, with_gaps = clone(model).fit(X).score(X), model.fit(gaps).score(X)
-    assert of_complete > independent + 0.5
-    assert with_gaps > independent + (0.4 if by_tap else 0.75) * (of_complete - independent)
-    # What is observed is more probable than it was.
-    assert model.score(gaps) > independent_log_likelihood(Bernoulli.from_data(gaps), gaps) + 0.1
 
 
 def test_estimates_are_consistent(monkeypatch):
@@ -323,7 +288,9 @@ def test_estimates_are_consistent(monkeypatch):
     assert divergence(np.where(np.isnan(X), np.nanmean(X, axis=0), X)) > 0.025
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS[:5], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "estimator", [ESTIMATORS[1], ESTIMATORS[4]], ids=lambda e: type(e).__name__
+)
 def test_warm_start_goes_on_with_the_same_values(estimator, gaps):
     assert_goes_on(estimator, gaps)
     parts = clone(estimator).set_params(warm_start=True).fit(gaps)
@@ -336,8 +303,7 @@ def test_warm_start_goes_on_with_the_same_values(estimator, gaps):
 
 
 @pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2], ESTIMATORS[5]], ids=repr)
-@pytest.mark.parametrize("table", ["X", "gaps"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("table", "weighted"), [("X", True), ("gaps", False)])
 def test_early_stopping_watches_what_is_observed(estimator, table, weighted, request):
     rows = request.getfixturevalue(table)
     weights = np.random.default_rng(0).random(120) + 0.1 if weighted else None
@@ -365,9 +331,3 @@ def test_batches_with_gaps(estimator, gaps, tmp_path, monkeypatch):
     ]:  # fmt: skip
         model = clone(estimator).set_params(**options).fit(batches, sample_weight=weights)
         assert np.isfinite(model.score(gaps))
-
-
-def test_infinite_rbm_refines_rows_with_gaps(gaps):
-    model = InfiniteRBM(2, n_model_samples=200, random_state=0).fit(gaps)
-    refined = model.refine(gaps, SDCPRBM(max_iter=2, random_state=0))
-    assert np.isfinite(refined.score(gaps))

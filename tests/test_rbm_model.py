@@ -1,11 +1,8 @@
 """Energies, conditionals, chains and estimates of RBMs of any units: sums and quadrature."""
 
-import itertools
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from oracles import assert_drawn
@@ -15,29 +12,21 @@ from private import (
     Stream,
     Workers,
     _annealing,
-    all_states,
-    annealed_importance_sampling,
-    base_log_partition,
-    enumerated,
-    exact_log_partition,
+    _enumeration,
     filled_by_chains,
     impute,
     log_pseudo_likelihood,
-    n_enumerated,
-    reverse_importance_sampling,
     run_chains,
     temperature_ladder,
     tempered_samples,
 )
-from sklearn_boltz.units import Bernoulli, UnitType
+from sklearn_boltz.units import Bernoulli
 
-SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]
 # Off by five standard deviations: a false alarm has a probability of 6e-7.
 SIGMAS = 5
-PAIRS = [("BB", "B"), ("T", "B"), ("S", "B"), ("T", "T"), ("B", "T"), ("B", "S"), ("S", "T")]
-OF_CATEGORIES = [("B", "C"), ("C", "B"), ("C", "CC"), ("CC", "BC"), ("BC", "G"), ("G", "B"),
-                 ("M", "C"), ("C", "M"), ("TC", "C"), ("BC", "TC")]  # fmt: skip
-CONTINUOUS = [("M", "M"), ("G", "G"), ("M", "TC")]
+PAIRS = [("BB", "B"), ("T", "B"), ("B", "S"), ("S", "T")]
+OF_CATEGORIES = [("C", "B"), ("CC", "BC"), ("BC", "G"), ("G", "B"), ("M", "C"), ("BC", "TC")]
+CONTINUOUS = [("G", "G"), ("M", "TC")]
 # With the scale of the weights.
 LAWS = [*((*pair, 1.0) for pair in PAIRS), *((*pair, 0.7) for pair in OF_CATEGORIES),
         *((*pair, 0.4) for pair in CONTINUOUS)]  # fmt: skip
@@ -85,7 +74,7 @@ def assert_unbiased(ratio):
 # Energies, conditionals and log-partitions.
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(1, 1), (6, 10)])
 def test_energies_and_conditionals(size):
     rbm = random_rbm(*size)
     model = as_model(rbm)
@@ -103,20 +92,28 @@ def test_energies_and_conditionals(size):
     features = np.tile(np.arange(size[0]), (len(rbm.V[:8]), 1))
     assert_allclose(log_pseudo_likelihood(model, rbm.V[:8], features), found[:8])
     for dtype, rtol in [(np.float32, 1e-6), (np.float64, 1e-13)]:
-        log_Z = exact_log_partition(as_model(rbm, dtype))
+        log_Z = _enumeration.exact_log_partition(as_model(rbm, dtype))
         assert log_Z == pytest.approx(np.log(rbm.Z), rel=rtol)
 
 
-@some_laws(without=[("T", "T"), ("S", "T"), *CONTINUOUS])
-@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-11), (np.float32, 1e-6)])
-def test_exact_log_partition_and_free_energy(law, dtype, rtol):
+@some_laws(without=[("S", "T"), *CONTINUOUS])
+def test_exact_log_partition_and_free_energy(law):
+    for dtype, rtol in [(np.float64, 1e-11), (np.float32, 1e-6)]:
+        assert_exact(law, dtype, rtol)
+
+
+def assert_exact(law, dtype, rtol):
     model, log_Z = typed(law.model, dtype), pytest.approx(law.log_Z, rel=rtol, abs=rtol)
-    assert exact_log_partition(model) == exact_log_partition(model.transposed()) == log_Z
-    assert n_enumerated(model) < 5
+    assert (
+        _enumeration.exact_log_partition(model)
+        == _enumeration.exact_log_partition(model.transposed())
+        == log_Z
+    )
+    assert _enumeration.n_enumerated(model) < 5
     if model.visible.is_enumerable:
-        V = all_states(model.visible)
+        V = _enumeration.all_states(model.visible)
         assert_array_equal(V, law.V)
-        assert_array_equal(enumerated(model.visible, 2, 4), V[2:4])
+        assert_array_equal(_enumeration.enumerated(model.visible, 2, 4), V[2:4])
         log_p = -model.free_energy(V.astype(dtype)) - law.log_Z
         assert_allclose(log_p, law.log_p, rtol=10 * rtol, atol=10 * rtol)
 
@@ -125,8 +122,8 @@ def test_exact_log_partition_by_blocks():
     c = np.random.default_rng(0).normal(size=14)
     model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
     expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
-    assert exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
-    assert n_enumerated(law_of("T", "T").model) == np.inf
+    assert _enumeration.exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
+    assert _enumeration.n_enumerated(law_of("S", "T").model) == np.inf
 
 
 def test_log_pseudo_likelihood_of_probabilities():
@@ -140,44 +137,11 @@ def test_log_pseudo_likelihood_of_probabilities():
     assert_allclose(log_pseudo_likelihood(model, V), expected)
 
 
-class ThreeValues(UnitType):
-    """A law of one's own: three values, and nothing that training needs."""
-
-    def __init__(self, intercept):
-        self.intercept = intercept
-
-    def parameters(self):
-        return {"intercept": self.intercept}
-
-    def states(self):
-        return np.array([-1.0, 0.0, 1.0])
-
-    def log_weight(self, X):
-        return X @ self.intercept
-
-    def log_partition(self, field, precision=0.0):
-        b = self.intercept + np.asarray(field)
-        return np.log1p(2 * np.cosh(b) * np.exp(-0.5 * precision))
-
-
-def test_units_of_three_values():
-    rng = np.random.default_rng(0)
-    hidden, visible = ThreeValues(rng.normal(size=4)), small_layer("T", rng, 3)
-    rows = all_states(hidden)
-    assert rows.tolist() == [list(row) for row in itertools.product([-1, 0, 1], repeat=4)]
-    assert_array_equal(enumerated(hidden, 10, 20), rows[10:20])
-    model = Model(rng.normal(size=(4, 3)), visible, hidden)
-    of_visible = visible.log_partition(rows @ model.weights).sum(axis=1)
-    expected = logsumexp(hidden.log_weight(rows) + of_visible)
-    assert exact_log_partition(model) == pytest.approx(expected)
-    assert n_enumerated(model) == pytest.approx(4 * np.log2(3))
-
-
 # Chains.
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_chains_stay_in_the_law(law, dtype, workers):
+def test_chains_stay_in_the_law(law, workers):
+    dtype = np.float32 if law.model.hidden.is_binary else np.float64
     model, n = typed(law.model, dtype), 20_000
     V, H = law.draw(n).astype(dtype), np.empty((n, len(law.model.hidden)), dtype)
     run_chains(model, V, H, 2, Stream(0), workers)
@@ -216,25 +180,24 @@ def test_chains_do_not_depend_on_threads_and_any_units_will_do():
 
 def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
     """In a law with two modes that a Gibbs chain practically never leaves."""
-    W, start = np.full((6, 8), 3.0), np.zeros((2000, 8))
+    W, start = np.full((6, 8), 3.0), np.zeros((1000, 8))
     model = as_model(SmallRBM(W, -W.sum(axis=0) / 2, -W.sum(axis=1) / 2))
     plain = start.copy()
-    run_chains(model, plain, np.empty((2000, 6)), 200, Stream(0), workers)
+    run_chains(model, plain, np.empty((1000, 6)), 200, Stream(0), workers)
     assert (plain.mean(axis=1) > 0.5).mean() < 0.05
     tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 200, 10, Stream(0), workers)
     # The true share is a half.
     share = (tempered.mean(axis=1) > 0.5).mean()
-    assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(2000)
+    assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(1000)
 
 
 # Annealed importance sampling.
 
 
-@pytest.mark.parametrize("n_temperatures", [1, 4])
-def test_ais_is_unbiased(law, n_temperatures, workers):
+def test_ais_is_unbiased(law, workers):
     """The mean weight is Z, however short the ladder."""
-    model, n = law.model, 20_000
-    estimate = annealed_importance_sampling(
+    model, n, n_temperatures = law.model, 20_000, 1 if law.model.hidden.is_binary else 4
+    estimate = _annealing.annealed_importance_sampling(
         model, base_of(model), temperature_ladder(n_temperatures), n, Stream(0), workers
     )
     ratio = np.exp(estimate.log_weights - law.log_Z)
@@ -242,7 +205,7 @@ def test_ais_is_unbiased(law, n_temperatures, workers):
     assert model.visible.contains(estimate.states).all()
     base = base_of(model)
     expected = base.log_partition(0.0).sum() + model.hidden.base().log_partition(0.0).sum()
-    assert base_log_partition(model, base) == pytest.approx(expected)
+    assert _annealing.base_log_partition(model, base) == pytest.approx(expected)
     spread = ratio.std() / ratio.mean()
     assert estimate.std_err == pytest.approx(spread / np.sqrt(n), rel=1e-3)
     assert estimate.ess == pytest.approx(n / (1 + spread**2))
@@ -251,7 +214,7 @@ def test_ais_is_unbiased(law, n_temperatures, workers):
 def test_reverse_ais_is_unbiased(law, workers):
     """From samples of the model, the mean weight is 1 / Z."""
     model = law.model
-    estimate = reverse_importance_sampling(
+    estimate = _annealing.reverse_importance_sampling(
         model, base_of(model), temperature_ladder(5), law.draw(20_000), Stream(1), workers
     )
     assert_unbiased(np.exp(estimate.log_weights + law.log_Z))
@@ -263,7 +226,7 @@ def test_raise_from_rows_is_conservative(workers):
     law, excess = law_of("BB", "B", 2.0), []
     rows = law.draw(10_000)
     for n_temperatures in [1, 200]:
-        estimate = reverse_importance_sampling(
+        estimate = _annealing.reverse_importance_sampling(
             law.model, base_of(law.model), temperature_ladder(n_temperatures), rows, Stream(0),
             workers, len(rows),
         )  # fmt: skip
@@ -272,31 +235,13 @@ def test_raise_from_rows_is_conservative(workers):
     assert excess[1] > -SIGMAS
 
 
-@pytest.mark.parametrize("pair", [("BB", "B"), ("S", "T")], ids="-".join)
-def test_ladders_of_many_rungs_in_both_types_and_threads(pair):
-    law, values = law_of(*pair, 2.0), []
-    model, base = law.model, base_of(law.model)
-    ladder = np.r_[np.linspace(0, 0.5, 50), np.linspace(0.5, 0.9, 99), np.linspace(0.9, 1, 99)]
-    for dtype, n_jobs in [(np.float64, 1), (np.float64, 2), (np.float32, 1)]:
-        single, stream = typed(model, dtype), Stream(0)
-        with Workers(n_jobs) as workers:
-            estimate = annealed_importance_sampling(
-                single, base.astype(dtype), temperature_ladder(ladder), 200, stream, workers
-            )
-        error = SIGMAS * estimate.std_err + 1e-3
-        assert estimate.value == pytest.approx(law.log_Z, abs=error)
-        assert single.visible.contains(estimate.states).all()
-        values.append((estimate.value, stream.step))
-    assert values[0] == values[1]
-
-
 def test_raise_from_rows_by_hand(monkeypatch, workers):
     """Chains of a row estimate 1 / Z together, and the mean over rows is of the logarithms."""
     log_weights = np.log([1.0, 2, 3, 6])  # of the rows 0, 1, 0, 1
     monkeypatch.setattr(_annealing, "_anneal", lambda *_: log_weights.copy())
     monkeypatch.setattr(_annealing, "base_log_partition", lambda *_: 0.0)
     law = law_of("BB", "B")
-    estimate = reverse_importance_sampling(
+    estimate = _annealing.reverse_importance_sampling(
         law.model, base_of(law.model), temperature_ladder(3), law.V[:4], Stream(0), workers, 2
     )
     values = -np.log([2, 4])
@@ -327,10 +272,10 @@ def test_reverse_chains_from_the_model_bound_from_above():
 # Imputation.
 
 
-@some_laws(without=[("B", "C"), ("G", "G"), ("TC", "C"), ("M", "TC")])
+@some_laws(without=[("T", "B"), ("B", "S"), ("C", "B"), ("G", "B"), *CONTINUOUS])
 def test_impute(law, way):
     """All units but one are missing."""
-    model, n, rng = law.model, 4000, np.random.default_rng(0)
+    model, n, rng = law.model, 1500, np.random.default_rng(0)
     side = model.visible if way == "missing" else model.hidden
     if way != "chains" and not side.is_enumerable:
         pytest.skip("this side has a continuum of values")
@@ -375,12 +320,5 @@ def test_impute_enumerates_few_hidden_units_beside_many_visible():
     V = np.full((500, 80), np.nan)
     V[:, :5] = 0.5
     mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
-    chained = filled_by_chains(model, V, np.isnan(V), "mean", 60, Stream(0))
+    chained = filled_by_chains(model, V, np.isnan(V), "mean", 30, Stream(0))
     assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)
-    model = Model(
-        rng.normal(0, 0.3, (40, 80)), small_layer("B", rng, 80), small_layer("T", rng, 40)
-    )
-    V = np.zeros((1, 80))
-    V[0, :4] = np.nan
-    filled = impute(model, V, np.isnan(V), "sample", 1, rng)
-    assert set(filled[0, :4]) <= {0.0, 1.0}

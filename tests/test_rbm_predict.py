@@ -19,14 +19,9 @@ from oracles_rbm import (
     with_parameters,
 )
 from private import exact_free_energy
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 
-N_DRAWS = 20_000
-MAKERS = {
-    "SDCP": lambda: SDCPRBM(5, max_iter=1, random_state=0),
-    "TAP": lambda: TAPRBM(5, max_iter=1, random_state=0),
-    "Infinite": lambda: InfiniteRBM(max_components=1, n_model_samples=100, random_state=0),
-}
+N_DRAWS = 10_000
 
 
 def rows(n_features, n_rows=60, seed=0):
@@ -34,12 +29,12 @@ def rows(n_features, n_rows=60, seed=0):
 
 
 @cache
-def fitted(kind, n_features):
-    return MAKERS[kind]().fit(rows(n_features))
+def fitted(n_features):
+    return SDCPRBM(5, max_iter=1, random_state=0).fit(rows(n_features))
 
 
-def as_estimator(rbm, kind="SDCP"):
-    return with_parameters(fitted(kind, len(rbm.b)), rbm)
+def as_estimator(rbm):
+    return with_parameters(fitted(len(rbm.b)), rbm)
 
 
 def marginal(dbm):
@@ -54,10 +49,10 @@ def machine(kind, n_visible, scale, seed):
         dbm = random_dbm((n_visible, 3, 2), scale, seed)
         return deep(dbm), *marginal(dbm)
     rbm = random_rbm(n_visible, 4, scale, seed)
-    return as_estimator(rbm, kind), rbm.V, rbm.p
+    return as_estimator(rbm), rbm.V, rbm.p
 
 
-every_machine = pytest.mark.parametrize("kind", [*MAKERS, "deep"])
+both_machines = pytest.mark.parametrize("kind", ["restricted", "deep"])
 
 
 def entropy_of(p):
@@ -74,22 +69,7 @@ def holes(n_features, n_rows, seed):
 # Modes.
 
 
-@pytest.mark.parametrize("kind", list(MAKERS))
-def test_mode_is_that_of_the_joint_distribution(way, kind):
-    per_unit_would_differ = 0
-    for seed in range(4):
-        rbm, X = random_rbm(8, 5, scale=2.0, seed=seed), holes(8, 12, seed)
-        model = as_estimator(rbm, kind)
-        filled = model.impute(X, how="mode", n_steps=200, random_state=0)
-        means = model.impute(X, n_steps=200, random_state=0)
-        for row, full, mean in zip(X, filled, means, strict=True):
-            expected = rbm.V[agreeing(rbm.V, rbm.p, row).argmax()]
-            assert_array_equal(full, expected)
-            per_unit_would_differ += ((mean > 0.5) != expected).any()
-    assert per_unit_would_differ > 0
-
-
-@pytest.mark.parametrize("method", ["auto", "gibbs", "tap"])
+@pytest.mark.parametrize("method", ["auto", "tap"])
 def test_mode_of_a_deep_model_sums_the_other_layers_out(way, method):
     n_found = 0
     for seed in range(3):
@@ -133,7 +113,7 @@ def test_mode_of_a_continuum_is_the_mean():
 # Samples.
 
 
-@every_machine
+@both_machines
 def test_conditional_samples(way, kind):
     model, V, p = machine(kind, 6, 0.8, seed=3)
     of_some = agreeing(V, p, np.array([np.nan, 1, np.nan, np.nan, 0, np.nan]))
@@ -173,7 +153,7 @@ def test_samples_of_a_deep_model():
 # Columns.
 
 
-@every_machine
+@both_machines
 def test_probabilities_of_a_column(way, kind):
     (model, V, p), X = machine(kind, 6, 0.8 if kind == "deep" else 1.5, seed=5), holes(6, 10, 5)
     X[0] = [0, 1, 1, 0, 0, 1]
@@ -190,7 +170,7 @@ def test_probabilities_of_a_column(way, kind):
             assert_allclose(found[0, 1], ones[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(("method", "atol"), [("auto", 1e-9), ("gibbs", 1e-9), ("tap", 0.03)])
+@pytest.mark.parametrize(("method", "atol"), [("auto", 1e-9), ("tap", 0.03)])
 def test_missing_cells_of_a_deep_model(method, atol):
     (model, V, p), X = machine("deep", 5, 0.3, seed=1), holes(5, 8, 4)
     X[0] = [1, 1, 0, 0, 1]
@@ -207,13 +187,7 @@ def test_missing_cells_of_a_deep_model(method, atol):
 # Energies and entropies.
 
 
-@pytest.mark.parametrize("kind", list(MAKERS))
-def test_entropy(kind):
-    rbm = random_rbm(6, 4, scale=1.5, seed=5)
-    assert as_estimator(rbm, kind).entropy() == pytest.approx(entropy_of(rbm.p), abs=1e-10)
-
-
-@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 2, 3), (4, 3, 2, 3), (5, 4)])
+@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 3, 2, 3)])
 def test_deep_energies_against_all_states(sizes):
     dbm = random_dbm(sizes, scale=0.7, seed=1)
     model = deep(dbm)

@@ -13,13 +13,13 @@ from scipy.stats import truncnorm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from oracles_rbm import random_rbm, with_parameters
-from private import SGD, Adam, Stream, Workers, reshape, uniform
+from oracles_rbm import random_rbm
+from private import SGD, Adam, Stream, Workers, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.units import Bernoulli, Gaussian
+from sklearn_boltz.units import Bernoulli
 
 ALGORITHMS = {
     "CD": dict(n_inner=1, n_gibbs=5, centered=False),
@@ -100,9 +100,10 @@ def learner_of(rbm, visible_offset, scheme, stream, momentum=0.0):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("centered", [True, False])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 4)])
-@pytest.mark.parametrize(("momentum", "decay"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.2)])
+@pytest.mark.parametrize(
+    ("centered", "shape", "momentum", "decay"),
+    [(True, (3, 4), 0, 0), (True, (1, 1), 0.5, 0.2), (False, (3, 4), 0.5, 0.2)],
+)  # fmt: skip
 def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
     rbm, rng = random_rbm(9, 5), np.random.default_rng(1)
     V = (rng.random((90, 9)) < 0.4).astype(float)
@@ -123,8 +124,9 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_rows", "n_hidden"), [(7, 5), (40, 30), (40, 200)])
+@pytest.mark.parametrize(
+    ("dtype", "n_rows", "n_hidden"), [(np.float64, 7, 5), (np.float32, 40, 200)]
+)
 def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden):
     """Persistent chains begin in the first mini-batch, and the last one has fewer rows."""
     rng = np.random.default_rng(0)
@@ -165,16 +167,6 @@ def test_adam_is_the_published_algorithm():
         np.testing.assert_allclose(x, expected, rtol=1e-10)
 
 
-def test_a_step_of_other_parameters_goes_from_the_model_to_the_rows():
-    units = Gaussian(np.ones(2), np.full(2, 2.0))
-    slopes = {"intercept": np.ones(2), "precision": np.array([0.3, -0.1])}
-    reshape(units, slopes, slopes, 0.1)
-    np.testing.assert_array_equal(units.precision, 2.0)  # where both agree, it stays
-    reshape(units, slopes, {name: 0 * slope for name, slope in slopes.items()}, 0.1)
-    assert (np.sign(units.precision - 2) == [1, -1]).all()
-    np.testing.assert_array_equal(units.intercept, 1.0)  # biases have steps of their own
-
-
 @pytest.mark.parametrize("chains", ["data", "persistent"])
 def test_a_batch_of_any_length_is_scaled_right(chains):
     """A tenth of the rows gives the same positive and, in the mean, negative phase: with a chain
@@ -189,17 +181,17 @@ def test_a_batch_of_any_length_is_scaled_right(chains):
     np.testing.assert_allclose(ends[0] - before, ends[1] - before, atol=0.15)
 
 
-@pytest.mark.parametrize("n_rows", [3, 9, 20, 24, 25, 29])
-def test_a_short_rest_joins_the_last_mini_batch(n_rows, monkeypatch):
+def test_a_short_rest_joins_the_last_mini_batch(monkeypatch):
     """A step from a few rows would be as long as any, and the last word of the epoch."""
     lengths = []
     monkeypatch.setattr(
         Learner, "learn", lambda self, batch, rate, workers: lengths.append(len(batch.V))
     )
-    X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
-    SDCPRBM(2, batch_size=10, max_iter=1).fit(X)
-    assert sum(lengths) == n_rows
-    assert all(5 <= length < 15 for length in lengths) or n_rows < 5
+    for n_rows in (3, 9, 20, 24, 25, 29):
+        lengths.clear()
+        SDCPRBM(2, batch_size=10, max_iter=1).fit(np.arange(4 * n_rows).reshape(n_rows, 4) % 3 % 2)
+        assert sum(lengths) == n_rows
+        assert all(5 <= length < 15 for length in lengths) or n_rows < 5
 
 
 def test_learns_the_shifting_bar():
@@ -213,24 +205,12 @@ def test_learns_the_shifting_bar():
 # What a fitted model says.
 
 
-def test_methods_against_brute_force():
-    rbm = random_rbm(12, 6)
-    model = with_parameters(fit_by("CS-DCP"), rbm)
-    V = rbm.V[::37]
-    np.testing.assert_allclose(model.transform(V), rbm.mean_hidden()[::37])
-    np.testing.assert_allclose(model.inverse_transform(rbm.H), rbm.mean_visible())
-    np.testing.assert_allclose(model.free_energy(V), rbm.free_energy()[::37])
-    np.testing.assert_allclose(model.score_samples(V), np.log(rbm.p[::37]))
-    np.testing.assert_allclose(model.log_pseudo_likelihood(V), rbm.log_pseudo_likelihood()[::37])
-    np.testing.assert_allclose(model.energy(V[:64], rbm.H), -np.diag(rbm.log_joint[::37][:64]))
-    assert model.log_partition("exact").value == pytest.approx(np.log(rbm.Z))
-
-
 # Stop and go, threads, memory.
 
 
-def test_a_fit_goes_on_as_if_it_had_not_ended(X, algorithm):
-    assert_goes_on(SDCPRBM(6, batch_size=50, random_state=0, **ALGORITHMS[algorithm]), X)
+def test_a_fit_goes_on_as_if_it_had_not_ended(X):
+    for algorithm in ("PCD", "CS-DCP"):
+        assert_goes_on(SDCPRBM(6, batch_size=50, random_state=0, **ALGORITHMS[algorithm]), X)
 
 
 def test_divergence_keeps_the_last_finite_state(X):
@@ -291,8 +271,8 @@ def test_initial_biases_are_base_rates_and_weights_follow_the_sizes_of_the_layer
 def test_rectified_linear_units(kind):
     """Their means are those of normal numbers above 0, and they learn four equal columns."""
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((400, 6)) < 0.1, 0.0, rng.integers(2, size=(400, 1)))
-    X[:, 4:] = rng.integers(2, size=(400, 2))
+    X = np.where(rng.random((200, 6)) < 0.1, 0.0, rng.integers(2, size=(200, 1)))
+    X[:, 4:] = rng.integers(2, size=(200, 2))
     model = kind(2, hidden="relu", learning_rate=0.1, max_iter=40, random_state=0).fit(X)
     units = model._layered().layers[1]
     scale = 1 / np.sqrt(units.precision)

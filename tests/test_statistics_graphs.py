@@ -55,7 +55,7 @@ def test_binary_variables(model, result, X):
     for j, k, edge in graph.edges(data=True):
         place = result.names.tolist().index(f"m[{j},{k}]")
         assert edge["std_err"] == result.std_err[place]
-        assert edge["p_value"] == result.p_value[place]
+        assert edge["p_value"] == result.to_frame()["p_value"][(j, k)]
 
 
 def test_categorical_variables(model, X):
@@ -88,7 +88,7 @@ def test_graphs_can_be_written(levels):
 
 def test_a_table_in_latex(result):
     pytest.importorskip("jinja2")
-    frame = result.to_frame()
+    frame = result.to_frame(parameters=True)
     lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
     assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
     row = frame.loc["m[home,travels]"]

@@ -12,37 +12,26 @@ from sklearn.utils import Bunch
 
 from mean_field import (
     EXACTLY,
+    OF_NUMBERS,
     PAIRS,
-    bits,
-    has_words,
     power_of,
     random_layered,
     random_model,
     rows_of,
     with_most_paired,
-    words,
 )
 from oracles_rbm import SmallRBM, random_rbm, slopes
 from private import (
     TAP,
-    Evidence,
     Features,
-    Layer,
     Layered,
     _second_order,
+    _tap,
+    _vamp,
     by_tap,
-    distinct,
-    fields,
-    free_energy,
-    grouped,
-    iterate,
-    mean_covariance,
-    mean_squared_change,
-    solve,
-    total_log_partition,
 )
 from private import RBMModel as Model
-from sklearn_boltz.units import Bernoulli, Gaussian, Stacked, TruncatedGaussian, UnitType
+from sklearn_boltz.units import Bernoulli, Gaussian, TruncatedGaussian
 
 both_orders = pytest.mark.parametrize("order", [1, 2])
 
@@ -68,9 +57,9 @@ def binary(rbm, scale=1.0):
 @both_orders
 def test_solutions_satisfy_their_equations(model, order, workers):
     iteration = EXACTLY._replace(order=order)
-    solutions = solve(model, rows_of(model.visible), iteration, workers)
+    solutions = _tap.solve(model, rows_of(model.visible), iteration, workers)
     assert solutions.converged.all() and (solutions.n_iter < EXACTLY.max_iter).all()
-    layers = zip((model.visible, model.hidden), fields(model, solutions, order), strict=True)
+    layers = zip((model.visible, model.hidden), _tap.fields(model, solutions, order), strict=True)
     means = [solutions.visible_mean, solutions.hidden_mean]
     variances = [solutions.visible_variance, solutions.hidden_variance]
     for (units, (B, A)), mean, variance in zip(layers, means, variances, strict=True):
@@ -124,18 +113,18 @@ def plain_free_energy(model, v, c_v, h, c_h):
 
 
 def test_free_energy_is_that_of_the_general_formula(model, workers):
-    solutions = solve(model, rows_of(model.visible), TAP(max_iter=7), workers)
+    solutions = _tap.solve(model, rows_of(model.visible), TAP(max_iter=7), workers)
     names = ["visible_mean", "visible_variance", "hidden_mean", "hidden_variance"]
     beliefs = zip(*(solutions[name] for name in names), strict=True)  # not converged
     expected = [plain_free_energy(model, *of_row) for of_row in beliefs]
-    assert_allclose(free_energy(model, solutions, 2), expected, rtol=1e-9)
+    assert_allclose(_tap.free_energy(model, solutions, 2), expected, rtol=1e-9)
 
 
 @both_orders
 def test_free_energy_is_stationary_at_solutions(model, order, workers):
     iteration = EXACTLY._replace(order=order)
-    solutions = solve(model, rows_of(model.visible), iteration, workers)
-    F, rng = free_energy(model, solutions, order), np.random.default_rng(2)
+    solutions = _tap.solve(model, rows_of(model.visible), iteration, workers)
+    F, rng = _tap.free_energy(model, solutions, order), np.random.default_rng(2)
     for name in ["visible_mean", "hidden_mean", "visible_variance", "hidden_variance"]:
         change = 1e-4 * rng.standard_normal(solutions[name].shape)
         units = model.visible if name.startswith("visible") else model.hidden
@@ -144,48 +133,33 @@ def test_free_energy_is_stationary_at_solutions(model, order, workers):
                 columns = units.columns_of(unit)
                 change[:, columns] -= change[:, columns].mean(axis=1, keepdims=True)
         up, down = (
-            free_energy(model, Bunch(**{**solutions, name: moved}), order)
+            _tap.free_energy(model, Bunch(**{**solutions, name: moved}), order)
             for moved in (solutions[name] + change, solutions[name] - change)
         )
         assert_allclose(up - down, 0, atol=1e-10)
         assert_allclose(up, F, atol=1e-6)
 
 
-@pytest.mark.parametrize("pair", list(filter(has_words, PAIRS)), ids="-".join)
-def test_both_descriptions_of_a_unit_agree(pair, monkeypatch, workers):
-    model, found = random_model(pair), []
-    for most in (8, 2):
-        monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
-        found.append(by_tap(model, rows_of(model.visible), TAP(max_iter=6), workers))
-    for name in ["visible_mean", "hidden_mean", "hidden_variance", "free_energy"]:
-        assert_allclose(found[0][name], found[1][name], atol=1e-12)
-
-
-def test_the_change_of_a_row_is_the_mean_over_all_units():
-    rng = np.random.default_rng(0)
-    changes = rng.standard_normal((3, 6)), rng.standard_normal((3, 4))
-    visible, hidden = (Layer(change, change, change, change) for change in changes)
-    expected = (np.hstack(changes) ** 2).mean(axis=1)
-    assert_allclose(mean_squared_change(visible, hidden), expected)
-
-
 def test_rows_stop_by_themselves(workers):
     model, iteration = binary(random_rbm(8, 5, scale=0.8)), TAP(max_iter=1000, tol=1e-14)
     V = rows_of(model.visible, 40)
-    together = solve(model, V, iteration, workers)
+    together = _tap.solve(model, V, iteration, workers)
     assert len(set(together.n_iter)) > 1
     for i in [0, 17, 39]:
-        alone = solve(model, V[i : i + 1], iteration, workers)
+        alone = _tap.solve(model, V[i : i + 1], iteration, workers)
         assert alone.n_iter[0] == together.n_iter[i]
         assert_allclose(alone.visible_mean[0], together.visible_mean[i], atol=1e-12)
-    short = solve(model, V, iteration._replace(max_iter=3), workers)
+    short = _tap.solve(model, V, iteration._replace(max_iter=3), workers)
     assert not short.converged.any() and (short.n_iter == 3).all()
 
 
-@both_orders
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_layers", [2, 3])
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(
+    ("order", "dtype", "n_layers", "given"),
+    [
+        (1, np.float32, 2, False), (1, np.float64, 3, True), (2, np.float64, 2, False),
+        (2, np.float32, 3, True), (2, np.float64, 3, True),
+    ],
+)  # fmt: skip
 def test_one_kernel_iterates_as_the_general_path(order, dtype, n_layers, given, workers):
     """The general one clamps known units, so that it is taken where some might be known."""
     rng = np.random.default_rng(3)
@@ -194,13 +168,13 @@ def test_one_kernel_iterates_as_the_general_path(order, dtype, n_layers, given, 
     biases = [rng.normal(0, 0.5, n).astype(dtype) for n in sizes]
     model = Layered(weights, [Bernoulli(b) for b in biases]).sides()
     V = rng.random((60, len(model.visible))).astype(dtype)
-    evidence = Evidence()
+    evidence = _tap.Evidence()
     if given:
-        evidence = Evidence(rng.normal(size=V.shape).astype(dtype), rng.random(V.shape))
+        evidence = _tap.Evidence(rng.normal(size=V.shape).astype(dtype), rng.random(V.shape))
     iteration = TAP(order, max_iter=200, tol=1e-5, damping=0.3)
-    kernel = solve(model, V, iteration, workers, evidence=evidence if given else None)
+    kernel = _tap.solve(model, V, iteration, workers, evidence=evidence if given else None)
     none_known = evidence._replace(known=np.zeros(V.shape, bool))
-    general = solve(model, V, iteration, workers, evidence=none_known)
+    general = _tap.solve(model, V, iteration, workers, evidence=none_known)
     assert len(set(general.n_iter)) > 1 and general.converged.any()
     assert (np.abs(kernel.n_iter - general.n_iter) <= (dtype == np.float32)).all()
     for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
@@ -225,10 +199,10 @@ def test_each_solution_is_a_part_of_the_distribution(workers):
     solutions = by_tap(model, PATTERNS, EXACTLY, workers)
     exact = np.log(SmallRBM(model.weights, model.visible.intercept, model.hidden.intercept).Z)
     assert_allclose(-solutions.free_energy, exact - np.log(2), atol=0.05)
-    assert total_log_partition(solutions) == pytest.approx(exact, abs=0.05)
+    assert _tap.total_log_partition(solutions) == pytest.approx(exact, abs=0.05)
     # They are distinct, and each is there once.
     solutions = by_tap(model, np.tile(PATTERNS, (2, 1)), EXACTLY, workers)
-    kept, assignment = distinct(model, solutions)
+    kept, assignment = _tap.distinct(model, solutions)
     assert len(kept) == 2
     assert assignment[0] == assignment[2] != assignment[1] == assignment[3]
     assert (np.diff(solutions.free_energy[kept]) >= 0).all()
@@ -241,7 +215,7 @@ def test_of_equal_solutions_the_best_converged_stands_for_all():
         visible_mean=PATTERNS[[0, 0, 1, 1]], hidden_mean=np.zeros((4, 2)),
         change=np.array([1e-6, 1e-9, 1e-9, 1e-6]), free_energy=np.array([1.0, 1.0, 2.0, 2.0]),
     )  # fmt: skip
-    kept, assignment = distinct(of_two_patterns(), solutions)
+    kept, assignment = _tap.distinct(of_two_patterns(), solutions)
     assert kept.tolist() == [1, 2] and assignment.tolist() == [0, 0, 1, 1]
 
 
@@ -254,7 +228,7 @@ def test_solutions_of_gaussian_units_are_told_apart():
         visible_mean=mean, hidden_mean=np.zeros((5, 1)), change=np.zeros(5),
         free_energy=np.arange(5.0),
     )  # fmt: skip
-    kept, assignment = distinct(model, solutions)
+    kept, assignment = _tap.distinct(model, solutions)
     assert kept.tolist() == [0, 2, 3]
     assert assignment.tolist() == [0, 0, 1, 2, 0]
 
@@ -264,10 +238,10 @@ def test_what_has_not_converged_is_no_part():
         free_energy=np.array([1.0, -50.0, 2.0]), converged=np.array([True, False, True])
     )
     expected = np.log(np.exp(-1) + np.exp(-2))
-    assert total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
+    assert _tap.total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
     # Unless nothing has, and then what is finite.
     solutions.update(converged=np.zeros(3, dtype=bool), free_energy=np.array([1.0, np.nan, 2.0]))
-    assert total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
+    assert _tap.total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
 
 
 # Against exact sums.
@@ -277,25 +251,20 @@ def adaptive(iteration):
     return iteration._replace(adaptive=True)
 
 
-def errors_of_bits(iteration, scales, workers):
+@pytest.mark.parametrize(
+    ("iteration", "power"), [(EXACTLY._replace(order=1), 2), (EXACTLY, 3), (adaptive(EXACTLY), 3)]
+)
+def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
     """Of ln Z and of the visible means of eight random machines, for each scale of the weights."""
+    scales = [0.02, 0.04, 0.08]
     errors = np.empty((2, len(scales), 8))
     for (i, scale), seed in itertools.product(enumerate(scales), range(8)):
-        rbm = random_rbm(10, 6, seed=seed)
+        rbm = random_rbm(8, 5, seed=seed)
         exact = SmallRBM(scale * rbm.W, rbm.b, rbm.c)
         found = by_tap(binary(rbm, scale), exact.V[:1], iteration, workers)
         assert found.converged.all()
         errors[0, i, seed] = -found.free_energy[0] - np.log(exact.Z)
         errors[1, i, seed] = np.abs(found.visible_mean[0] - exact.p @ exact.V).max()
-    return errors
-
-
-@pytest.mark.parametrize(
-    ("iteration", "power"), [(EXACTLY._replace(order=1), 2), (EXACTLY, 3), (adaptive(EXACTLY), 3)]
-)
-def test_error_falls_as_a_power_of_the_coupling(iteration, power, workers):
-    scales = [0.02, 0.04, 0.08]
-    errors = errors_of_bits(iteration, scales, workers)
     for of_figure in errors:
         assert power_of(scales, of_figure) == pytest.approx(power, abs=0.4)
     assert np.sqrt((errors[1, -1] ** 2).mean()) < 0.01
@@ -331,32 +300,6 @@ def test_error_of_all_units_falls_as_a_power_of_the_coupling(pair, order, power,
     assert np.sqrt((errors[-1] ** 2).mean()) < 0.03
 
 
-@pytest.mark.parametrize("iteration", [EXACTLY, adaptive(EXACTLY)])
-def test_inferences_on_a_tree(iteration, workers):
-    """A star: one hidden unit."""
-    rng, scales, errors = np.random.default_rng(3), [0.05, 0.1, 0.2], []
-    W, b, c = rng.standard_normal((1, 7)), rng.standard_normal(7), rng.standard_normal(1)
-    for scale in scales:
-        exact = SmallRBM(scale * W, b, c)
-        found = by_tap(binary(exact), exact.V[:1], iteration, workers)
-        means = np.append(exact.p @ exact.V, exact.joint.sum(axis=0) @ exact.H)
-        mine = np.append(found.visible_mean[0], found.hidden_mean[0])
-        errors.append([np.abs(mine - means).max()])
-    assert power_of(scales, errors) > 2.5
-    assert errors[-1][0] < 5e-3
-
-
-@pytest.mark.parametrize("pair", PAIRS[:9], ids="-".join)
-def test_inferences_agree_for_all_units(pair, workers):
-    """Of weak weights, and where all start at the same row."""
-    model = random_model(pair, 0.05)
-    V = rows_of(model.visible, 2)
-    reference, other = (by_tap(model, V, its, workers) for its in (EXACTLY, adaptive(EXACTLY)))
-    assert other.converged.all()
-    for name in ["free_energy", "visible_mean", "hidden_mean", "hidden_variance"]:
-        assert_allclose(other[name], reference[name], atol=2e-3)
-
-
 # The same models by other parameters.
 
 
@@ -382,50 +325,32 @@ def as_words(V):
     return np.stack([1 - V, V], axis=-1).reshape(len(V), -1)
 
 
-@pytest.mark.parametrize("damping", [0.5, 0.1])
-def test_two_states_are_a_bit(damping, workers):
+def test_two_states_are_a_bit(workers):
     """To rounding, and in each iteration: the expansion does not depend on the parametrisation."""
     bit, word = binary_pair(np.random.default_rng(0))
     V = np.random.default_rng(1).integers(2, size=(7, 6)).astype(float)
     V[2] = 0.3  # known shares
     known = np.arange(6) < np.array([0, 2, 4, 6, 0, 1, 2])[:, np.newaxis]
-    iteration = TAP(2, 6, damping, tol=0)
+    iteration = TAP(2, 6, 0.1, tol=0)
     for evidence in (None, known):
         of_word = None if evidence is None else np.repeat(known, 2, axis=1)
         mine, other = (
-            solve(model, rows, iteration, workers,
-                  evidence=None if its is None else Evidence(known=its))
+            _tap.solve(model, rows, iteration, workers,
+                  evidence=None if its is None else _tap.Evidence(known=its))
             for model, rows, its in ((bit, V, evidence), (word, as_words(V), of_word))
         )  # fmt: skip
         for name in ("visible_mean", "hidden_mean"):
             assert_allclose(other[name], as_words(mine[name]), atol=1e-12)
         if evidence is None:
-            assert_allclose(free_energy(word, other, 2), free_energy(bit, mine, 2), atol=1e-10)
-
-
-SHIFTED = [pair for pair in PAIRS if "word" in pair[0] and "and" not in pair[1]]
-
-
-@pytest.mark.parametrize(("pair", "most"), with_most_paired(SHIFTED), ids=str)
-def test_a_constant_for_all_states_of_a_unit_changes_nothing(pair, most, monkeypatch, workers):
-    monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
-    model, rng = random_model(pair), np.random.default_rng(3)
-    V = rows_of(model.visible)
-    before = by_tap(model, V, TAP(max_iter=5), workers)
-    unit = int(np.flatnonzero(model.visible.one_hot)[0])
-    W, shift = model.weights.copy(), rng.normal(size=(len(model.hidden), 1))
-    W[:, model.visible.columns_of(unit)] += shift
-    hidden = model.hidden.astype(float)
-    hidden.intercept -= shift[:, 0]
-    after = by_tap(Model(W, model.visible, hidden), V, TAP(max_iter=5), workers)
-    for name in ("visible_mean", "hidden_mean", "free_energy"):
-        assert_allclose(after[name], before[name], atol=1e-10)
+            assert_allclose(
+                _tap.free_energy(word, other, 2), _tap.free_energy(bit, mine, 2), atol=1e-10
+            )
 
 
 # Adaptive TAP.
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.3, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("scale", [0.3, 0.5, 3.0])
 def test_adaptive_tap_of_gaussian_units(workers, scale):
     """It is exact where their distribution exists; elsewhere it says that it has not converged."""
     weights = scale * np.random.default_rng(0).standard_normal((4, 6))
@@ -451,24 +376,24 @@ def test_adaptive_tap_of_gaussian_units(workers, scale):
 def test_adaptive_tap_converges_for_strong_couplings(scale, workers):
     """Where the start has no Gaussian, too: it finds ln Z, or that of a part of the mass."""
     errors = []
-    for seed in range(40):
+    for seed in range(20):
         rbm = random_rbm(6, 4, scale, seed)
         iteration = TAP(max_iter=1000)
         found = by_tap(binary(rbm), np.zeros((1, 6)), adaptive(iteration), workers)
         if found.converged[0]:
             errors.append(found.free_energy[0] + np.log(rbm.Z))
     if scale == 3:
-        assert len(errors) == 40
+        assert len(errors) == 20
         assert np.abs(errors).max() < 0.25 and np.median(np.abs(errors)) < 0.03
     else:
-        assert len(errors) > 30 and min(errors) > -0.01 and np.median(errors) < 0.01
+        assert len(errors) > 15 and min(errors) > -0.01 and np.median(errors) < 0.01
 
 
 def test_derivative_of_adaptive_tap_by_the_weights(workers):
     """By finite differences: the means and covariances of `Point`, not W ∘ var(h) var(v)ᵀ."""
     rbm = random_rbm(6, 4, 1.0, 0)
     model, v = binary(rbm), np.zeros(6)
-    point, *_ = iterate(model, v, EXACTLY)
+    point, *_ = _vamp.iterate(model, v, EXACTLY)
     mean, covariance = point.mean, point.covariance()[6:, :6]
 
     def log_partition():
@@ -480,24 +405,24 @@ def test_derivative_of_adaptive_tap_by_the_weights(workers):
     of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
     assert np.abs(measured - means - of_tap).max() > 1e-3
     # Of several points, the mean; where there is no Gaussian, as of TAP.
-    found = mean_covariance(model, [point, point, point._replace(factor=None)])
+    found = _vamp.mean_covariance(model, [point, point, point._replace(factor=None)])
     assert_allclose(found, (2 * covariance + of_tap) / 3, rtol=1e-12)
 
 
 # Evidence.
 
 
-@pytest.mark.parametrize("pair", PAIRS[:9], ids="-".join)
+@pytest.mark.parametrize("pair", OF_NUMBERS, ids="-".join)
 def test_known_units_are_held_fast(pair, workers):
     model = random_model(pair, 0.5)
     V = rows_of(model.visible)
     known = np.broadcast_to(np.arange(4) < 2, V.shape)
-    solutions = solve(model, V, EXACTLY, workers, evidence=Evidence(known=known))
+    solutions = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(known=known))
     assert_array_equal(solutions.visible_mean[known], V[known])
     assert (solutions.visible_variance[known] == 0).all()
     assert (solutions.visible_variance[~known] > 0).all()
-    evidence = Evidence(known=np.ones(V.shape, dtype=bool))
-    all_known = solve(model, V, EXACTLY, workers, evidence=evidence)
+    evidence = _tap.Evidence(known=np.ones(V.shape, dtype=bool))
+    all_known = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
     assert_allclose(all_known.hidden_mean, model.mean_hidden(V), atol=1e-10)
 
 
@@ -505,14 +430,14 @@ def test_known_units_are_held_fast(pair, workers):
 def test_outer_fields_are_as_parameters(pair, workers):
     model, D = random_model(pair), np.random.default_rng(0).standard_normal((5, 4))
     V, units = rows_of(model.visible), model.visible
-    solutions = solve(model, V, EXACTLY, workers, evidence=Evidence(D, 0.5))
+    solutions = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(D, 0.5))
     for i, d in enumerate(D):
         if isinstance(units, Bernoulli):
             tilted = Bernoulli(units.intercept + d - 0.25)
         else:
             parameters = units.intercept + d, units.precision + 0.5
             tilted = TruncatedGaussian(*parameters, units.low, units.high)
-        other = solve(model._replace(visible=tilted), V[i : i + 1], EXACTLY, workers)
+        other = _tap.solve(model._replace(visible=tilted), V[i : i + 1], EXACTLY, workers)
         assert_allclose(solutions.visible_mean[i], other.visible_mean[0], atol=1e-10)
 
 
@@ -529,7 +454,7 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
         first, second = (by_tap(model, V, TAP(order, 1000), workers) for order in (1, 2))
         assert second.converged.all()
         assert (second.visible_variance > 0).all() == exists
-        assert np.isfinite(total_log_partition(second))
+        assert np.isfinite(_tap.total_log_partition(second))
         if not exists:
             assert_allclose(second.free_energy, first.free_energy)
             assert_allclose(second.hidden_mean, first.hidden_mean)
@@ -547,14 +472,16 @@ def test_rows_leave_the_second_order_by_themselves(workers):
         for name in ("free_energy", "visible_mean", "hidden_mean"):
             assert_allclose(alone[name][0], together[name][i], atol=1e-9)
     known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
-    found = solve(model, V, EXACTLY, workers, evidence=Evidence(known=known))
+    found = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(known=known))
     assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
     # Between the clusters, only the known ones would lose their precision, or only the other.
     known[:, 5] = False
     for rest, last, stays in [(1.0, 100.0, True), (100.0, 1.0, False)]:
         units = Gaussian(visible.intercept, np.array([rest] * 5 + [last]))
-        evidence = Evidence(known=known[1:2])
-        found = solve(model._replace(visible=units), V[1:2], EXACTLY, workers, evidence=evidence)
+        evidence = _tap.Evidence(known=known[1:2])
+        found = _tap.solve(
+            model._replace(visible=units), V[1:2], EXACTLY, workers, evidence=evidence
+        )
         assert (found.hidden_variance > 0).all() == stays
 
 
@@ -564,7 +491,7 @@ def test_weights_too_large_for_two_gaussian_layers(order, workers):
     model = Model(np.full((2, 2), 3.0), gaussian, gaussian)
     solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
-    assert np.isfinite(total_log_partition(solutions))
+    assert np.isfinite(_tap.total_log_partition(solutions))
 
 
 def test_gaussian_pair_of_layers_is_nearly_exact(workers):
@@ -582,33 +509,6 @@ def test_gaussian_pair_of_layers_is_nearly_exact(workers):
         assert solutions.converged.all()
         errors.append([-solutions.free_energy[0] - exact])
     assert power_of(scales, errors) == pytest.approx(4, abs=0.4)
-
-
-class Pair(UnitType):
-    """Units of two numbers that are not one-hot."""
-
-    width, bounds = 2, (0.0, 1.0)
-
-    def __init__(self, intercept):
-        self.intercept = intercept
-
-    def parameters(self):
-        return {"intercept": self.intercept}
-
-    def moments(self, field, precision=0.0):
-        mean = 1 / (1 + np.exp(-self.intercept - field))
-        return mean, mean * (1 - mean)
-
-    def log_partition(self, field, precision=0.0):
-        return np.logaddexp(0, self.intercept + field).reshape(len(field), -1, 2).sum(axis=-1)
-
-
-def test_what_wide_units_cannot_do(workers):
-    model = Model(np.zeros((2, 4)), Pair(np.zeros(4)), Bernoulli(np.zeros(2)))
-    with pytest.raises(ValueError, match="must be one-hot. Set order=1"):
-        by_tap(model, np.zeros((3, 4)), TAP(max_iter=1000), workers)
-    solutions = by_tap(model, np.zeros((3, 4)), TAP(1, 1000), workers)
-    assert_allclose(solutions.free_energy, -6 * np.log(2))
 
 
 # Kernels and small parts.
@@ -662,16 +562,3 @@ def test_features_equal_lines_of_numpy(dtype, widths, most, seed):
     found = np.broadcast_to(features.act(A, mean, field), (3, n))
     assert_allclose(field, moved, atol=1e-5)
     assert_allclose(found, precision)
-
-
-def test_units_in_groups_have_the_same_moments():
-    rng = np.random.default_rng(0)
-    gaussian = Gaussian(np.zeros(2), np.ones(2))
-    units = Stacked(
-        [bits(2, rng), words(3)(rng), bits(1, rng), words(2, 4)(rng), gaussian, words(3)(rng)]
-    )
-    field, A = rng.normal(size=(2, 5, len(units)))
-    for precision in (A.clip(0), 0.0):
-        found, expected = (of.moments(field, precision) for of in (grouped(units), units))
-        assert_array_equal(found, expected)
-    assert grouped(units.layers[0]) is units.layers[0]

@@ -16,8 +16,6 @@ from sklearn_boltz import TAP, TAPDBM, TAPRBM
 from sklearn_boltz.units import TruncatedGaussian
 
 PAPER = TAP(max_iter=10, n_gibbs=0)
-LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]
-VISIBLE_LAWS = ["probability", *LAWS[1:]]
 SMALL = {
     "RBM": TAPRBM(8, random_state=0),
     "DBM": TAPDBM((6, 4), pretrain_max_iter=1, random_state=0),
@@ -37,20 +35,20 @@ def digits():
 
 @pytest.fixture(scope="module")
 def grey():
-    return load_digits().data[:300] / 16
+    return load_digits().data[:200] / 16
 
 
 @pytest.fixture(scope="module")
 def rbm(digits):
-    model = TAPRBM(12, inference=PAPER, learning_rate=0.2, max_iter=50, random_state=0)
-    return model.fit(digits[:800])
+    model = TAPRBM(12, inference=PAPER, learning_rate=0.2, max_iter=30, random_state=0)
+    return model.fit(digits[:400])
 
 
 @pytest.fixture(scope="module")
 def dbm(digits):
     return TAPDBM(
         (16, 8, 6), learning_rate=0.2, pretrain_max_iter=10, max_iter=12, random_state=0
-    ).fit(digits[:800])
+    ).fit(digits[:400])
 
 
 def rows(n_rows=60, n_features=5, seed=0):
@@ -62,9 +60,8 @@ def rows(n_rows=60, n_features=5, seed=0):
 # A deep machine against all its states, and with one hidden layer against the RBM.
 
 
-@pytest.mark.parametrize("sizes", [(5, 4, 3), (5, 3, 3, 2)])
-def test_against_enumeration(sizes):
-    exactly = random_dbm(sizes, scale=0.1, seed=1)
+def test_against_enumeration():
+    exactly = random_dbm((5, 3, 3, 2), scale=0.1, seed=1)
     model = deep(exactly)
     V, exact = binary(5), np.log(exactly.Z)
     assert model.log_partition("exact").value == pytest.approx(exact, abs=1e-10)
@@ -85,9 +82,9 @@ def test_against_enumeration(sizes):
     assert_array_equal(model.transform(V), model.mean_hidden(V)[-1])
 
 
-@pytest.mark.parametrize("change", [{}, {"persistent": True}, {"inference": "naive"}])
+@pytest.mark.parametrize("change", [{"persistent": True}, {"inference": "naive"}])
 def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
-    X = digits[:300]
+    X = digits[:150]
     rbm = TAPRBM(12, max_iter=3, random_state=0, **change).fit(X)
     dbm = TAPDBM([12], pretrain_max_iter=0, max_iter=3, random_state=0, **change).fit(X)
     assert_array_equal(parameters(dbm), parameters(rbm))
@@ -126,7 +123,7 @@ def test_training_raises_the_likelihood_and_pre_training_the_deep_weights(dbm, d
     assert (history["share_converged_clamped"] == 1).all()
     ais = dbm.log_partition("ais", random_state=0)
     assert abs(dbm.log_partition("tap").value - ais.value) < 2
-    without = clone(dbm).set_params(pretrain_max_iter=0).fit(digits[:800])
+    without = clone(dbm).set_params(pretrain_max_iter=0).fit(digits[:400])
     assert without.pretrain_history_ == []
     assert [len(h["seconds"]) for h in dbm.pretrain_history_] == [10, 10, 10]
     for name in ("weight_norm_2", "feature_std_2"):
@@ -153,44 +150,25 @@ def test_pre_training_is_that_of_rbms(digits):
     assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
 
 
-@pytest.mark.parametrize("n_levels", [3, 9])
-def test_pre_training_on_a_single_column_of_levels(n_levels):
+def test_pre_training_on_a_single_column_of_levels():
     """Its units are one categorical unit, not one for each of its numbers."""
-    X = np.random.default_rng(0).integers(n_levels, size=(60, 1))
+    X = np.random.default_rng(0).integers(9, size=(60, 1))
     model = TAPDBM((4, 3), columns="nominal", max_iter=2, pretrain_max_iter=2, random_state=0)
     model.fit(X)
-    assert model.components_[0].shape == (4, n_levels)
-    states = np.arange(n_levels)[:, None]
+    assert model.components_[0].shape == (4, 9)
+    states = np.arange(9)[:, None]
     assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=0.05)
 
 
 @unconverged
-@pytest.mark.parametrize("columns", VISIBLE_LAWS)
-@pytest.mark.parametrize("hidden", LAWS)
-def test_all_pairs_of_laws_learn(grey, columns, hidden):
-    X = grey > 0.5 if columns == "probability" else grey
-    model = TAPRBM(
-        10, columns=columns, hidden=hidden, learning_rate=0.2, init=0.1, batch_size=10,
-        max_iter=8, track_likelihood=False, random_state=0,
-    ).fit(X)  # fmt: skip
-    history = model.history_["tap_log_likelihood"]
-    assert np.isfinite(history).all() and history[-1] > history[0] + 1
-    assert model.transform(X).shape == (300, 10)
-    V = model.sample(20, random_state=0, n_steps=20).astype(float)
-    assert V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
-    if columns == "truncated_gauss_bernoulli":
-        assert 0.1 < (V == 0).mean() < 0.9
-        assert ((0 < model.rho_visible_) & (model.rho_visible_ < 1)).all()
-
-
-@unconverged
-@pytest.mark.parametrize("columns", VISIBLE_LAWS)
+@pytest.mark.parametrize("columns", ["probability", "truncated_gauss_bernoulli"])
 def test_laws_of_each_layer(grey, columns):
-    X = grey[:150] > 0.5 if columns == "probability" else grey[:150]
+    X = grey[:100, 16:48]
+    X = X > 0.5 if columns == "probability" else X
     own = TruncatedGaussian(np.zeros(3), np.ones(3), -1, 1)
     model = TAPDBM(
         (8, 4, 3), columns=columns, hidden=["bernoulli", "truncated_gaussian", own],
-        learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=30, track_likelihood=False,
+        learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=8, track_likelihood=False,
         random_state=0,
     ).fit(X)  # fmt: skip
     history = model.history_["tap_log_likelihood"]
@@ -200,7 +178,7 @@ def test_laws_of_each_layer(grey, columns):
     H = model.sample_hidden(X[:30], random_state=0)[2]
     assert H.min() >= -1 and H.max() <= 1 and H.min() < 0
     Y = X[:5].astype(float)
-    Y[:, 10:40] = np.nan
+    Y[:, 5:20] = np.nan
     for values in [
         model.sample(20, random_state=0, n_steps=10).astype(float),
         model.impute(Y),
@@ -236,12 +214,12 @@ def test_adaptive_tap_agrees_on_a_small_model(kind):
 @both_machines
 def test_parameters_are_used(kind, digits):
     """Each has an effect on the fit."""
-    X = digits[:150]
+    X = digits[:60]
     plain = small(kind, max_iter=2).fit(X)
     of_tap = dict(order=1, max_iter=1, damping=0.2, tol=1e-2)
     changes = [
         dict(learning_rate=0.01), dict(penalty="l1"), dict(penalty=None), dict(alpha=0.1),
-        dict(batch_size=50), dict(init=0.1), dict(inference=TAP(n_gibbs=2)), dict(persistent=True),
+        dict(batch_size=20), dict(init=0.1), dict(inference=TAP(n_gibbs=2)), dict(persistent=True),
         *(dict(inference=PAPER._replace(**{name: value})) for name, value in of_tap.items()),
         dict(max_iter=3), dict(random_state=1),
     ]  # fmt: skip
@@ -256,9 +234,8 @@ def test_parameters_are_used(kind, digits):
 
 
 @both_machines
-@pytest.mark.parametrize("persistent", [False, True])
-def test_a_fit_goes_on_as_if_it_had_not_ended(kind, persistent, digits):
-    assert_goes_on(small(kind, persistent=persistent), digits[:200])
+def test_a_fit_goes_on_as_if_it_had_not_ended(kind, digits):
+    assert_goes_on(small(kind, persistent=kind == "DBM"), digits[:100])
 
 
 def test_a_spin_glass_is_noticed(digits):
@@ -277,7 +254,7 @@ def test_a_spin_glass_is_noticed(digits):
 
 @both_machines
 def test_early_stopping_returns_the_best_epoch(kind, digits):
-    X = digits[:300]
+    X = digits[:120]
     model = small(kind, early_stopping=True, tol=0.5, learning_rate=0.2)
     model.set_params(max_iter=200).fit(X)
     values = model.history_["validation_log_likelihood"]
@@ -293,16 +270,6 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
         again = clone(model).set_params(max_iter=0).fit(table)
         histories.append(again.pretrain_history_[0]["tap_log_likelihood"])
     assert_array_equal(*histories)
-
-
-@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (2500, 50), (6000, 100)])
-def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
-    X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
-    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
-    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
-    assert len(monitor.rows) == min(n_rows, 100)
-    assert len(monitor.starts) == n_starts
-    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1
 
 
 # What they give.
@@ -356,7 +323,7 @@ def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
 
 def test_real_values_are_denoised_and_imputed(grey):
     model = TAPRBM(
-        16, columns="truncated_gauss_bernoulli", learning_rate=0.2, max_iter=20,
+        16, columns="truncated_gauss_bernoulli", learning_rate=0.2, max_iter=15,
         track_likelihood=False, random_state=0,
     ).fit(grey)  # fmt: skip
     independent = clone(model).set_params(max_iter=0, init=0.0).fit(grey)
@@ -386,16 +353,17 @@ def test_a_fit_goes_on_with_the_penalty_of_the_same_table(kind, monkeypatch):
 
 
 @unconverged
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", ["truncated_gaussian", "truncated_gauss_bernoulli"])
 def test_large_weights(law):
+    """Of bits: test_extremes.py."""
     X, few = rows(), dict(max_iter=1, random_state=0)
-    rbm = TAPRBM(3, columns=VISIBLE_LAWS[LAWS.index(law)], **few).fit(X)
+    rbm = TAPRBM(3, columns=law, **few).fit(X)
     dbm = TAPDBM((4, 3), hidden=law, pretrain_max_iter=0, **few).fit(X)
     for scale in (1e3, -1e3):
         rbm.components_ = np.full((3, 5), scale)
         dbm.components_ = [np.full(W.shape, scale) for W in dbm.components_]
         for values in [
-            rbm.score_samples(X), rbm.denoise(X, noise_variance=1.0), dbm.score_samples(X),
+            rbm.score_samples(X), rbm.denoise(X, noise_variance=1.0), dbm.free_energy(X),
             dbm.transform(X), dbm.denoise(X, 0.1),
         ]:  # fmt: skip
             assert np.isfinite(values).all()
@@ -404,75 +372,50 @@ def test_large_weights(law):
 # Tables of words, booleans and amounts.
 
 VISIBLE = {"weight": "gaussian"}
-OF_TABLES = dict(columns=VISIBLE, batch_size=50, random_state=0)
+N, OF_TABLES = 200, dict(columns=VISIBLE, batch_size=25, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def table():
     """Strings, booleans and an amount that depend on a hidden class."""
     rng = np.random.default_rng(0)
-    kind = rng.integers(3, size=400)
-    kept = rng.random((400, 4)) < 0.85
-    colour = np.where(kept[:, 0], kind, rng.integers(3, size=400))
-    size = np.where(kept[:, 1], kind + 1, rng.integers(4, size=400))
+    kind = rng.integers(3, size=N)
+    kept = rng.random((N, 4)) < 0.85
+    colour = np.where(kept[:, 0], kind, rng.integers(3, size=N))
+    size = np.where(kept[:, 1], kind + 1, rng.integers(4, size=N))
     return pd.DataFrame({
         "colour": np.array(["red", "green", "blue"])[colour],
-        "sweet": np.where(kept[:, 2], kind == 0, rng.random(400) < 0.5),
+        "sweet": np.where(kept[:, 2], kind == 0, rng.random(N) < 0.5),
         "size": np.array(["s", "m", "l", "xl"])[size],
-        "weight": 50 + 10 * kind + rng.normal(0, 3, 400),
+        "weight": 50 + 10 * kind + rng.normal(0, 3, N),
     })  # fmt: skip
-
-
-def test_a_table_is_learned(table):
-    model = TAPRBM(6, inference=PAPER, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
-    history = model.history_["tap_log_likelihood"]
-    assert history[-1] > history[0] + 1
-    assert model.history_["share_converged"][-1] > 0.5
-    tap, exact = (model.log_partition(method).value for method in ("tap", "exact"))
-    assert tap == pytest.approx(exact, abs=0.5)
-    solutions = model.tap_solutions(table)
-    assert solutions.visible_mean.shape[1] == len(model.visible_names_) == 9
-    assert 1 <= len(solutions.free_energy) <= 20
-    holes = table[:60].copy()
-    holes["colour"] = None
-    for how in ("mean", "mode"):
-        filled = model.impute(holes, how=how, method="tap")
-        # By chance alone, two thirds would be wrong.
-        assert (filled["colour"] == table["colour"][:60]).mean() > 0.6
 
 
 def test_noisy_categories(table):
     """Through a symmetric channel: with the model closer than observed, and exact without."""
     words = table.drop(columns="weight")
-    model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=50, random_state=0).fit(words)
+    model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=25, random_state=0).fit(words)
     noisy, rng = words.copy(), np.random.default_rng(1)
-    flipped = rng.random(400) < 0.3
-    others = {"red": ["green", "blue"], "green": ["red", "blue"], "blue": ["red", "green"]}
-    noisy.loc[flipped, "colour"] = [rng.choice(others[c]) for c in words["colour"][flipped]]
-    means = model.denoise(noisy, flip_probability=0.3)
-    names = model.visible_names_
-    colours = [k for k, name in enumerate(names) if name.startswith("colour=")]
-    assert_allclose(means[:, colours].sum(axis=1), 1, atol=1e-5)
-    found = np.array([names[k] for k in colours])[means[:, colours].argmax(axis=1)]
-    right = found == "colour=" + words["colour"]
+    flipped, colours = rng.random(N) < 0.3, np.array(["blue", "green", "red"])
+    other = np.searchsorted(colours, words["colour"][flipped]) + rng.integers(1, 3, flipped.sum())
+    noisy.loc[flipped, "colour"] = colours[other % 3]
+    means = model.denoise(noisy, flip_probability=0.3)[:, :3]
+    assert model.visible_names_[:3].tolist() == [f"colour={name}" for name in colours]
+    assert_allclose(means.sum(axis=1), 1, atol=1e-5)
+    right = colours[means.argmax(axis=1)] == words["colour"]
     assert right.mean() > (~flipped).mean()
     # Without weights, each column is by itself: Bayes' rule with its frequencies.
     model.components_ = np.zeros_like(model.components_)
-    means = model.denoise(noisy, flip_probability=0.3)
-    prior = model._layered().layers[0].mean(0.0)[colours]
-    for k, name in enumerate(np.array(names)[colours]):
-        rows = ("colour=" + noisy["colour"] == name).to_numpy()
-        channel = np.where(np.arange(3) == k, 0.7, 0.15)
-        expected = prior * channel / (prior @ channel)
-        assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-3)
+    means = model.denoise(noisy, flip_probability=0.3)[:, :3]
+    prior = model._layered().layers[0].mean(0.0)[:3]
+    channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
+    expected = prior * channel
+    assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_deep_models_of_tables(table, order):
-    settings = dict(
-        hidden=[("categorical", 3), "bernoulli"], inference=TAP(order), learning_rate=0.1
-    )
-    model = TAPDBM((6, 4), max_iter=25, pretrain_max_iter=20, **settings, **OF_TABLES).fit(table)
+def test_deep_models_of_tables(table):
+    settings = dict(hidden=[("categorical", 3), "bernoulli"], learning_rate=0.1)
+    model = TAPDBM((6, 4), max_iter=20, pretrain_max_iter=10, **settings, **OF_TABLES).fit(table)
     assert model.components_[0].shape == (18, 9)
     independent = TAPRBM(6, columns=VISIBLE, max_iter=0).fit(table)
     assert model.score(table) > independent.score(table) + 0.3

@@ -81,9 +81,13 @@ def grid(request):
     return request.param, np.array(cases).T, [reference(*case, *request.param) for case in cases]
 
 
-@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-9), (np.float32, 2e-5)])
-def test_truncated_gaussian_in_many_digits(grid, dtype, rtol):
-    (low, high), (b, a), expected = grid
+def test_truncated_gaussian_in_many_digits(grid):
+    for dtype, rtol in [(np.float64, 1e-9), (np.float32, 2e-5)]:
+        assert_of_many_digits(*grid, dtype, rtol)
+
+
+def assert_of_many_digits(support, cases, expected, dtype, rtol):
+    (low, high), (b, a) = support, cases
     got = tilted_moments(b.astype(dtype), a.astype(dtype), low, high)
     assert {values.dtype for values in got} == {np.dtype(dtype)}
     got = [values.astype(np.float64) for values in got]
@@ -100,7 +104,7 @@ def test_truncated_gaussian_in_many_digits(grid, dtype, rtol):
 
 
 @both_types
-@pytest.mark.parametrize("low, high", [*SUPPORTS, (0.0, 1e-8), (-3.0, 0.0), (1.0, 1.0 + 1e-5)])
+@pytest.mark.parametrize("low, high", [(2.0, 5.0), (0.0, 1e-8), (-3.0, 0.0), (1.0, 1.0 + 1e-5)])
 def test_extreme_fields_give_finite_moments_and_legal_quantiles(dtype, low, high):
     extremes = [0.0, 1e-30, 1e-6, 1.0, 1e3, 1e6]
     extremes = np.array(extremes + [-x for x in extremes], dtype)
@@ -256,7 +260,7 @@ def test_geometric_path(name):
     assert_array_equal(units.base().bounds, units.bounds)
 
 
-@pytest.mark.parametrize("beta", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("beta", [0.4, 2.5])
 @pytest.mark.parametrize("name", SINGLE)
 def test_weights_are_integrated(name, beta):
     """Raised to the power β, too: log-partitions and means by sums over states or quadrature."""
@@ -324,8 +328,9 @@ def test_domain(name):
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-@both_types
-@both_storages
+@pytest.mark.parametrize(
+    ("storage", "dtype"), [(np.asarray, np.float32), (sparse.csr_matrix, np.float64)]
+)
 def test_from_data(name, storage, dtype):
     units = laws()[name]
     X = units.sample(np.zeros((4000, 4)), Stream(5)).astype(dtype)
@@ -375,28 +380,16 @@ def test_integers_are_fitted_like_the_same_floats(name, storage, dtype, weighted
         assert_allclose(slope, fitted.gradients(dense)[key], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kind", [Bernoulli, Gaussian, TruncatedGaussian, lambda *u: Categorical([2], *u)]
-)
-@pytest.mark.parametrize("given_as", [list, np.array, lambda x: np.array(x, dtype=np.float16)])
-def test_parameters_given_as_integers_become_floats(kind, given_as):
-    n = 2 if kind in (Gaussian, TruncatedGaussian) else 1
-    units, floats = kind(*[given_as([1, 2])] * n), kind(*np.tile([1.0, 2.0], (n, 1)))
-    assert {value.dtype for value in units.parameters().values()} == {np.dtype(np.float64)}
-    assert_array_equal(units.mean(0.0), floats.mean(0.0))
-    for one in (units, floats):
-        one.ascend({key: np.full(2, 0.25) for key in one.parameters()}, 0.5)
-    assert_array_equal(units.intercept, [1.125, 2.125])
-    assert_array_equal(units.mean(0.0), floats.mean(0.0))
-
-
-@both_types
-def test_parameters_given_as_floats_are_not_copied(dtype):
-    x = np.full(2, 0.5, dtype)
-    for units in [
-        Bernoulli(x), Categorical([2], x), Gaussian(x, x), TruncatedGaussBernoulli(x, x, x)
-    ]:  # fmt: skip
-        assert all(value is x for value in units.parameters().values())
+@pytest.mark.parametrize("given_as", [list, lambda x: np.array(x, dtype=np.float16)])
+def test_parameters_given_as_integers_become_floats(given_as):
+    for kind in (Bernoulli, Gaussian, TruncatedGaussian, lambda *u: Categorical([2], *u)):
+        n = 2 if kind in (Gaussian, TruncatedGaussian) else 1
+        units, floats = kind(*[given_as([1, 2])] * n), kind(*np.tile([1.0, 2.0], (n, 1)))
+        assert {value.dtype for value in units.parameters().values()} == {np.dtype(np.float64)}
+        for one in (units, floats):
+            one.ascend({key: np.full(2, 0.25) for key in one.parameters()}, 0.5)
+        assert_array_equal(units.intercept, [1.125, 2.125])
+        assert_array_equal(units.mean(0.0), floats.mean(0.0))
 
 
 # Limits.
@@ -417,30 +410,16 @@ def test_limits():
     assert_allclose(spiked.log_partition(b, 0.7), expected, atol=1e-9)
 
 
-def test_methods_without_a_docstring_have_that_of_the_contract():
-    class Own(UnitType):
-        bounds = property(lambda self: (-1.0, 1.0))
-
-        def states(self):
-            return np.array([-1.0, 1.0])
-
-        @classmethod
-        def neutral(cls, n_units, dtype=np.float64):
-            """Own words."""
-
-    assert Own.bounds.__doc__ == UnitType.bounds.__doc__
-    assert Own.states.__doc__ == UnitType.states.__doc__
-    assert Own.neutral.__doc__ == "Own words."
-
-
 # Samples. A false alarm of any of these tests has a probability of 1e-6 or less.
 
 N_DRAWS, ALARM = 100_000, 1e-8
 
 
-@both_types
-@pytest.mark.parametrize("V", [-80.0, -1.0, 0.0, 1.0, 400.0])
-@pytest.mark.parametrize("rho", [None, 0.3])
+@pytest.mark.parametrize(
+    ("V", "rho", "dtype"),
+    [(-80.0, None, np.float32), (-1.0, 0.3, np.float64), (0.0, None, np.float64),
+     (0.0, 0.3, np.float32), (1.0, None, np.float32), (400.0, 0.3, np.float64)],
+)  # fmt: skip
 def test_samples_follow_the_law(V, rho, dtype):
     U, low, high = V * 0.4 + 0.5, -0.5, 1.5
     units = TruncatedGaussian(np.array([U], dtype), np.array([V], dtype), low, high)
@@ -483,7 +462,7 @@ def one_hot(codes, widths):
 
 
 @both_types
-@pytest.mark.parametrize("widths", [[3], [1, 1], [4, 4, 4], [2, 1, 5, 5, 30, 9, 2, 300], [2] * 150])
+@pytest.mark.parametrize("widths", [[1, 1], [4, 4, 4], [2, 1, 5, 5, 30, 9, 2, 300], [2] * 150])
 def test_categorical_units_are_softmax(widths, dtype):
     rng, eps = np.random.default_rng(0), 8 * np.finfo(dtype).eps
     n = sum(widths)
@@ -527,8 +506,9 @@ def test_not_a_number_stays_in_its_unit():
     assert_allclose(mean[1, 2:5], [0, 0, 1], atol=1e-30)
 
 
-@both_types
-@both_storages
+@pytest.mark.parametrize(
+    ("dtype", "storage"), [(np.float32, np.asarray), (np.float64, sparse.csr_matrix)]
+)
 def test_categorical_units_from_data(dtype, storage):
     codes = np.random.default_rng(0).integers(0, [2, 3, 1], (20, 3))
     codes[:, 1] = 2
@@ -588,8 +568,9 @@ def test_gaussian_samples(dtype):
     assert abs(stats.pearsonr(*X.T).statistic) < 6 / np.sqrt(N_DRAWS)
 
 
-@both_types
-@both_storages
+@pytest.mark.parametrize(
+    ("dtype", "storage"), [(np.float32, np.asarray), (np.float64, sparse.csr_matrix)]
+)
 def test_gaussian_units_from_data(dtype, storage):
     X = np.random.default_rng(0).normal([1.0, -30.0, 0.0, 5.0], [1, 2, 0, 0], (400, 4))
     X = X.astype(dtype)
@@ -632,9 +613,7 @@ def test_units_side_by_side():
     assert units.widths.tolist() == [1, 1, 2, 3, 1]
     assert units.state_counts.tolist() == [2, 2, 2, 3, np.inf] and not units.is_enumerable
     assert [units.columns_of(i).start for i in range(5)] == [0, 1, 2, 4, 7]
-    assert [len(s[0]) if s else None for s in units.unit_states()] == [2, 2, 2, 3, None]
     assert_array_equal(units.tail_precision, [np.inf] * 7 + [2.0])
-    assert_array_equal(units.bounds[1], [1] * 7 + [np.inf])
     field = np.random.default_rng(0).normal(size=(5, 8))
     X = units.sample(field, Stream(0))
     assert units.contains(X).all() and not units.contains(X + 2)[:, :7].any()
@@ -720,7 +699,7 @@ def test_a_slab_is_never_taken_for_the_spike():
         assert units.contains(x).all()
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0), (-1.0, 2.0)])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0)])
 def test_what_is_rounded_to_zero_stays_in_the_interval(low, high, monkeypatch):
     units = TruncatedGaussBernoulli(np.array([0.75]), np.zeros(1), np.zeros(1), low, high)
     monkeypatch.setattr(TruncatedGaussian, "sample", lambda self, field, *_: np.zeros_like(field))

@@ -24,8 +24,8 @@ SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
 # By default, a figure has room for names of 12 letters beside the heat map, and for longer ones up
 # to 60 letters gets wider by this many inches a letter.
 USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
-# The colour of couplings without a test.
-SEPARATED = "0.8"
+# The colour of pairs without a test.
+UNTESTED = "0.8"
 
 
 class CouplingDisplay:
@@ -40,14 +40,12 @@ class CouplingDisplay:
         block whose rows and columns sum to 0 (zero-sum gauge).
     names : list of str
         Names of the variables.
-    significant : ndarray of bool of the shape of `coupling`, default=None
-        Which couplings differ significantly from 0. None if unknown.
+    significant : ndarray of bool of shape (n_features, n_features), default=None
+        Which pairs of variables interact significantly. None if unknown.
     value_names : list of sequence of str, default=None
         The values of each variable, if some have more than two, and otherwise None.
-    significant_pairs : ndarray of bool of shape (n_features, n_features), default=None
-        With `value_names`, which blocks differ significantly from 0. None if unknown.
-    separated : ndarray of bool of the shape of `coupling`, default=None
-        Which couplings have no test, as the data separate them. None if unknown.
+    untested : ndarray of bool of shape (n_features, n_features), default=None
+        Which pairs have no test. None if unknown.
     norms : ndarray of shape (n_features, n_features), default=None
         With `value_names`, the edges of the graph, which have signs if one is negative. None means
         the Frobenius norms of the blocks.
@@ -79,7 +77,7 @@ class CouplingDisplay:
     The graph has one node for each variable. If some variables have more than two values, an edge
     is the Frobenius norm of a block (`interaction_scores` without the average product correction).
     It has a sign, that of the trend, if all columns of more than two values are ordinal or in bins.
-    Its significance is that of the joint Wald test of all entries of the block.
+    Its significance is that in the table of :func:`~sklearn_boltz.statistics.inference`.
 
     Where numbers have normal scores, couplings are those of
     :func:`~sklearn_boltz.statistics.joint_network`, with one entry for each number.
@@ -105,16 +103,14 @@ class CouplingDisplay:
         names,
         significant=None,
         value_names=None,
-        significant_pairs=None,
-        separated=None,
+        untested=None,
         norms=None,
     ):
         self.coupling = coupling
         self.names = names
         self.significant = significant
         self.value_names = value_names
-        self.significant_pairs = significant if value_names is None else significant_pairs
-        self.separated = np.zeros(coupling.shape, dtype=bool) if separated is None else separated
+        self.untested = np.zeros((len(names),) * 2, dtype=bool) if untested is None else untested
         self.norms = norms
 
     @classmethod
@@ -137,18 +133,17 @@ class CouplingDisplay:
         estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
             A fitted network.
         X : array-like of shape (n_samples, n_features), default=None
-            The training data. If given, couplings that are not significant are hatched in the heat
-            map and left out of the graph. The tests are those of
+            The training data. If given, pairs that are not significant are hatched in the heat map
+            and left out of the graph. The tests are those of
             :func:`~sklearn_boltz.statistics.inference`, whose estimates are without the default
-            penalty; colours and widths are those of `coupling_`. Couplings that the data separate
-            have no test: they are grey in the heat map, and of binary variables left out of the
-            graph, whose title has their number.
+            penalty; colours and widths are those of `coupling_`. Pairs without a test are grey in
+            the heat map, and left out of the graph, whose title has their number.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05
-            A coupling is significant if its adjusted p-value is below this.
+            A pair is significant if its p value is below this, adjusted for the number of pairs.
         method : {"fdr_bh", "holm"}, default="fdr_bh"
-            Correction of the p-values for multiple testing: Benjamini-Hochberg or Holm.
+            How it is adjusted: Benjamini-Hochberg or Holm.
         sample_weight : array-like of shape (n_samples,), default=None
             Sample weights of the fit.
         ax : matplotlib Axes, default=None
@@ -169,22 +164,17 @@ class CouplingDisplay:
         check_is_fitted(estimator)
         coupling, names, value_names = joint_of(estimator)
         norms = None if value_names is None else signed_norms(estimator)
-        significant = significant_pairs = separated = None
+        significant = untested = None
         if X is not None:
-            inference = inference_or_advice(estimator, X, sample_weight)
-            # NaN, on the diagonal and for constant columns, is never significant.
-            p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
-            significant = p_value < significance_level
-            separated = inference.coupling_matrix(inference.separated) == 1
-            if value_names is not None:
-                significant_pairs = inference.pair_p_value(method) < significance_level
+            p_value = inference_or_advice(estimator, X, sample_weight).adjusted_p_value(method)
+            untested = np.isnan(p_value) & ~np.eye(len(p_value), dtype=bool)
+            significant = p_value < significance_level  # NaN is not
         display = cls(
             coupling=coupling,
             names=names,
             significant=significant,
             value_names=value_names,
-            significant_pairs=significant_pairs,
-            separated=separated,
+            untested=untested,
             norms=norms,
         )
         return display.plot(kind=kind, ax=ax, **plot_kw)
@@ -264,16 +254,15 @@ class CouplingDisplay:
                 random_state=random_state,
             )
             self.pairs_ = np.column_stack(edges)
-            if self.value_names is None:  # else pairs have tests by what is left
-                self._note_separated(f"{np.triu(self.separated, 1).sum():,} without an edge")
+            self._note_untested(f"{np.triu(self.untested, 1).sum():,} without an edge")
         else:
             raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
         return self
 
-    def _note_separated(self, what):
-        """Say above the picture why some couplings have no test."""
-        if self.separated.any():
-            self.ax_.set_title(f"{what}: separated by the data, no test", fontsize="small")
+    def _note_untested(self, what):
+        """Say above the picture what pairs without a test look like."""
+        if self.untested.any():
+            self.ax_.set_title(f"{what}: no test, see the table", fontsize="small")
 
     def _new_axes(self, ax, figsize=None):
         self.ax_ = axes_or_new(ax, figsize)
@@ -304,8 +293,8 @@ class CouplingDisplay:
             weight, title = self.norms, "coupling" if self._is_signed else "norm of the block"
             weight = block_norms(self.coupling, self.value_names) if weight is None else weight
         strength = np.abs(weight)
-        if self.significant_pairs is not None:
-            strength = np.where(self.significant_pairs, strength, 0)
+        if self.significant is not None:
+            strength = np.where(self.significant, strength, 0)
         edges = strongest_edges(strength, min_coupling=min_coupling, n_edges=n_edges)
         n_all = np.count_nonzero(np.triu(strength, 1))
         if len(edges[0]) < n_all:
@@ -318,14 +307,16 @@ class CouplingDisplay:
         self._new_axes(ax, self._heatmap_size() if ax is None else None)
         limit = np.abs(self.coupling).max(initial=0) if limit is None else limit
         variable = np.repeat(np.arange(len(self.names)), np.diff(self._starts))
+        blocks = np.ix_(variable, variable)
         same = variable[:, None] == variable
         self.image_ = self.ax_.imshow(
             np.where(same, np.nan, self.coupling), cmap=cmap, vmin=-(limit or 1), vmax=limit or 1
         )
         if self.significant is not None:
-            self._cover(~self.significant & ~self.separated & ~same, hatch="////")
-            self._cover(self.separated, facecolor=SEPARATED)
-            self._note_separated("grey")
+            covered = ~self.significant & ~self.untested
+            self._cover(covered[blocks] & ~same, hatch="////")
+            self._cover(self.untested[blocks], facecolor=UNTESTED)
+            self._note_untested("grey")
         if colorbar:
             self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling")
         self._write_names()

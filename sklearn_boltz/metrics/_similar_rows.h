@@ -24,10 +24,10 @@ SIMD_INLINE int NAME(rows_similar)(const CODE *restrict a, const CODE *restrict 
 
 /* Each pair of a row of [begin, end) and a later row, once, counted for both. The rows from
  * `begin` to `end` stay in the cache, the later ones pass by. */
-SIMD_DISPATCH
-void NAME(rows_count_similar)(const CODE *codes, const int64_t *multiplicity, int64_t *counts,
-                              ptrdiff_t begin, ptrdiff_t end, ptrdiff_t n_rows,
-                              ptrdiff_t n_columns, ptrdiff_t most)
+SIMD_DISPATCH(void, NAME(rows_count_similar),
+              (const CODE *codes, const int64_t *multiplicity, int64_t *counts, ptrdiff_t begin,
+               ptrdiff_t end, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t most),
+              (codes, multiplicity, counts, begin, end, n_rows, n_columns, most))
 {
     for (ptrdiff_t later = begin + 1; later < n_rows; later++) {
         const ptrdiff_t stop = later < end ? later : end;

@@ -5,7 +5,7 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import fingerprint
@@ -18,6 +18,30 @@ from sklearn_boltz.networks.training._strength import choose_strength
 
 # Solvers of [1], which need all distinct rows in memory, and binary columns.
 OF_PAPER = ("bslm", "ga")
+
+
+def _checked_couplings(J, h):
+    """Finite couplings and fields whose shapes match; fields may be a row or a column."""
+    J = check_array(J, dtype=np.float64, input_name="J")
+    n = len(J)
+    h = (
+        np.zeros(n)
+        if h is None
+        else check_array(np.atleast_1d(h), dtype=np.float64, ensure_2d=False, input_name="h")
+    )
+    if h.shape in ((1, n), (n, 1)):
+        h = h.ravel()
+    if J.shape != (n, n) or h.shape != (n,):
+        raise ValueError(
+            "J must have the shape (n, n), and h the shape (n,), a field for each column; "
+            f"got {J.shape} and {h.shape}."
+        )
+    if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
+        raise ValueError(
+            "J must be symmetric with a zero diagonal. For a triangle of couplings, give "
+            "J + J.T; the diagonal of bits belongs to h."
+        )
+    return J, h
 
 
 class FVBMPseudoLikelihood(Network):
@@ -304,7 +328,7 @@ class FVBMPseudoLikelihood(Network):
         ----------
         J : array-like of shape (n_features, n_features)
             The couplings, symmetric with a zero diagonal: p(x) ∝ exp(½ x·Jx + h·x).
-        h : array-like of shape (n_features,), default=None
+        h : array-like of shape (n_features,), (1, n_features) or (n_features, 1), default=None
             The fields; None for zeros.
         coding : {"spins", "bits"}, default="spins"
             Whether the values of x are -1 and 1 or 0 and 1.
@@ -313,37 +337,36 @@ class FVBMPseudoLikelihood(Network):
         -------
         network : FVBMPseudoLikelihood
             `coupling_` and `intercept_` refer to spins; rows and samples have the given coding.
+            The energy is E(x) = -½ x·Jx - h·x in this coding, and with it ln Z.
 
         Raises
         ------
         ValueError
-            If the couplings are not symmetric, or the shapes do not match.
+            If the couplings are not symmetric, the shapes do not match, or a number is not finite.
 
         Examples
         --------
-        Two spins: the energies are -0.5 where they agree and 0.5 where they differ.
+        Two spins: the energies are -0.5 where they agree and 0.5 where they differ. Two bits: the
+        energy is -0.5 where both are 1.
 
         >>> from sklearn_boltz import FVBMPseudoLikelihood
         >>> network = FVBMPseudoLikelihood.from_couplings([[0, 0.5], [0.5, 0]])
         >>> network.energy([[1, 1], [1, -1]])
         array([-0.5,  0.5])
+        >>> bits = FVBMPseudoLikelihood.from_couplings([[0, 0.5], [0.5, 0]], coding="bits")
+        >>> bits.energy([[1, 1]])
+        array([-0.5])
         """
-        J = check_array(J, dtype=np.float64, input_name="J")
-        n, spins = len(J), coding == "spins"
-        h = np.zeros(n) if h is None else column_or_1d(h, dtype=np.float64)
-        if J.shape != (n, n) or h.shape != (n,):
-            raise ValueError(f"J must be square, and h as long, got {J.shape} and {h.shape}.")
-        if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
-            raise ValueError(
-                "J must be symmetric with a zero diagonal. For a triangle of couplings, give "
-                "J + J.T; the diagonal of bits belongs to h."
-            )
         if coding not in ("spins", "bits"):
             raise ValueError(f"coding must be 'spins' or 'bits', got {coding!r}.")
-        network = cls(alpha=1.0).fit([[-1 if spins else 0] * n, [1] * n]).set_params(alpha="auto")
-        # With bits x = (1 + s) / 2.
-        network.coupling_ = J if spins else J / 4
-        network.intercept_ = h if spins else h / 2 + J.sum(axis=1) / 4
+        (J, h), is_spins = _checked_couplings(J, h), coding == "spins"
+        first = np.full(len(J), -1 if is_spins else 0)
+        network = cls(alpha=1.0).fit([first, np.ones_like(first)]).set_params(alpha="auto")
+        network.coupling_, network.intercept_ = J, h
+        if not is_spins:
+            # With bits x = (1 + s) / 2.
+            network.coupling_, network.intercept_ = J / 4, h / 2 + J.sum(axis=1) / 4
+            network._constant = float(J.sum() / 8 + h.sum() / 2)
         network._seen = tuple(rows[:0] for rows in network._seen)
         return network
 
@@ -386,9 +409,12 @@ class FVBMPseudoLikelihood(Network):
             )
 
     def _no_errors(self):
-        # Of levels, they are those of the estimate without the penalty. Bins are too many for it.
+        # Of levels, they are those of the estimate without the penalty. Bins are too many for it;
+        # statistics.inference has scores of numbers instead.
         ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
-        remedy = "Declare" if self.alpha == "auto" else "Fit with alpha='auto', or declare"
+        remedy = "Fit with alpha='auto', and `inference` is about trends without a penalty."
+        if self.alpha == "auto":
+            remedy = "Compare models by `score` of other rows."
         return no_errors_of_ordered(self._have, ordered, remedy)
 
     def _is_chosen(self):

@@ -58,8 +58,12 @@ class Likelihoods(BaseBoltzmann):
     def _model(self):
         """The distribution."""
         if self._coding.is_binary:
-            return SpinModel(self.coupling_, self.intercept_, *self._beyond_pairs())
+            pairs, further = (self.coupling_, self.intercept_), self._beyond_pairs()
+            return SpinModel(*pairs, *further, constant=self._constant)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
+
+    # What the energies of given couplings of bits are less than those of spins.
+    _constant = 0.0
 
     # Of the normal scores of numbers, given the categories; None where all numbers are codes.
     _gaussians = None
@@ -219,7 +223,8 @@ class Likelihoods(BaseBoltzmann):
             E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
             variables are binary, and otherwise is the one-hot vector of length Σ n_values. With
             `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
-            for K variables that are 1.
+            for K variables that are 1. After ``from_couplings(J, h, coding="bits")`` it is
+            -½ xᵀ J x - hᵀ x with x of 0 and 1.
         """
         codes = self._complete_codes(X)
         return self.free_energy(X) if self._gaussians else -self._model().log_weight(codes)

@@ -343,6 +343,7 @@ class Network(Drawing, Likelihoods):
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
+            "_constant": 0.0,
             "_estimate": fingerprint(parameters),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,

@@ -291,7 +291,7 @@ def order_of_levels(table, coding, alpha):
     return (table.declared("ordinal") | table.is_binned) & (coding.n_values > 2)
 
 
-def no_errors_of_ordered(have, ordered, remedy="Declare"):
+def no_errors_of_ordered(have, ordered, remedy):
     """Why there are no standard errors with such a penalty, and what to do; None if no column.
 
     `have` names columns, with their verb.
@@ -300,6 +300,5 @@ def no_errors_of_ordered(have, ordered, remedy="Declare"):
         return None
     return (
         "there are no standard errors with the penalty by the order of values, which "
-        f"{have(np.flatnonzero(ordered))}: they would not account for its bias. "
-        f"{remedy} categories and numbers of few values as 'nominal', other numbers as 'number'."
+        f"{have(np.flatnonzero(ordered))}: they would not account for its bias. {remedy}"
     )

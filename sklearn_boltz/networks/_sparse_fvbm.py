@@ -550,7 +550,8 @@ class SparseFVBM(Network):
                 "there are no standard errors with nodewise, whose couplings are the means of two "
                 "estimates. Fit with nodewise=False, or use statistics.bootstrap."
             )
-        return no_errors_of_ordered(self._have, self.ordered_)
+        remedy = "Use FVBMPseudoLikelihood(), of which `inference` tests trends without a penalty."
+        return no_errors_of_ordered(self._have, self.ordered_, remedy)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

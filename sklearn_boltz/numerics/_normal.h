@@ -84,8 +84,9 @@ SIMD_INLINE void normal_fill(double *restrict z, uint64_t key, uint32_t first)
 
 /* Normal numbers are quantiles of the uniform ones of 53 bits, in float32 too: those of 24 bits
  * would end at 5.4. */
-SIMD_DISPATCH
-void random_normal_f32(float *restrict out, ptrdiff_t n, uint64_t key)
+SIMD_DISPATCH(void, random_normal_f32,
+              (float *restrict out, ptrdiff_t n, uint64_t key),
+              (out, n, key))
 {
     double z[NORMAL_BLOCK];
     for (ptrdiff_t begin = 0; begin < n; begin += NORMAL_BLOCK) {
@@ -95,8 +96,9 @@ void random_normal_f32(float *restrict out, ptrdiff_t n, uint64_t key)
     }
 }
 
-SIMD_DISPATCH
-void random_normal_f64(double *restrict out, ptrdiff_t n, uint64_t key)
+SIMD_DISPATCH(void, random_normal_f64,
+              (double *restrict out, ptrdiff_t n, uint64_t key),
+              (out, n, key))
 {
     double z[NORMAL_BLOCK];
     for (ptrdiff_t begin = 0; begin < n; begin += NORMAL_BLOCK) {

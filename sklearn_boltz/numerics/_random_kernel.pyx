@@ -10,6 +10,7 @@ cdef extern from "_random_kernel.h" nogil:
     void random_fill_f64(double *out, Py_ssize_t n, uint64_t key) noexcept
     void random_normal_f32(float *out, Py_ssize_t n, uint64_t key) noexcept
     void random_normal_f64(double *out, Py_ssize_t n, uint64_t key) noexcept
+    int simd_register_bytes() noexcept
 
 
 def uniform(floating[:, ::1] out, uint64_t seed, uint64_t step, uint64_t first_row=0):
@@ -34,3 +35,8 @@ def normal(floating[:, ::1] out, uint64_t seed, uint64_t step, uint64_t first_ro
                 random_normal_f32(&out[i, 0], out.shape[1], key)
             else:
                 random_normal_f64(&out[i, 0], out.shape[1], key)
+
+
+def register_bytes():
+    """How wide the registers are that kernels use, at most: see ``_simd.h``."""
+    return simd_register_bytes()

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._estimator import checked_weights, fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -18,10 +18,9 @@ from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics._standard_errors import (
     estimates,
     named_parameters,
-    of_joint,
-    scored_rows,
     separated_directions,
 )
+from sklearn_boltz.statistics.covariance._categorical import places_of_categories
 from sklearn_boltz.statistics.covariance._curvature import changed
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
@@ -313,10 +312,11 @@ def bootstrap(
         refuse_scores(network, reason, "Leave `method` out.")
     codes, weights = counted(network, X, sample_weight)
     model, z = resampled(network, codes, weights), np.empty((len(codes), 0))
-    directions = separated_directions(model, codes, weights)
+    separated = changed(separated_directions(model, codes, weights))
     if model._gaussians is not None:
         codes, z, weights = scored_rows(model, X, sample_weight)
-        directions = of_joint(model, directions)
+        places = places_of_categories(model._coding, model._layout())
+        separated = np.where(places < 0, False, separated[places])
     refits = refits_of(model, codes, z, reselect)
     parameters = named_parameters(model)
     if z.shape[1]:
@@ -348,12 +348,20 @@ def bootstrap(
     return NetworkBootstrap(
         resamples=resamples,
         converged=converged,
-        separated=changed(directions),
+        separated=separated,
         confidence_level=confidence_level,
         seed=seed,
         source=source,
         **parameters,
     )
+
+
+def scored_rows(network, X, sample_weight):
+    """Codes, normal scores and weights of rows that count."""
+    codes, z, _ = network._scored_rows(X)
+    weights = checked_weights(sample_weight, codes)
+    kept = weights > 0
+    return codes[kept], z[kept, :, 0], weights[kept]
 
 
 def refits_of(network, codes, z, reselect):

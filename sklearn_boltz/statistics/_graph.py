@@ -9,7 +9,7 @@ from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import frobenius_scores
 from sklearn_boltz.statistics._arguments import of_network
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
-from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics._refits import resampled
 from sklearn_boltz.tables._frames import optional
 
@@ -119,19 +119,18 @@ def to_networkx(network, inference=None):
         A node for each variable, by name, and an edge for each pair with a coupling that is
         not 0. All attributes are plain numbers, which networkx writes to any format.
 
-        With binary variables, nodes have `intercept`. Edges have `weight`, the coupling m_jk
+        Binary variables have a node with `intercept`; edges have `weight`, the coupling m_jk
         with its sign; `sign`, which is 1 or -1; and `strength`, abs(m_jk), for algorithms that
-        need weights without a sign. With `inference` they have `std_err` and `p_value`; all
-        parameters are then the estimates without a penalty to which these belong.
+        need weights without a sign. If some variable has more than two values, nodes have
+        ``intercept[value]`` for each value, and both `weight` and `strength` of an edge are the
+        Frobenius norm of the block, as in `interaction_scores` without correction. Where numbers
+        have normal scores, edges are those of `joint_network`. An edge of two numbers also has
+        their `partial_correlation`.
 
-        If some variable has more than two values, nodes have ``intercept[value]`` for each
-        value. Both `weight` and `strength` of an edge are then the Frobenius norm of the block,
-        as in `interaction_scores` without correction, which has no sign. `p_value` is that of
-        the joint Wald test. Where numbers have normal scores, edges are those of `joint_network`.
-        An edge of two numbers also has their `partial_correlation`.
-
-        P values are not adjusted for their number. Terms of three variables and more are left
-        out.
+        With the result of `inference`, all of these are its estimates: `weight` is the `coupling`
+        of a pair in its table, and edges have the `std_err` there, where there is one, and
+        `p_value`. P values are not adjusted for their number. Terms of three variables and more
+        are left out.
 
     Raises
     ------
@@ -164,10 +163,11 @@ def to_networkx(network, inference=None):
             "to_networkx takes what statistics.inference or statistics.bootstrap returns, got "
             f"{type(inference).__name__}."
         )
-    names = [str(name) for name in network._input_names()]
-    layout = network._layout()
+    names, layout = [str(name) for name in network._input_names()], network._layout()
+    if isinstance(inference, PairwiseInference):
+        return tested_graph(network, names, inference)
     if network._gaussians is not None:
-        coupling, intercept = mixed_parameters(network, layout, inference)
+        coupling, intercept = network._joint_network()
         scores = joint_scores(coupling, layout)
     else:
         if inference is not None and network._seen is not None:
@@ -175,28 +175,46 @@ def to_networkx(network, inference=None):
         coupling, intercept = network.coupling_, network.intercept_
         if inference is not None:
             check_fit(inference, coupling)
-        if network._coding.is_binary:
-            return binary_graph(names, coupling, intercept, inference)
-        scores = frobenius_scores(coupling, layout.n_values)
+        scores = None
+        if not network._coding.is_binary:
+            scores = frobenius_scores(coupling, layout.n_values)
+    frequency = {} if inference is None else {"frequency": inference.edge_frequency}
+    if scores is None:
+        return graph_of(names, None, intercept, {"weight": coupling} | frequency)
     entries = network._entry_names(layout)
-    graph = categorical_graph(names, entries, intercept, scores, inference)
-    places, numbers = np.flatnonzero(layout.of_scores), np.flatnonzero(layout.is_scored)
-    for (j, a), (k, b) in combinations(zip(numbers, places, strict=True), 2):
-        if graph.has_edge(names[j], names[k]):
-            graph.edges[names[j], names[k]]["partial_correlation"] = coupling[a, b].item()
+    graph = graph_of(names, entries, intercept, {"weight": scores} | frequency)
+    add_partial_correlations(graph, names, layout.is_scored, coupling, layout.of_scores)
     return graph
 
 
-def mixed_parameters(network, layout, inference):
-    """Couplings and intercepts of categories and numbers, of the network or of an inference."""
-    if inference is None:
-        return network._joint_network()
-    names = parameter_names(network._entry_names(layout), layout.sizes)
-    if not np.array_equal(inference.names, names):
+def tested_graph(network, names, inference):
+    """The graph of an inference: of its estimates, with their errors and p values."""
+    table, is_number = inference._pairs, network._table.is_number
+    of_numbers = inference.n_values is not None and (inference.n_values[is_number] == 1).any()
+    if names != list(map(str, inference.feature_names)):
         raise ValueError(OTHER_FIT)
-    n_entries = layout.sizes.sum()
-    coupling = np.nan_to_num(inference.coupling_matrix(inference.estimate))
-    return coupling, inference.estimate[:n_entries]
+    if not of_numbers:
+        fitted = network if network._seen is None else network._unpenalised(None, None)
+        check_fit(inference, fitted.coupling_)
+    values = {"weight": np.nan_to_num(table["coupling"])}
+    values |= {name: table[name] for name in ("std_err", "p_value")}
+    if inference.n_values is None:
+        return graph_of(names, None, inference.estimate, values)
+    values["weight"] = np.abs(values["weight"])
+    ends = np.cumsum(inference.n_values)
+    entries = np.split([name[2:-1] for name in inference.names[: ends[-1]]], ends[:-1])
+    graph = graph_of(names, entries, inference.estimate, values)
+    if of_numbers:
+        add_partial_correlations(graph, names, is_number, table["coupling"], is_number)
+    return graph
+
+
+def add_partial_correlations(graph, names, is_number, coupling, places):
+    """To the edges of two numbers, from a matrix with these at some places."""
+    numbers, places = np.flatnonzero(is_number), np.flatnonzero(places)
+    for (j, a), (k, b) in combinations(zip(numbers, places, strict=True), 2):
+        if graph.has_edge(names[j], names[k]):
+            graph.edges[names[j], names[k]]["partial_correlation"] = coupling[a, b].item()
 
 
 def require_networkx(function="to_networkx"):
@@ -205,66 +223,39 @@ def require_networkx(function="to_networkx"):
     return optional("networkx", message)
 
 
-def binary_graph(names, coupling, intercept, inference):
-    """Nodes with intercepts; edges with couplings that are not 0, their sign and strength.
-
-    Parameters
-    ----------
-    names : list of str of length n_columns
-    coupling : ndarray of shape (n_columns, n_columns)
-    intercept : ndarray of shape (n_columns,)
-    inference : PairwiseInference, NetworkBootstrap or None
-        Its standard errors and p values, or frequencies, become attributes of the edges.
-
-    Returns
-    -------
-    graph : networkx.Graph
-    """
-    graph = require_networkx().Graph()
-    for name, b in zip(names, intercept.tolist(), strict=True):
-        graph.add_node(name, intercept=b)
-    values = {"weight": coupling, "strength": np.abs(coupling)}
-    values["sign"] = np.sign(coupling).astype(int)
-    if hasattr(inference, "edge_frequency"):
-        values["frequency"] = inference.edge_frequency
-    elif inference is not None:
-        values["std_err"] = inference.coupling_matrix(inference.std_err)
-        values["p_value"] = inference.coupling_matrix(inference.p_value)
-    add_edges(graph, names, values)
-    return graph
-
-
-def categorical_graph(names, entries, intercept, scores, inference):
-    """Nodes with the intercepts of their entries; edges with norms that are not 0.
+def graph_of(names, entries, intercept, values):
+    """Nodes with intercepts; edges where the weight is not 0, with all values as plain numbers.
 
     Parameters
     ----------
     names : list of str
-    entries : list of list of str
-        What the entries of each column are called: ``name=value``, or ``name`` of a number.
-    intercept : ndarray of shape (n_entries,)
-    scores : ndarray of shape (n_columns, n_columns)
-    inference : PairwiseInference, NetworkBootstrap or None
-        Its p values of pairs, or frequencies, become attributes of the edges.
+    entries : list of sequence of str, or None
+        What the entries of each column are called: ``name=value``, or ``name`` of a number. None
+        if all columns are binary: weights then have a sign.
+    intercept : ndarray
+        Of the entries, one after another.
+    values : dict of ndarray of shape (n_columns, n_columns)
+        Those that are NaN are left out.
 
     Returns
     -------
     graph : networkx.Graph
     """
-    graph = require_networkx().Graph()
-    of_columns = np.split(intercept, np.cumsum(list(map(len, entries)))[:-1])
-    for name, own, b in zip(names, entries, of_columns, strict=True):
+    graph, weight = require_networkx().Graph(), values["weight"]
+    intercept = iter(intercept.tolist())
+    of_nodes = [[name] for name in names] if entries is None else entries
+    for name, own in zip(names, of_nodes, strict=True):
         keys = (
             "intercept" if entry == name else f"intercept[{entry.removeprefix(f'{name}=')}]"
             for entry in own
         )
-        graph.add_node(name, **dict(zip(keys, b.tolist(), strict=True)))
-    values = {"weight": scores, "strength": scores}
-    if hasattr(inference, "edge_frequency"):
-        values["frequency"] = inference.edge_frequency
-    elif inference is not None:
-        values["p_value"] = inference.pair_p_value()
-    add_edges(graph, names, values)
+        graph.add_node(name, **{key: next(intercept) for key in keys})
+    values = values | {"strength": np.abs(weight)}
+    if entries is None:
+        values["sign"] = np.sign(weight).astype(int)
+    for j, k in zip(*np.nonzero(np.triu(weight, 1)), strict=True):
+        found = {key: matrix[j, k].item() for key, matrix in values.items()}
+        graph.add_edge(names[j], names[k], **{k: v for k, v in found.items() if v == v})
     return graph
 
 
@@ -273,10 +264,3 @@ def check_fit(inference, coupling):
     estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
     if estimate.shape != coupling.shape or not np.array_equal(estimate, coupling):
         raise ValueError(OTHER_FIT)
-
-
-def add_edges(graph, names, values):
-    """Edges where the weight is not 0, with all values as plain numbers."""
-    for j, k in zip(*np.nonzero(np.triu(values["weight"], 1)), strict=True):
-        entries = {key: matrix[j, k].item() for key, matrix in values.items()}
-        graph.add_edge(names[j], names[k], **entries)

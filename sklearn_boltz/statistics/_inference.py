@@ -1,10 +1,11 @@
 """Standard errors, tests and intervals of the estimates of a network."""
 
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, combinations
 
 import numpy as np
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import chi2, false_discovery_control, norm
 
 from sklearn_boltz.networks.model._gauge import block_entries
 from sklearn_boltz.statistics._results import (
@@ -20,8 +21,8 @@ from sklearn_boltz.statistics.covariance._tests import (
     wald_test,
 )
 
-# Why there is no standard error of what the data separate.
-NO_ERROR = "without a penalty, their maximum is at infinity, so they have no standard error"
+# What the Wald test of a pair gives, in the order of the table of pairs.
+FIGURES = "coupling", "std_err", "ci_low", "ci_high", "df", "statistic", "p_value"
 
 
 def holm(p_value):
@@ -57,12 +58,6 @@ def adjust_p_values(p_value, method):
     if known.any():
         adjusted[known] = adjust(p_value[known])
     return adjusted
-
-
-def _adjusted_pairs(p_value, method):
-    """A symmetric matrix of p values, adjusted for the number of pairs."""
-    pairs = np.triu_indices(len(p_value), 1)
-    return pair_matrix(adjust_p_values(p_value[pairs], method), np.nan)
 
 
 def parameter_names(entries, n_values=None):
@@ -122,6 +117,17 @@ class PairwiseInference(NetworkParameters):
         Names of the variables; None for a `contrast`.
     objective : {"pseudo-likelihood", "likelihood"}
         What the estimates maximise.
+    reasons : ndarray of str of shape (n_features, n_features)
+        What else there is to know of the test of a pair, or why there is none; mostly empty.
+    untested : ndarray of bool of shape (n_features, n_features)
+        The pairs without a test, for these reasons.
+    falls : ndarray of shape (n_features, n_features)
+        By which the Wald statistic of a pair is multiplied: how far the objective falls to where
+        the pair has no coupling, in ratio to the parabola that Wald's test takes it for, at most 1.
+    figures : dict of ndarray of shape (n_features, n_features)
+        What `to_frame` has of pairs that does not follow from the covariance; NaN elsewhere.
+    rows : Profile or None
+        The rows, for tests of all couplings where those of pairs are of trends; otherwise None.
 
     Examples
     --------
@@ -131,8 +137,10 @@ class PairwiseInference(NetworkParameters):
     >>> X = rng.choice([-1, 1], size=(500, 3))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
     >>> result = statistics.inference(FVBMPseudoLikelihood().fit(X), X)
-    >>> result.names[result.adjusted_p_value("fdr_bh") < 0.01]
-    array(['m[x0,x2]'], dtype=object)
+    >>> result.to_frame().query("adjusted_p_value < 0.01")["coupling"].round(1)
+    one  other
+    x0   x2       0.7
+    Name: coupling, dtype: float64
     """
 
     estimate: np.ndarray
@@ -146,6 +154,11 @@ class PairwiseInference(NetworkParameters):
     method: str
     feature_names: np.ndarray | None
     objective: str
+    reasons: np.ndarray
+    untested: np.ndarray
+    falls: np.ndarray
+    figures: dict
+    rows: object
 
     @property
     def separated(self):
@@ -182,49 +195,34 @@ class PairwiseInference(NetworkParameters):
     @property
     def ci_low(self):
         """Lower ends of the confidence intervals, ndarray of shape (n_parameters,)."""
-        return self.estimate - norm.isf((1 - self.confidence_level) / 2) * self.std_err
+        return self.estimate - self._quantile * self.std_err
 
     @property
     def ci_high(self):
         """Upper ends of the confidence intervals, ndarray of shape (n_parameters,)."""
-        return self.estimate + norm.isf((1 - self.confidence_level) / 2) * self.std_err
+        return self.estimate + self._quantile * self.std_err
 
-    def adjusted_p_value(self, method="holm"):
-        """Adjust the p values for their number.
+    @property
+    def _quantile(self):
+        """How many standard errors an interval extends to both sides."""
+        return norm.isf((1 - self.confidence_level) / 2)
+
+    def adjusted_p_value(self, method="fdr_bh"):
+        """P values of the pairs of variables, adjusted for the number of pairs.
 
         Parameters
         ----------
-        method : {"holm", "fdr_bh"}, default="holm"
-            ``"holm"`` is Holm's step-down method, which controls the probability of any false
-            rejection. ``"fdr_bh"`` is Benjamini and Hochberg's method, which controls the expected
-            share of false rejections among all.
+        method : {"fdr_bh", "holm"}, default="fdr_bh"
+            ``"fdr_bh"`` is Benjamini and Hochberg's method, which controls the expected share of
+            false rejections among all. ``"holm"`` is Holm's step-down method, which controls the
+            probability of any false rejection.
 
         Returns
         -------
-        p_value : ndarray of shape (n_parameters,)
-            The adjusted values; NaN where there is no p value.
+        p_value : ndarray of shape (n_features, n_features)
+            Of `pair_p_value`, adjusted. A pair without a p value does not count.
         """
-        distinct, which = np.unique(self._twins(), return_inverse=True)
-        return adjust_p_values(self.p_value[distinct], method)[which]
-
-    def _twins(self):
-        """The number of the first parameter that tests the same hypothesis as each does.
-
-        In the zero-sum gauge, both values of a binary variable have the same parameters except for
-        the sign, and a trend has a single one, several times.
-        """
-        twins = np.arange(len(self.estimate))
-        if self.n_values is None:
-            return twins
-        for places in self._blocks():
-            block = self.limit_covariance[np.ix_(places, places)]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                scale = np.sqrt(block.diagonal())
-                z, correlation = self.null[places] / scale, block / np.outer(scale, scale)
-                apart = np.abs(z - correlation * z[:, None]) > RANK_TOL
-            same = ~apart & (np.abs(correlation) > 1 - RANK_TOL) | np.eye(len(places), dtype=bool)
-            twins[places] = places[same.argmax(axis=1)]
-        return twins
+        return pair_matrix(adjust_p_values(upper(self.pair_p_value()), method), np.nan)
 
     def _blocks(self):
         """Places of the parameters of each variable, and then of each pair of variables."""
@@ -319,49 +317,64 @@ class PairwiseInference(NetworkParameters):
             difference, covariance = known.T @ difference, known.T @ covariance @ known
         return wald_test(difference, covariance)
 
-    def pair_p_value(self, method=None):
-        """P values of the joint Wald test of all couplings of each pair of variables.
-
-        Two ordinal variables may have one, their trend: see `inference`.
-
-        Parameters
-        ----------
-        method : {"holm", "fdr_bh"}, default=None
-            How they are adjusted for the number of pairs, as in `adjusted_p_value`. None means no
-            adjustment.
+    def pair_p_value(self):
+        """P values of the pairs of variables, of all couplings of each pair at once.
 
         Returns
         -------
         p_value : ndarray of shape (n_features, n_features)
-            Symmetric; NaN on the diagonal, where there is no estimate, and where the data separate
-            all couplings of the pair.
+            Symmetric; NaN on the diagonal, and where the rows have no information on a pair.
         """
-        table = self._pair_tests()["p_value"]
-        return table if method is None else _adjusted_pairs(table, method)
+        return self._pairs["p_value"].copy()
 
-    def _pair_tests(self):
+    @cached_property
+    def _pairs(self):
         """What `to_frame` has of pairs, by name; ndarrays of shape (n_features, n_features)."""
-        (first, second), twins = self.columns, self._twins()
-        variances = self.limit_covariance.diagonal()
-        tables = {
-            name: np.full((first.max() + 1,) * 2, np.nan)
-            for name in ("coupling", "df", "statistic", "p_value")
-        }
-        for block in self._blocks():
-            j, k = first[block[0]], second[block[0]]
-            known = block[np.isfinite(variances[block])]
-            if j == k or not len(known):
-                continue
-            # Parameters that are multiples of each other have a sign in common.
-            is_one = (twins[known] == twins[known[0]]).all()
-            sign = np.sign(self.estimate[known[-1]]) if is_one else 1
-            test = self._joint_test(known)
-            values = (
-                sign * np.linalg.norm(self.estimate[block]), test.df, test.statistic, test.p_value
-            )  # fmt: skip
-            for table, value in zip(tables.values(), values, strict=True):
-                table[j, k] = table[k, j] = value
+        tables = self._of_bits() if self.n_values is None else self._of_blocks()
+        tables["statistic"] *= self.falls
+        p_value = chi2.sf(tables["statistic"], tables["df"])
+        tables["p_value"] = np.where(self.falls < 1, p_value, tables["p_value"])
+        for name, given in self.figures.items():
+            tables[name] = np.where(np.isnan(given), tables.get(name, np.nan), given)
+        for name in ("statistic", "p_value"):
+            tables[name] = np.where(self.untested, np.nan, tables[name])
         return tables
+
+    def _of_bits(self):
+        """The Wald tests where each pair has one parameter."""
+        known = np.isfinite(self.std_err)
+        values = self.estimate, self.std_err, self.ci_low, self.ci_high, known, self.z**2
+        values = [self.coupling_matrix(own) for own in (*values, self.p_value)]
+        return dict(zip(FIGURES, values, strict=True))
+
+    def _of_blocks(self):
+        """The Wald tests of the couplings of each pair."""
+        tables = np.full((len(FIGURES), *[len(self.n_values)] * 2), np.nan)
+        for block in self._blocks():
+            j, k = self.columns[:, block[0]]
+            if j != k:
+                tables[:, j, k] = tables[:, k, j] = self._pair(block)
+        return dict(zip(FIGURES, tables, strict=True))
+
+    def _pair(self, block):
+        """The coupling of two variables, its error and interval if it is one number, and the test.
+
+        `block` has the places of all their couplings.
+        """
+        known = block[np.isfinite(self.limit_covariance.diagonal()[block])]
+        if not len(known):
+            return (np.nan,) * 7
+        test, norm = self._joint_test(known), np.linalg.norm(self.estimate[block])
+        of_bits = (self.n_values[self.columns[:, block[0]]] <= 2).all()
+        separated = self.separated[known].any()
+        ends = error = np.nan
+        # Parameters that are multiples of each other have a sign in common.
+        if of_bits or (test.df == 1 and not separated):
+            norm *= np.sign(self.estimate[known[-1]])
+            if not separated:
+                error = np.sqrt(self.limit_covariance.diagonal()[known].sum())
+                ends = norm + self._quantile * error * np.array([-1, 1])
+        return norm, error, *np.resize(ends, 2), test.df, test.statistic, test.p_value
 
     def contrast(self, weights):
         """Return the inference on a weighted sum of parameters.
@@ -400,30 +413,38 @@ class PairwiseInference(NetworkParameters):
             feature_names=None,
         )
 
-    def to_frame(self, method=None, *, pairs=False):
-        """Return all results but the covariance as a table; needs pandas.
+    def to_frame(self, method="fdr_bh", *, parameters=False):
+        """Return the pairs of variables as a table, or all parameters; needs pandas.
 
         Parameters
         ----------
-        method : {"holm", "fdr_bh"}, default=None
-            How `adjusted_p_value`, or with `pairs` `pair_p_value`, adjusts the p values for their
-            number. They are then in a column "adjusted_p_value". None means no such column.
-        pairs : bool, default=False
-            Whether there is a row for each pair of variables, with the test of all its couplings.
+        method : {"fdr_bh", "holm"}, default="fdr_bh"
+            How p values are adjusted for the number of pairs, see `adjusted_p_value`.
+        parameters : bool, default=False
+            Whether there is a row for each parameter instead, intercepts included.
 
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each parameter, with its name as the index. With `pairs`, the names of two
-            variables are the index, and the columns are `coupling`, `df`, `statistic` and
-            `p_value`. Of larger blocks, `coupling` is the Frobenius norm. If there is a single
-            parameter, as the trend of two ordinal variables, it has a sign: that of the
-            coupling of the last values of both that occur.
+            The names of two variables are the index, and the columns are
+
+            * `coupling`, the Frobenius norm of the couplings of the pair. If these are a single
+              number, as of two binary variables, or of the trend of two ordinal ones, it has a
+              sign, that of the coupling of the last values of both; and `std_err`, `ci_low` and
+              `ci_high`. An interval with an infinite end is of a coupling that the data separate;
+            * `df`, `statistic` and `p_value` of the test that the pair has no coupling, and
+              `adjusted_p_value`;
+            * where the network has trends, `joint_df` and `joint_p_value` of the test of all
+              couplings of a pair, with numbers in five groups;
+            * `note`, what else there is to know of the test, or why there is none.
+
+            With `parameters`, their names are the index, and the columns are the attributes
+            `estimate`, `std_err`, `null`, `z`, `p_value`, `ci_low` and `ci_high`.
 
         Raises
         ------
         ValueError
-            With `pairs`, for a result of `contrast`.
+            For a result of `contrast`, which has no pairs, without `parameters`.
         ImportError
             If pandas is not installed. Without it, use the attributes of the same names.
 
@@ -432,35 +453,69 @@ class PairwiseInference(NetworkParameters):
         ``frame.to_latex(escape=True, float_format="%.3f")`` makes a LaTeX table in the style of the
         booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
         """
-        if pairs:
-            if self.feature_names is None:
-                raise ValueError("A contrast has no pairs of variables: use pairs=False.")
-            tables = self._pair_tests()
-            if method is not None:
-                tables["adjusted_p_value"] = _adjusted_pairs(tables["p_value"], method)
-            return pair_frame(self.feature_names, tables)
-        columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
-        columns = {name: getattr(self, name) for name in columns}
-        if method is not None:
-            columns["adjusted_p_value"] = self.adjusted_p_value(method)
-        return parameter_frame(self.names, columns)
+        if parameters:
+            columns = "estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high"
+            return parameter_frame(self.names, {name: getattr(self, name) for name in columns})
+        if self.feature_names is None:
+            raise ValueError("A contrast has no pairs of variables: use parameters=True.")
+        return pair_frame(self.feature_names, self._table(method))
+
+    def _table(self, method="fdr_bh"):
+        """The columns of the table of pairs, each of shape (n_features, n_features)."""
+        adjusted = {"adjusted_p_value": self.adjusted_p_value(method)}
+        return self._pairs | adjusted | self._joint | {"note": self.reasons}
+
+    @cached_property
+    def _joint(self):
+        """The tests of all couplings, where those of pairs are of trends."""
+        return {} if self.rows is None else self.rows.joint_tests(self._pairs)
 
     def __str__(self):
-        width = max(len("parameter"), *(len(name) for name in self.names))
-        interval = f"{100 * self.confidence_level:g} % interval"
         lines = [
             f"Fully visible Boltzmann machine, maximum {self.objective}",
             f"{self.n_samples:g} samples, {len(self.estimate)} parameters, {self.method} errors",
             "",
-            f"{'parameter':<{width}} {'estimate':>10} {'std err':>9} {'z':>8} {'p':>9}"
-            f"  {interval:>21}",
         ]
-        columns = (self.estimate, self.std_err, self.z, self.p_value, self.ci_low, self.ci_high)
-        for name, m, se, z, p, low, high in zip(self.names, *columns, strict=True):
-            ends = f"[{low:.4f}, {high:.4f}]"
-            lines.append(f"{name:<{width}} {m:>10.4f} {se:>9.4f} {z:>8.2f} {p:>9.2g}  {ends:>21}")
-        if self.separated.any():
-            lines += ["", f"The data separate {self.separated.sum()} parameters: {NO_ERROR}."]
+        if self.feature_names is None:
+            lines += printed("parameter", self.names, [
+                ("estimate", "{:.4f}", self.estimate), ("std err", "{:.4f}", self.std_err),
+                *self._interval(self.ci_low, self.ci_high), ("p", "{:.2g}", self.p_value),
+            ])  # fmt: skip
+            return "\n".join(lines)
+        pairs = [f"{one}, {other}" for one, other in combinations(self.feature_names, 2)]
+        table = {name: upper(values) for name, values in self._table().items()}
+        lines += printed("pair", pairs, [
+            ("coupling", "{:.4f}", table["coupling"]), ("std err", "{:.4f}", table["std_err"]),
+            *self._interval(table["ci_low"], table["ci_high"]), ("df", "{:.0f}", table["df"]),
+            ("p", "{:.2g}", table["p_value"]), ("adjusted p", "{:.2g}", table["adjusted_p_value"]),
+            ("", "{}", table["note"]),
+        ])  # fmt: skip
         return "\n".join(lines)
 
+    def _interval(self, low, high):
+        """The column of intervals of a printed table."""
+        ends = [
+            "" if one != one else f"[{one:.4f}, {other:.4f}]"
+            for one, other in zip(low, high, strict=True)
+        ]
+        return [(f"{100 * self.confidence_level:g} % interval", "{}", ends)]
+
     __repr__ = __str__
+
+
+def upper(matrix):
+    """The entries of a symmetric matrix above its diagonal."""
+    return matrix[np.triu_indices(len(matrix), 1)]
+
+
+def printed(title, names, columns):
+    """Lines of a table: names on the left, and columns of a title, a format and values.
+
+    NaN is left out.
+    """
+    width = max(map(len, [title, *names]))
+    cells = [[name.ljust(width) for name in [title, *names]]]
+    for head, style, values in columns:
+        texts = [head, *("" if value != value else style.format(value) for value in values)]
+        cells.append([text.rjust(max(map(len, texts))) for text in texts])
+    return ["  ".join(row).rstrip() for row in zip(*cells, strict=True)]

@@ -346,7 +346,7 @@ def to_bqm(model):
     J, h = to_ising(model)
     j, k = np.triu(J).nonzero()
     # Where all bits of an RBM are 0, its energy is 0.
-    offset = 0.0 if isinstance(model, Network) else J.sum() / 2 - h.sum()
+    offset = -model._constant if isinstance(model, Network) else J.sum() / 2 - h.sum()
     quadratic = j, k, -J[j, k]
     return dimod.BinaryQuadraticModel.from_numpy_vectors(-h, quadratic, offset, "SPIN")
 

@@ -1,7 +1,11 @@
 """Standard errors of the couplings and intercepts of a network."""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,28 +15,26 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.categorical._objective import block_starts
-from sklearn_boltz.networks.location._fit import completed
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
-from sklearn_boltz.statistics._inference import PairwiseInference, parameter_names
+from sklearn_boltz.statistics._inference import FIGURES, PairwiseInference, parameter_names
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
-from sklearn_boltz.statistics.covariance._network import (
-    can_leave_out,
-    check_pairwise,
-    find_curvature,
-)
-from sklearn_boltz.statistics.covariance._numbers import (
-    estimate_joint,
-    of_seen_values,
-    places_of_categories,
-)
+from sklearn_boltz.statistics.covariance._completed import draws
+from sklearn_boltz.statistics.covariance._falls import falls
+from sklearn_boltz.statistics.covariance._few import few_rows
+from sklearn_boltz.statistics.covariance._mixed import Mixed, levels_of
+from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise, find_curvature
+from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
+from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 
-# Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
-FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
+# How a pair is tested where Wald's test fails.
+CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
+RARE = "rare values: score test or likelihood ratio"
 # With fewer parameters threads of BLAS mostly wait for each other.
 MIN_THREADED_INFERENCE = 500
 
@@ -61,7 +63,7 @@ def inference(
     split=None,
     random_state=None,
 ):
-    """Standard errors, Wald tests and confidence intervals of the estimates.
+    """Test the pairs of columns; with standard errors and confidence intervals.
 
     Parameters
     ----------
@@ -80,9 +82,8 @@ def inference(
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
         ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
         the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. There is no jackknife for rows that EM has completed, nor for
-        `MaximumEntropy`. ``"auto"`` is the jackknife where there is one, and the
-        sandwich otherwise.
+        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
+        is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
@@ -94,36 +95,36 @@ def inference(
     Returns
     -------
     inference : PairwiseInference
-        It has ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``, and prints as
-        a table. Entries are NaN where a column was constant in the fit, a value never occurred, or
-        a coupling is not in the model. Where the data separate a parameter, for example because two
-        values never occur together, its maximum is at infinity: all but the estimate, at which the
-        fit ended, is NaN. A joint test, as of a pair of variables, is then about what is left of
-        its parameters. For variables with more than two values, the parameters are those of the
-        zero-sum gauge: how a value differs from the mean over all values, ``b[x0=2]``, and a pair
-        of values from the means over both, ``m[x0=2,x1=0]``. Those of ``"ordinal"`` columns may be
-        trends, see Notes; ``to_frame(pairs=True)`` has each pair once.
+        It prints as the table of pairs, which ``to_frame`` returns: couplings, tests, and p values
+        adjusted for the number of pairs. It also has ``estimate, std_err, z, p_value, ci_low,
+        ci_high, names, covariance`` of all parameters. Entries are NaN where a column was constant
+        in the fit, a value never occurred, or a coupling is not in the model. Where the data
+        separate a parameter, for example because two values never occur together, its maximum is
+        at infinity: all but the estimate, at which the fit ended, is NaN. The pair has a test all
+        the same. For variables with more than two values, the parameters are those of the zero-sum
+        gauge: how a value differs from the mean over all values, ``b[x0=2]``, and a pair of values
+        from the means over both, ``m[x0=2,x1=0]``.
 
-        Where numbers have normal scores, the parameters are those of
-        :func:`~sklearn_boltz.statistics.joint_network`: each coupling is one given all other
-        columns. ``m[x0,x1]`` is the partial correlation of two numbers, and ``m[x0=2,x1]`` the
-        coupling of a value and a number. The test of a pair has all couplings of its columns.
+        A number has a single entry, its normal score, in units of its standard deviation given all
+        else: ``m[x0,x1]`` is the partial correlation of two numbers, and ``m[x0=2,x1]`` the
+        coupling of a value and a number.
 
     Raises
     ------
     ValueError
-        If the network has `terms_` or a `count_potential_`, if the penalty used the order of
-        bins, or with a number `alpha` that of levels (`ordered_`), if a sparse penalty has
-        selected the couplings and there is no `split`, if the rows do not determine all
-        parameters, also those of numbers, if the covariance does not fit into memory, if
-        ``covariance="jackknife"`` is asked for where there is none, or with
-        `MaximumEntropy` if there are missing cells, or more than 25 columns that vary.
+        If the network has `terms_` or a `count_potential_`, if with a number `alpha` the penalty
+        used the order of levels or bins (`ordered_`), if a sparse penalty has selected the
+        couplings and there is no `split`, if the rows do not determine all parameters, if a number
+        follows from other columns, if the covariance does not fit into memory, if
+        ``covariance="jackknife"`` is asked for where there is none, or with `MaximumEntropy` if
+        there are missing cells, or more than 25 columns that vary.
 
     Warns
     -----
     UserWarning
-        If there are fewer than 5 rows for each column that varies, or 20 without the jackknife;
-        or if these are not the rows and weights of the fit.
+        If pairs have too few rows for a test: fewer than 3 for each free value of the regression
+        of one column on the others, or 20 without the jackknife; or if these are not the rows and
+        weights of the fit.
     ConvergenceWarning
         If ``alpha="auto"`` chose a penalty, and there is no maximum without it.
 
@@ -156,8 +157,9 @@ def inference(
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
-    scores with the sufficient statistics of the model, given the observed cells. Both are
-    estimated from 50 completions of each row, with a fixed seed.
+    scores with the sufficient statistics of the model, given the observed cells. Both are sums
+    over the completions of a row, or over 64 draws, with a fixed seed, where it has more. The
+    jackknife leaves out a row with all its completions, each of which is corrected by itself.
 
     Parameters are separated if the objective never falls as they grow in some direction [2]_. The
     directions are found by linear programming, and the errors of all other parameters are those in
@@ -165,36 +167,42 @@ def inference(
     `MaximumEntropy`, only pairs of values that never occur together are looked for. If a program
     would have more than 300,000 entries, all parameters that could be separated count as such. With
     a number ``alpha > 0``, there is a maximum, but couplings of columns with values that never
-    occur together have no errors, either: the scores of such a coupling hardly vary, and its test
-    would nearly always reject. Joint tests of several couplings are about weighted sums of them
-    that do not change in these directions. In simulations of independent columns of 3 to 5 values,
-    100 to 1,000 rows, tests of such pairs at 5 % rejected 1 %, and 3 % with missing cells.
+    occur together have no errors, either: the scores of such a coupling hardly vary, and Wald's
+    test would nearly always reject.
 
-    Couplings of numbers follow from the regression of their scores on the categories, without a
-    penalty, and from the covariance of its residuals. These maximise the likelihood of a single
-    Gaussian, whatever the fit has, and the sandwich or jackknife holds for residuals of any
-    distribution with this mean and covariance. Missing numbers and categories are summed out. The
-    scores themselves, and the network by which missing categories are completed, are taken as
-    known. What a value of fewer than 3 rows, or 10 without the jackknife, does to a score is not
-    tested: its mean is fitted to these rows, and would seem to have no error. What a row
-    contributes to the network of the categories is not correlated with this, so that the
-    covariances add up.
+    Two binary columns with an empty cell are tested by its probability, if there is no coupling,
+    given the sums of one column and of its products with all others: by the saddlepoint
+    approximations of the conditional distribution [5]_, without other columns Fisher's. The p value
+    is twice that, as an excess would be as surprising, and the interval ends where the probability
+    is half of what the intervals leave. Both columns give one, and the geometric mean is weighted
+    by how much of the variance of each the others leave. Other pairs that are separated have the
+    score test of their couplings in the regression of a column on the others or, if it is less,
+    the likelihood ratio, weighted likewise. With a single pair these are Pearson's X² and G², times
+    1 - 1/N. In simulations of independent columns of 2 to 5 values, some with 2 % of 200 rows,
+    tests of pairs at 5 % rejected 1 to 3 %.
 
-    With ``"ordinal"`` columns and ``alpha="auto"``, and without numbers that have normal scores,
-    the rows are fitted without the penalty to a network of trends: two such columns have a single
-    coupling φ, by which x_j = a and x_k = b change the logarithm of the probability by φ times the
-    numbers of both values, equally spaced and centred, as in linear-by-linear association models
-    [4]_. An ordinal and another column have one for each value of the other. So the test of a pair
-    has one degree of freedom. In simulations with 300 answers from 1 to 5, where a rank correlation
-    was found in 85 % of the tables, it was in 85 %, and the joint test of all 16 couplings rejected
-    in 12 %; without an interaction, 5 % (:doc:`/user_guide/fvbm`). A dependence that is not a trend
-    may be missed, or appear between others: declare columns as ``"nominal"``, or set ``alpha=0``,
-    to test all couplings. The value in the middle of an odd number has neither a coupling nor an
-    error.
+    With ``"ordinal"`` columns or numbers and ``alpha="auto"``, the rows are fitted without the
+    penalty to a network of trends: two such columns have a single coupling φ, by which x_j = a and
+    x_k = b change the logarithm of the probability by φ times the scores of both. Those of levels
+    are equally spaced and centred, as in linear-by-linear association models [4]_. Those of numbers
+    are normal scores of their ranks, so that huge values and units do not matter, and given the
+    other columns they are normal, as in mixed graphical models [6]_. An ordinal column or a number
+    and another column have one coupling for each value of the latter. So the test of a pair has one
+    degree of freedom. In simulations with 300 answers from 1 to 5, where a rank correlation was
+    found in 85 % of the tables, it was in 85 %, and the joint test of all 16 couplings rejected in
+    12 %; without an interaction, 5 % (:doc:`/user_guide/fvbm`). A dependence that is not a trend
+    may be missed, or appear between others. The score test of all couplings in the table
+    (``joint_p_value``) finds such, with numbers in five groups; it supposes that other columns act
+    by trends, too. The value in the middle of an odd number has neither a coupling nor an error.
+
+    Incomplete rows with numbers are drawn 20 times by `impute` from the network itself, with a
+    fixed seed. Values of fewer than 20 rows have errors that vary too much for Wald's test beside
+    trends: these pairs have the score test above. Declared as ``"nominal"``, or with ``alpha=0``,
+    all couplings of levels and bins are tested.
 
     There are no intervals with a number ``alpha > 0`` whose penalty takes the order of values into
     account: it shrinks the estimates towards trends, far more than it lets them vary, and
-    intervals would be too narrow. The couplings of bins have none, either.
+    intervals would be too narrow.
 
     References
     ----------
@@ -209,6 +217,11 @@ def inference(
     .. [4] L. A. Goodman, "Simple Models for the Analysis of Association in Cross-Classifications
        Having Ordered Categories", Journal of the American Statistical Association 74, 537–552,
        1979. https://doi.org/10.1080/01621459.1979.10481650
+    .. [5] I. M. Skovgaard, "Saddlepoint Expansions for Conditional Distributions", Journal of
+       Applied Probability 24(4), 875–887, 1987. https://doi.org/10.2307/3214212
+    .. [6] J. D. Lee and T. J. Hastie, "Learning the Structure of Mixed Graphical Models", Journal
+       of Computational and Graphical Statistics 24(1), 230–253, 2015.
+       https://doi.org/10.1080/10618600.2014.900500
 
     Examples
     --------
@@ -224,13 +237,10 @@ def inference(
     Fully visible Boltzmann machine, maximum pseudo-likelihood
     500 samples, 6 parameters, jackknife errors
     <BLANKLINE>
-    parameter   estimate   std err        z         p          95 % interval
-    b[x0]         0.0872    0.0568     1.54      0.12      [-0.0240, 0.1985]
-    b[x1]         0.0439    0.0453     0.97      0.33      [-0.0449, 0.1326]
-    b[x2]        -0.0504    0.0567    -0.89      0.37      [-0.1615, 0.0606]
-    m[x0,x1]      0.0739    0.0566     1.30      0.19      [-0.0371, 0.1848]
-    m[x0,x2]      0.6977    0.0569    12.27   1.4e-34       [0.5862, 0.8092]
-    m[x1,x2]     -0.0003    0.0565    -0.01         1      [-0.1111, 0.1105]
+    pair    coupling  std err      95 % interval  df        p  adjusted p
+    x0, x1    0.0739   0.0566  [-0.0371, 0.1848]   1     0.19        0.29
+    x0, x2    0.6977   0.0569   [0.5862, 0.8092]   1  1.4e-34     4.1e-34
+    x1, x2   -0.0003   0.0565  [-0.1111, 0.1105]   1        1           1
 
     If one half of the rows selects, the errors are those of an estimate from the other half:
 
@@ -238,81 +248,188 @@ def inference(
     >>> result.names[result.p_value < 0.01]
     array(['m[x0,x2]'], dtype=object)
     """
-    if split is None:
-        check_is_fitted(network)
-    else:
+    has_split = split is not None
+    if has_split:
         network, X, sample_weight = selected(network, X, sample_weight, split, random_state)
-    check_unselected(network)
+    else:
+        check_is_fitted(network)
+    has_scores = tests_numbers(network, has_split)
+    if not has_scores or isinstance(network, SparseFVBM):
+        check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
-    model = network._unpenalised(codes, weights)
-    parameters = named_parameters(model)
+    jackknife = wants_jackknife(network, covariance)
+    with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
+        if has_scores:
+            found = of_numbers(network, X, sample_weight, jackknife)
+        else:
+            found = of_codes(network._unpenalised(codes, weights), codes, weights, jackknife)
     null = np.zeros(()) if null is None else np.asarray(null, dtype=np.float64)
-    shape = parameters["names"].shape
+    shape = found.parameters["names"].shape
     if null.shape not in ((), shape):
         raise ValueError(f"null must be a number or of shape {shape}: {null.shape}.")
-    jackknife = wants_jackknife(network, covariance, codes)
-    warn_of_few_rows(network, weights.sum(), jackknife)
-    with blas_threads(network.n_features_in_, MIN_THREADED_INFERENCE):
-        covariance, directions = model._cached(
-            "covariance",
-            lambda: covariance_of(model, codes, weights, jackknife),
-            *(codes, weights, jackknife),
-        )
-        if model._table.is_scored.any():
-            rows = scored_rows(model, X, sample_weight)
-            of_categories = covariance, directions
-            parameters["estimate"], covariance, directions = model._cached(
-                "of numbers",
-                lambda: with_numbers(model, *rows, *of_categories, jackknife),
-                *(*rows, jackknife),
-            )
-    return PairwiseInference(
-        limit_covariance=covariance,
-        directions=directions,
+    warn_of_few_rows(found.reasons)
+    result = PairwiseInference(
+        limit_covariance=found.covariance,
+        directions=found.directions,
         null=np.broadcast_to(null, shape),
         confidence_level=confidence_level,
         n_samples=weights.sum(),
         method="jackknife" if jackknife else "sandwich",
         objective=network._objective,
-        **parameters,
+        reasons=found.reasons,
+        untested=found.reasons != "",
+        falls=np.ones_like(found.falls) if null.any() else found.falls,
+        figures={},
+        rows=found.rows() if found.has_trends else None,
+        **found.parameters,
     )
+    return with_profiles(result, found)
+
+
+class Found(NamedTuple):
+    """What `PairwiseInference` is made of.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimates, and what they are called.
+    covariance : ndarray of shape (n_parameters, n_parameters)
+    directions : ndarray of shape (n_parameters, k)
+        What the data separate.
+    falls : ndarray of shape (n_features, n_features)
+    reasons : ndarray of object of shape (n_features, n_features)
+        Why pairs have no test.
+    rows : callable
+        Makes the rows as `Profile`.
+    has_trends : bool
+        Whether some pairs have fewer couplings than their columns have values.
+    """
+
+    parameters: dict
+    covariance: np.ndarray
+    directions: np.ndarray
+    falls: np.ndarray
+    reasons: np.ndarray
+    rows: Callable
+    has_trends: bool
+
+
+def tests_numbers(network, has_split):
+    """Whether the results are about numbers by their scores, and not by their bins."""
+    bins = network._table.is_binned & (network._coding.n_values > 2)
+    by_default = has_split or (bins.any() and network.alpha == "auto" and network._is_chosen())
+    return network._table.is_scored.any() or (bins.any() and by_default)
+
+
+def of_codes(network, codes, weights, jackknife):
+    """What is found of a network of codes."""
+    found = network._cached(
+        "covariance",
+        lambda: covariance_of(network, codes, weights, jackknife),
+        *(codes, weights, jackknife),
+    )
+    rows, free = cache(partial(rows_of_codes, network, codes, weights)), allowed_pairs(network)
+    sizes = np.array([len(np.unique(column[column >= 0])) - 1 for column in codes.T])
+    has_trends = network._trends is not None
+    sizes = np.where(network._trends if has_trends else False, np.minimum(sizes, 1), sizes)
+    reasons = few_rows(codes >= 0, weights, sizes, free, jackknife)
+    return Found(named_parameters(network), *found, reasons, rows, has_trends)
+
+
+def rows_of_codes(network, codes, weights):
+    """The rows of a network of codes, those that EM has completed as draws."""
+    codes, weights = distinct_incomplete(*informative(codes, weights))
+    known = codes >= 0
+    if not known.all() and network.missing == "em":
+        codes, weights = draws(codes, weights, network._model(), N_DRAWS)
+        known = np.tile(known, (N_DRAWS, 1))
+    trends = np.zeros(len(known.T), dtype=bool) if network._trends is None else network._trends
+    columns = [levels_of(*column) for column in zip(codes.T, known.T, trends, strict=True)]
+    kept = np.flatnonzero([column is not None for column in columns])
+    mixed = Mixed([columns[j] for j in kept], weights, allowed_pairs(network)[np.ix_(kept, kept)])
+    return Profile(mixed, known[:, kept], kept)
+
+
+def of_numbers(network, X, sample_weight, jackknife):
+    """What is found of a table with numbers."""
+    weights, free = checked_weights(sample_weight, network._codes(X)[0]), allowed_pairs(network)
+    estimates = NumberEstimates.of(network, X, weights, free, jackknife)
+    estimate, *covariance = estimates.results()
+    names, entries = network._input_names(), entries_of(network, estimates.sizes)
+    parameters = {
+        "estimate": estimate,
+        "names": parameter_names(entries, estimates.sizes),
+        "n_values": estimates.sizes,
+        "feature_names": np.array(names, dtype=object),
+    }
+    rows = Profile(estimates.mixed, estimates.known, estimates.kept)
+    ratios = falls(estimates.curvature, len(names))
+    reasons, mixed = np.full(ratios.shape, "", dtype=object), estimates.mixed
+    sizes = np.array([column.coupled.sum() for column in mixed.columns])
+    few = few_rows(estimates.known, mixed.weights, sizes, mixed.free, jackknife)
+    reasons[np.ix_(estimates.kept, estimates.kept)] = few
+    return Found(parameters, *covariance, ratios, reasons, lambda: rows, True)
+
+
+def entries_of(network, sizes):
+    """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
+    found = []
+    for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
+        labels = network._labels(j, np.arange(size))[:size]
+        is_number = network._table.is_number[j]
+        found.append([f"{name}"] if is_number else [f"{name}={label}" for label in labels])
+    return found
+
+
+def allowed_pairs(network):
+    """Which columns have couplings, an array of bool; those of numbers with scores all have."""
+    d, free = network.n_features_in_, network._free_pairs()
+    scored = network._table.is_scored
+    return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
+
+
+def with_profiles(result, found):
+    """The result with other tests of pairs that the data separate, or that have rare values."""
+    if not (found.has_trends or result.separated.any()):
+        return result
+    profile = found.rows()
+    place = {column: i for i, column in enumerate(profile.kept)}
+    figures = {name: np.full(result.reasons.shape, np.nan) for name in FIGURES}
+    reasons = result.reasons.copy()
+    for block in result._blocks():
+        j, k = result.columns[:, block[0]]
+        if j == k or result.untested[j, k] or not {j, k} <= place.keys():
+            continue
+        pair, is_separated = (place[j], place[k]), result.separated[block].any()
+        if result.null[block].any() or not (is_separated or profile.is_rare(*pair)):
+            continue
+        of_pair, note = profile_of_pair(profile, pair, result, is_separated)
+        reasons[j, k] = reasons[k, j] = note
+        for name, value in of_pair.items():
+            figures[name][j, k] = figures[name][k, j] = value
+    return replace(result, figures=figures, reasons=reasons)
+
+
+def profile_of_pair(profile, columns, result, is_separated):
+    """What the regressions of single columns say of a pair, and how its test is called."""
+    is_bits = is_separated and all(len(profile.network.columns[i].basis) == 2 for i in columns)
+    cell = profile.empty_cell(*columns) if is_bits else None
+    if cell is None:
+        test, note = profile.score_test(*columns), SEPARATED if is_separated else RARE
+        return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, note
+    # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
+    factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)
+    bound = cell.side.bound((1 - result.confidence_level) / 2) / factor
+    ends = (-np.inf, bound) if cell.is_equal else (bound, np.inf)
+    of_pair = {"df": 1, "statistic": cell.statistic, "p_value": cell.p_value}
+    return of_pair | {"ci_low": ends[0], "ci_high": ends[1]}, CELL
 
 
 def covariance_of(network, codes, weights, jackknife):
-    """Of all parameters; NaN where one is not estimated. And directions that the data separate."""
+    """Of all parameters; NaN where one is not estimated. What the data separate; and falls."""
     curvature, spread = find_curvature(network, codes, weights, jackknife=jackknife)
-    return spread.covariance(curvature), spread.directions(curvature)
-
-
-def scored_rows(network, X, sample_weight):
-    """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._scored_rows(X)
-    z = z[..., 0]
-    weights = checked_weights(sample_weight, codes)
-    return codes[weights > 0], z[weights > 0], weights[weights > 0]
-
-
-def with_numbers(network, codes, z, weights, covariance, directions, jackknife):
-    """Estimates of the joint network of categories and numbers, their covariance, and directions.
-
-    The first covariance is that of the network of the categories.
-    """
-    potts, layout = network._model().potts, network._layout()
-    (rows,) = completed(potts, codes, [z], weights)
-    rows = of_seen_values(rows, codes, layout.n_values)
-    estimate, found, rare = estimate_joint(potts, rows, layout, jackknife=jackknife)
-    places, signs = places_of_categories(network._coding, layout)
-    own = places >= 0
-    rare[own] = 0  # to these, the scores of a few rows add little
-    signs, places = signs[own], places[own]
-    found[np.ix_(own, own)] += signs[:, None] * covariance[np.ix_(places, places)] * signs
-    return estimate, found, np.hstack([of_joint(network, directions), rare])
-
-
-def of_joint(network, directions):
-    """Directions of the parameters of the joint network, from those of the categories."""
-    places, signs = places_of_categories(network._coding, network._layout())
-    return np.where(places < 0, 0, signs)[:, None] * directions[places]
+    ratios = falls(curvature, network.n_features_in_)
+    return spread.covariance(curvature), spread.directions(curvature), ratios
 
 
 def separated_directions(network, codes, weights):
@@ -403,27 +520,23 @@ def selected(network, X, sample_weight, split, random_state):
     return clone(network).set_params(**free).fit(other, sample_weight=v), other, v
 
 
-def warn_of_few_rows(network, n_rows, jackknife):
-    few = FEW_ROWS if jackknife else FEW_ROWS_SANDWICH
-    n_columns = len(np.union1d(network._varying, np.flatnonzero(network._table.is_scored)))
-    if n_rows < few * n_columns:
+def warn_of_few_rows(reasons):
+    """Warn of pairs that have no test."""
+    few = (reasons != "")[np.triu_indices(len(reasons), 1)]
+    if few.any():
         warnings.warn(
-            f"There are {n_rows:g} rows for {n_columns} columns. With fewer than "
-            f"{few} rows per column, confidence intervals are often too narrow and p values "
-            "too small, so more edges are false than the adjustment allows.",
+            f"{few.sum()} of {len(few)} pairs of columns have too few rows for a test, and no p "
+            "value: the column `note` of `to_frame()` says how many they need. Merge values that "
+            "hardly occur, or leave out columns.",
             stacklevel=find_stack_level(),
         )
 
 
-def wants_jackknife(network, covariance, codes):
+def wants_jackknife(network, covariance):
     """Whether the covariance that a user asks for is the jackknife's."""
-    known = can_leave_out(network, codes)
-    if covariance == "jackknife" and not known:
-        reason = "for rows that EM has completed"
-        if network._objective == "likelihood":
-            reason = "of the likelihood"
+    if network._objective == "likelihood" and covariance == "jackknife":
         raise ValueError(
-            f"{type(network).__name__}: there is no jackknife {reason}. Use covariance='auto' or "
-            "'sandwich', or statistics.bootstrap."
+            f"{type(network).__name__}: there is no jackknife of the likelihood. Use "
+            "covariance='auto' or 'sandwich', or statistics.bootstrap."
         )
-    return known and covariance != "sandwich"
+    return network._objective != "likelihood" and covariance != "sandwich"

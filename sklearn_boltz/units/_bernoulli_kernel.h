@@ -29,8 +29,9 @@ enum {
 #endif
 
 /* x[j] = 1 / (1 + exp(-(scale x[j] + bias[j]))) */
-SIMD_DISPATCH
-void NAME(bernoulli_mean)(REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n)
+SIMD_DISPATCH(void, NAME(bernoulli_mean),
+              (REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n),
+              (x, scale, bias, n))
 {
     for (ptrdiff_t j = 0; j < n; j++)
         x[j] = 1 / (1 + NAME(simd_exp)(-(scale * x[j] + bias[j])));
@@ -42,9 +43,9 @@ void NAME(bernoulli_mean)(REAL *restrict x, REAL scale, const REAL *restrict bia
  * In float64, what the first bits of u decide is compared for the least and the greatest u that
  * begins with them. Where the two differ, the block is drawn once more with all bits: rounding
  * keeps the order of numbers, so the result is the same as if all had been. */
-SIMD_DISPATCH
-void NAME(bernoulli_sample)(REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n,
-                      uint64_t key)
+SIMD_DISPATCH(void, NAME(bernoulli_sample),
+              (REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n, uint64_t key),
+              (x, scale, bias, n, key))
 {
     REAL field[BERNOULLI_BLOCK], other[BERNOULLI_BLOCK];
     for (ptrdiff_t start = 0; start < n; start += BERNOULLI_BLOCK, x += BERNOULLI_BLOCK) {
@@ -72,8 +73,9 @@ void NAME(bernoulli_sample)(REAL *restrict x, REAL scale, const REAL *restrict b
 }
 
 /* x[j] = 1 with probability p[j], else 0; in float64 by the first bits where they decide. */
-SIMD_DISPATCH
-void NAME(bernoulli_draw)(REAL *restrict x, const REAL *restrict p, ptrdiff_t n, uint64_t key)
+SIMD_DISPATCH(void, NAME(bernoulli_draw),
+              (REAL *restrict x, const REAL *restrict p, ptrdiff_t n, uint64_t key),
+              (x, p, n, key))
 {
     int32_t bits[BERNOULLI_BLOCK];
     REAL other[BERNOULLI_BLOCK];
@@ -100,9 +102,10 @@ void NAME(bernoulli_draw)(REAL *restrict x, const REAL *restrict p, ptrdiff_t n,
 /* The sum of softplus(high y) - softplus(low y), y = x + bias. With
  * softplus(z) = max(z, 0) + log(1 + exp(-|z|)), the logarithms become one of a product.
  * low and high are not negative. */
-SIMD_DISPATCH
-double NAME(bernoulli_softplus)(const REAL *restrict x, const REAL *restrict bias, ptrdiff_t n,
-                          REAL low, REAL high)
+SIMD_DISPATCH(double, NAME(bernoulli_softplus),
+              (const REAL *restrict x, const REAL *restrict bias, ptrdiff_t n, REAL low,
+               REAL high),
+              (x, bias, n, low, high))
 {
     double logarithm = 0;
     REAL positive[BERNOULLI_LANES] = {0};

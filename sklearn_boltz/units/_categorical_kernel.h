@@ -51,10 +51,11 @@ static void NAME(categorical_peaks)(REAL *restrict x, const ptrdiff_t *restrict 
 }
 
 /* x[j] = exp(x[j] + bias[j]), in units of the exponential of `peaks` if not 0; these may be NULL. */
-SIMD_DISPATCH
-void NAME(categorical_weights)(REAL *restrict x, const REAL *restrict bias, ptrdiff_t n,
-                               const ptrdiff_t *restrict runs, ptrdiff_t n_runs,
-                               REAL *restrict peaks, ptrdiff_t n_units)
+SIMD_DISPATCH(void, NAME(categorical_weights),
+              (REAL *restrict x, const REAL *restrict bias, ptrdiff_t n,
+               const ptrdiff_t *restrict runs, ptrdiff_t n_runs, REAL *restrict peaks,
+               ptrdiff_t n_units),
+              (x, bias, n, runs, n_runs, peaks, n_units))
 {
     int64_t far = 0;
     for (ptrdiff_t j = 0; j < n; j++) {
@@ -112,8 +113,9 @@ SIMD_INLINE void NAME(categorical_choice)(REAL *restrict x, ptrdiff_t q, int n,
 }
 
 /* Weights -> probabilities. */
-SIMD_DISPATCH
-void NAME(categorical_mean)(REAL *restrict x, const ptrdiff_t *restrict runs, ptrdiff_t n_runs)
+SIMD_DISPATCH(void, NAME(categorical_mean),
+              (REAL *restrict x, const ptrdiff_t *restrict runs, ptrdiff_t n_runs),
+              (x, runs, n_runs))
 {
     for (ptrdiff_t r = 0; r < n_runs; r++) {
         const ptrdiff_t width = runs[2 * r], n = runs[2 * r + 1];
@@ -128,9 +130,9 @@ void NAME(categorical_mean)(REAL *restrict x, const ptrdiff_t *restrict runs, pt
 }
 
 /* Weights -> 1 for one of the columns of each unit, and 0 for the others. NaN stays NaN. */
-SIMD_DISPATCH
-void NAME(categorical_sample)(REAL *restrict x, const ptrdiff_t *restrict runs, ptrdiff_t n_runs,
-                              uint64_t key)
+SIMD_DISPATCH(void, NAME(categorical_sample),
+              (REAL *restrict x, const ptrdiff_t *restrict runs, ptrdiff_t n_runs, uint64_t key),
+              (x, runs, n_runs, key))
 {
     REAL u[CATEGORICAL_BLOCK];
     uint32_t unit = 0;
@@ -151,9 +153,10 @@ void NAME(categorical_sample)(REAL *restrict x, const ptrdiff_t *restrict runs, 
 
 /* Weights and peaks -> the log-partitions of the units in the place of the peaks, if `each`, and
  * their sum: one logarithm of a product of totals, as long as that is far from overflow. */
-SIMD_DISPATCH
-double NAME(categorical_log_partition)(const REAL *restrict x, const ptrdiff_t *restrict runs,
-                                       ptrdiff_t n_runs, REAL *restrict peaks, int each)
+SIMD_DISPATCH(double, NAME(categorical_log_partition),
+              (const REAL *restrict x, const ptrdiff_t *restrict runs, ptrdiff_t n_runs,
+               REAL *restrict peaks, int each),
+              (x, runs, n_runs, peaks, each))
 {
     REAL totals[CATEGORICAL_BLOCK];
     double sum = 0, product = 1;

@@ -158,9 +158,10 @@ SIMD_INLINE int NAME(tg_has_second)(const NAME(tg_panels) *panels)
 }
 
 /* The logarithm of the integral, the mean and the variance, for one block. */
-SIMD_DISPATCH
-void NAME(tg_moments)(const REAL *restrict b, const REAL *restrict a, REAL low, REAL high,
-                      REAL *restrict log_partition, REAL *restrict mean, REAL *restrict variance)
+SIMD_DISPATCH(void, NAME(tg_moments),
+              (const REAL *restrict b, const REAL *restrict a, REAL low, REAL high,
+               REAL *restrict log_partition, REAL *restrict mean, REAL *restrict variance),
+              (b, a, low, high, log_partition, mean, variance))
 {
     NAME(tg_panels) panels;
     REAL moment[3][TG_BLOCK], integral[3][TG_BLOCK];
@@ -255,9 +256,10 @@ SIMD_INLINE void NAME(tg_improve)(const REAL *restrict linear, const REAL *restr
 }
 
 /* x[i] where the share of the integral to the left of it is u[i], for one block. */
-SIMD_DISPATCH
-void NAME(tg_quantile)(const REAL *restrict b, const REAL *restrict a, const REAL *restrict u,
-                       REAL low, REAL high, REAL *restrict x)
+SIMD_DISPATCH(void, NAME(tg_quantile),
+              (const REAL *restrict b, const REAL *restrict a, const REAL *restrict u, REAL low,
+               REAL high, REAL *restrict x),
+              (b, a, u, low, high, x))
 {
     NAME(tg_panels) panels;
     REAL integral[2][TG_BLOCK] = {{0}};

@@ -95,6 +95,21 @@ def each(estimators):
     return pytest.mark.parametrize("estimator", estimators, ids=name_of)
 
 
+def each_with(name, values, estimators):
+    """Each estimator with one of some values in turn, and the first two with all of them.
+
+    What is between a table and the codes of its cells is the same for all.
+    """
+    values = list(values)
+    pairs = [
+        (estimator, value)
+        for k, estimator in enumerate(estimators)
+        for value in (values if k < 2 else [values[k % len(values)]])
+    ]
+    ids = [f"{name_of(e)}-{getattr(v, '__name__', v)}" for e, v in pairs]
+    return pytest.mark.parametrize(("estimator", name), pairs, ids=ids)
+
+
 @once
 def _fitted():
     return {name_of(e): pickle.dumps(pickle.loads(pickle.dumps(e)).fit(bits(150))) for e in ALL}

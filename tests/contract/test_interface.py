@@ -8,7 +8,17 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
+from contract.estimators import (
+    ALL,
+    DENSITIES,
+    MODELS,
+    as_public,
+    each,
+    each_with,
+    fitted,
+    labels,
+    name_of,
+)
 from contract.frames import all_states, bits
 from contract.state import arrays_of, assert_same
 from numpy.testing import assert_allclose, assert_array_equal
@@ -107,8 +117,7 @@ def test_columns_conditions_and_weights(estimator):
     )
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
-@each(MODELS)
+@each_with("dtype", [bool, np.uint8, np.int64, np.float32, np.float64], MODELS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_types_of_parameters_features_and_samples(estimator, dtype):
     X = bits(dtype=dtype)
@@ -123,8 +132,7 @@ def test_types_of_parameters_features_and_samples(estimator, dtype):
     assert_array_equal(model.sample(10, random_state=0), model.sample(10, 0))
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars", "PyArrow"])
-@each(MODELS)
+@each_with("container", ["pandas", "polars", "PyArrow"], MODELS)
 def test_set_output_and_feature_names(estimator, container):
     names, X = [f"pixel{i}" for i in range(5)], bits(150)
     frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "PyArrow": pa.table}[container](

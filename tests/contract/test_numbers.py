@@ -9,7 +9,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import ALL, DENSITIES, META, OF_ANY_TABLE, Location, each, name_of
+from contract.estimators import (
+    ALL,
+    DENSITIES,
+    META,
+    OF_ANY_TABLE,
+    Location,
+    each,
+    each_with,
+    name_of,
+)
 from contract.frames import AMOUNTS
 from contract.once import once
 from numpy.testing import assert_allclose, assert_array_equal
@@ -103,7 +112,7 @@ def every_kind(n_rows=60, seed=0):
     return pd.DataFrame({
         "city": city,
         "member": (city == "Oslo") ^ (rng.random(n_rows) < 0.2),
-        "age": rng.integers(18, 60, n_rows) + 5 * (city == "Rome"),
+        "age": rng.integers(18, 30, n_rows) + 5 * (city == "Rome"),
         "change": rng.normal(size=n_rows) + (city == "Bern"),
     })  # fmt: skip
 
@@ -129,7 +138,7 @@ def nodes_of(column):
     z, w = np.polynomial.legendre.leggauss(3)
     half = np.diff(bins.breaks)[:, np.newaxis] / 2
     cells, weights = [bins.breaks[:-1, np.newaxis] + half * (1 + z)], [half * w]
-    z, w = np.polynomial.legendre.leggauss(24)
+    z, w = np.polynomial.legendre.leggauss(4)
     t, dt = (1 + z) / 2, w / 2
     for end, scale in zip(ends, bins.scales * [-1, 1], strict=True):
         cells.append(end + scale * t / (1 - t))
@@ -205,15 +214,14 @@ def test_joint_probabilities_with_a_number():
         model.predict_column_proba(rows, ["age", "wage"])
 
 
-@each([*OF_NUMBERS, Location()])
-def test_frames_of_other_libraries_and_arrays(estimator):
+@each_with("make", [pl.DataFrame, pa.table], [*OF_NUMBERS, Location()])
+def test_frames_of_other_libraries_and_arrays(estimator, make):
     X = wages(60)
     expected = clone(estimator).fit(X)
-    for make in (pl.DataFrame, pa.table):
-        frame = make({name: cells.tolist() for name, cells in X.items()})
-        model = clone(estimator).fit(frame)
-        assert_array_equal(model.score_samples(frame), expected.score_samples(X))
-        assert model.sample(3, random_state=0).schema == frame.schema
+    frame = make({name: cells.tolist() for name, cells in X.items()})
+    model = clone(estimator).fit(frame)
+    assert_array_equal(model.score_samples(frame), expected.score_samples(X))
+    assert model.sample(3, random_state=0).schema == frame.schema
     numbers = X.drop(columns="city").to_numpy()
     model = clone(estimator).fit(numbers)
     scores = model.score_samples(numbers)
@@ -244,8 +252,7 @@ def test_rows_that_do_not_count_are_as_if_absent(estimator):
     assert_allclose(model.score_samples(X), absent.score_samples(X), rtol=1e-6)
 
 
-@each(OF_NUMBERS)
-@pytest.mark.parametrize("what", AMOUNTS)
+@each_with("what", AMOUNTS, OF_NUMBERS)
 def test_numbers_of_all_sorts(estimator, what):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -276,7 +283,7 @@ def test_numbers_in_rows_that_do_not_count(estimator):
 
 @each(OF_NUMBERS)
 def test_folds_are_finite(estimator):
-    assert np.isfinite(cross_val_score(estimator, with_gaps(wages(60)), cv=3)).all()
+    assert np.isfinite(cross_val_score(estimator, with_gaps(wages(60)), cv=2)).all()
 
 
 def test_a_copula_is_found():

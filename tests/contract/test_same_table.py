@@ -7,6 +7,7 @@ import pytest
 from contract.estimators import Location
 from networks import categories, items, spins
 from numpy.testing import assert_allclose
+from rounding import another_processor, known
 from sklearn.base import clone
 
 from sklearn_boltz import (
@@ -70,11 +71,20 @@ def beside_a_constant(model, X):
     return model.fit(X), X
 
 
+def on_another_processor(model, X):
+    with another_processor(order=11):
+        return model.fit(X), X
+
+
+# By L-BFGS, of 200 rows with four columns of five levels. The others are fitted by Newton's method.
+BOUNDS = {"levels": known(tol=1e-12, nats=200 * 4 * np.log(5))}
+
 CHANGES = {
     "rows backwards": lambda model, X: (model.fit(X[::-1]), X),
     "columns in another order": another_order,
     "a constant column": beside_a_constant,
     "other values": turned,
+    "another processor": on_another_processor,
     "float32": lambda model, X: (model.fit(X.astype(np.float32)), X.astype(np.float32)),
     "batches": lambda model, X: (model.fit(Batches([X[:70], X[70:]])), X),
     "parts": lambda model, X: (model.fit(X[:70]).partial_fit(X[70:]), X),
@@ -110,7 +120,8 @@ def test_what_must_not_matter(case, change):
         assert not hasattr(model, "coupling_") or not model.coupling_[-1].any()
         difference -= difference[0]
     # Fits of parts begin elsewhere, and float32 has other real numbers.
-    assert_allclose(difference, 0, atol={"parts": 1e-5, "float32": 1e-6}.get(change, 1e-8))
+    bound = BOUNDS.get(case, {"parts": 1e-5, "float32": 1e-6}.get(change, 1e-8))
+    assert_allclose(difference, 0, atol=bound)
     found, alphas = (np.sort(np.ravel(getattr(one, "alpha_", 0))) for one in (model, expected))
     assert_allclose(found[: len(alphas)], alphas, rtol=1e-3)
 
@@ -122,12 +133,17 @@ def test_weights_are_repetitions_in_fits_and_criteria(case):
     w = np.arange(len(X)) % 4
     repeated = np.repeat(X, w, axis=0)
     one, other = clone(estimator).fit(X, sample_weight=w), clone(estimator).fit(repeated)
-    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=0, atol=1e-9)
+    bound = BOUNDS.get(case, 1e-9)
+    assert_allclose(one.score_samples(X), other.score_samples(X), rtol=0, atol=bound)
     if isinstance(estimator, (SparseFVBM, FSLLDensity)) or case == "levels":  # no standard errors
         return
     result = statistics.inference(one, X, sample_weight=w)
     expected = statistics.inference(other, repeated)
-    assert_allclose(result.covariance, expected.covariance, rtol=1e-7, atol=1e-12)
+    if is_scored:  # missing cells of numbers are drawn, for a repeated row once more
+        known = np.isfinite(expected.std_err)
+        assert_allclose(result.std_err[known], expected.std_err[known], rtol=0.3)
+    else:
+        assert_allclose(result.covariance, expected.covariance, rtol=1e-7, atol=1e-12)
     assert result.n_samples == expected.n_samples
     if not is_scored:
         for criterion in (statistics.aic, statistics.bic, statistics.ebic):

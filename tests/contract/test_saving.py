@@ -9,7 +9,17 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import META, MODELS, OF_ANY_TABLE, as_public, each, fitted, labels, name_of
+from contract.estimators import (
+    META,
+    MODELS,
+    OF_ANY_TABLE,
+    as_public,
+    each,
+    each_with,
+    fitted,
+    labels,
+    name_of,
+)
 from contract.frames import bits
 from contract.state import assert_same
 from numpy.testing import assert_array_equal
@@ -94,8 +104,7 @@ def through_skops(model):
     return skops.io.loads(file, trusted=trusted), others
 
 
-@every_library
-@each([*OF_ANY_TABLE, *META])
+@each_with("library", FRAMES, [*OF_ANY_TABLE, *META])
 def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
     X = FRAMES[library](60)
     X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table

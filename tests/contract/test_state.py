@@ -125,7 +125,8 @@ THREADED = [
     FVBMPseudoLikelihood(solver="bslm"),
     FSLLDensity(dtype="float32", n_jobs=2),
     FVBMPseudoLikelihood(solver="lbfgs"),
-    TAPRBM(2, columns="truncated_gaussian", hidden="truncated_gauss_bernoulli", **SHORT),
+    TAPRBM(2, columns="truncated_gaussian", **SHORT),
+    TAPRBM(2, hidden="truncated_gauss_bernoulli", **SHORT),
     TAPRBM(4, inference="adaptive", persistent=True, **SHORT),
     InfiniteRBM(3, mode="safeguarded", n_model_samples=32, random_state=0),
 ]
@@ -133,7 +134,7 @@ THREADED = [
 
 def work(estimator, seed, n_jobs):
     """Fit, and use what was fitted; -> all that came out."""
-    X, model = bits(200, seed=seed), clone(estimator)
+    X, model = bits(80, seed=seed), clone(estimator)
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=n_jobs)
     model.fit(X)

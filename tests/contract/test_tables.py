@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from conftest import cases
-from contract.estimators import ALL, META, MODELS, OF_ANY_TABLE, each, name_of
+from contract.estimators import ALL, META, MODELS, OF_ANY_TABLE, each, each_with, name_of
 from contract.frames import ODD, people, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -208,8 +208,7 @@ def test_the_remedy_for_numbers_as_texts_works():
 # In estimators.
 
 
-@each(MODELS)
-@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+@each_with("make", [pl.DataFrame, pa.table], MODELS)
 def test_booleans_with_gaps(estimator, make):
     """A frame of nothing else is an array of objects to NumPy."""
     frame = make({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
@@ -219,8 +218,7 @@ def test_booleans_with_gaps(estimator, make):
     assert np.isfinite(model.score_samples(frame)).all()
 
 
-@each(MODELS)
-@pytest.mark.parametrize("container", ["pandas", "polars", "PyArrow", "objects"])
+@each_with("container", ["pandas", "polars", "PyArrow", "objects"], MODELS)
 def test_words_are_as_good_as_their_codes(estimator, container):
     X, frame = words()
     # The same numbers in an array are codes from 0 on.
@@ -237,8 +235,7 @@ def test_words_are_as_good_as_their_codes(estimator, container):
         model.score_samples(strange if container != "objects" else strange.to_numpy())
 
 
-@pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
-@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pa.table, np.asarray])
+@each_with("container", [np.asarray, pl.DataFrame, pa.table], [TERMS, PAIRS, UNITS])
 def test_unknown_words_in_the_column_are_ignored(estimator, container):
     """Of the column whose probabilities are asked for."""
     trees = np.random.default_rng(0).choice(["ash", "oak", "elm"], size=(60, 2)).astype(object)
@@ -292,8 +289,11 @@ def test_what_is_said_of_columns_is_heard(estimator):
             clone(estimator).set_params(columns=columns).fit(X)
 
 
-@each([*OF_ANY_TABLE, *META, BoltzmannClassifier(random_state=0)])
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, as_objects])
+@each_with(
+    "convert",
+    [pl.from_pandas, pa.Table.from_pandas, as_objects],
+    [*OF_ANY_TABLE, *META, BoltzmannClassifier(random_state=0)],
+)
 def test_frames_of_all_libraries_have_the_same_answers(estimator, convert):
     frame = people()[["city", "kids", "member"]]
     frame = frame.assign(

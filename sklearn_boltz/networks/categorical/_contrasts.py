@@ -83,6 +83,10 @@ class Contrasts(Objective):
         """Of the couplings."""
         return self.problem.penalty
 
+    def set_alpha(self, alpha):
+        """Change the strength of the penalty per row."""
+        self.problem.set_alpha(alpha)
+
     def of_rows(self, rows, counts):
         """The same for other rows, complete ones."""
         return Contrasts(self.problem.of_rows(rows, counts), self.basis)
@@ -147,6 +151,10 @@ class Contrasts(Objective):
             free = np.flatnonzero(place < self.n_parameters)
             block = block.reshape(len(place), -1)[np.ix_(free, free)]
             information[np.ix_(place[free], place[free])] += block
+        return self.penalised(information)
+
+    def penalised(self, information):
+        """With the second derivatives of the penalty, in place."""
         r, s = (self.column[features] for features in self.pairs)
         penalty = 2 * self.penalty * self.problem.pair_weights[r, s]
         free = np.zeros(len(self.column))

@@ -153,16 +153,18 @@ SIMD_INLINE void fields_of_rows(const categorical_rows *all, ptrdiff_t n_states,
     }
 }
 
-SIMD_DISPATCH
-void categorical_gather(const categorical_rows *all, ptrdiff_t n_states, double *table,
-                        double *patterns, double *fields, ptrdiff_t begin, ptrdiff_t end)
+SIMD_DISPATCH(void, categorical_gather,
+              (const categorical_rows *all, ptrdiff_t n_states, double *table, double *patterns,
+               double *fields, ptrdiff_t begin, ptrdiff_t end),
+              (all, n_states, table, patterns, fields, begin, end))
 {
     fields_of_rows(all, n_states, table, patterns, fields, begin, end, 1);
 }
 
-SIMD_DISPATCH
-void categorical_scatter(const categorical_rows *all, ptrdiff_t n_states, double *table,
-                         double *patterns, double *fields, ptrdiff_t begin, ptrdiff_t end)
+SIMD_DISPATCH(void, categorical_scatter,
+              (const categorical_rows *all, ptrdiff_t n_states, double *table, double *patterns,
+               double *fields, ptrdiff_t begin, ptrdiff_t end),
+              (all, n_states, table, patterns, fields, begin, end))
 {
     fields_of_rows(all, n_states, table, patterns, fields, begin, end, 0);
 }
@@ -171,10 +173,11 @@ void categorical_scatter(const categorical_rows *all, ptrdiff_t n_states, double
  * residuals are added to `sums`, the derivatives of the intercepts. Returns
  * sum_n w_n sum_i ln p_i(x_i). `intercept` is -1e30 for states that a site has not; `codes` has
  * LANES numbers a row; `work` is room for the fields of a row. */
-SIMD_DISPATCH
-double categorical_softmax(double *fields, const double *intercept, const int16_t *codes,
-                           const double *weights, ptrdiff_t n_rows, ptrdiff_t n_states,
-                           double *work, double *sums)
+SIMD_DISPATCH(double, categorical_softmax,
+              (double *fields, const double *intercept, const int16_t *codes,
+               const double *weights, ptrdiff_t n_rows, ptrdiff_t n_states, double *work,
+               double *sums),
+              (fields, intercept, codes, weights, n_rows, n_states, work, sums))
 {
     /* Below, e^x is nothing, and near the least number: slow. */
     const double least = -680;

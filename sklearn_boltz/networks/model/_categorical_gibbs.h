@@ -27,13 +27,14 @@ SIMD_INLINE int32_t categorical_draw(const double *restrict field, const double 
 /* Sweeps over the free columns of each row, with the fields scale * local + offset, where
  * local, the sums of the couplings to the values of a row, is kept up to date. The states of
  * column j are those from starts[j] to starts[j + 1]. */
-SIMD_DISPATCH
-void categorical_gibbs(int32_t *restrict codes, double *restrict local,
-                       const double *restrict coupling, const double *restrict offset,
-                       const int64_t *restrict starts, double scale,
-                       const uint8_t *restrict free, double *restrict work, ptrdiff_t n,
-                       ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
-                       const uint64_t *restrict rows)
+SIMD_DISPATCH(void, categorical_gibbs,
+              (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
+               const double *restrict offset, const int64_t *restrict starts, double scale,
+               const uint8_t *restrict free, double *restrict work, ptrdiff_t n, ptrdiff_t d,
+               uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
+               const uint64_t *restrict rows),
+              (codes, local, coupling, offset, starts, scale, free, work, n, d, seed, first_sweep,
+               n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
     for (ptrdiff_t i = 0; i < n; i++) {

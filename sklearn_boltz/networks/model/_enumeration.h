@@ -370,13 +370,14 @@ static ptrdiff_t enumeration_group(ptrdiff_t first, ptrdiff_t d, int64_t *label,
  * fields of all values, and gets the probabilities of the missing ones; `log_sums` gets ln of the
  * sum over the missing columns, 0 without any. A row of which some connected missing columns have
  * more than `most` joint states is left, with 0 in `is_exact`. */
-SIMD_DISPATCH
-void enumeration_rows(enumeration *plan, const int32_t *restrict codes, double *restrict fields,
-                      const double *restrict coupling, const int64_t *restrict starts,
-                      const uint8_t *restrict adjacency, double most, double *restrict log_sums,
-                      uint8_t *restrict is_exact, int64_t *restrict label,
-                      int64_t *restrict group, double *restrict own, double *restrict found,
-                      ptrdiff_t n, ptrdiff_t d)
+SIMD_DISPATCH(void, enumeration_rows,
+              (enumeration *plan, const int32_t *restrict codes, double *restrict fields,
+               const double *restrict coupling, const int64_t *restrict starts,
+               const uint8_t *restrict adjacency, double most, double *restrict log_sums,
+               uint8_t *restrict is_exact, int64_t *restrict label, int64_t *restrict group,
+               double *restrict own, double *restrict found, ptrdiff_t n, ptrdiff_t d),
+              (plan, codes, fields, coupling, starts, adjacency, most, log_sums, is_exact, label,
+               group, own, found, n, d))
 {
     const ptrdiff_t width = starts[d];
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -514,12 +515,13 @@ SIMD_INLINE void enumeration_draws(enumeration *plan, const double *restrict fie
 }
 
 /* For each of n_fields rows of fields, n_draws weights; `coupling` and `starts` as of a plan. */
-SIMD_DISPATCH
-void enumeration_weights(enumeration *plan, const double *restrict fields,
-                         const double *restrict coupling, const int64_t *restrict starts,
-                         ptrdiff_t k, ptrdiff_t n_drawn, double *restrict room, uint64_t seed,
-                         uint64_t first, ptrdiff_t n_fields, ptrdiff_t n_draws,
-                         double *restrict out)
+SIMD_DISPATCH(void, enumeration_weights,
+              (enumeration *plan, const double *restrict fields, const double *restrict coupling,
+               const int64_t *restrict starts, ptrdiff_t k, ptrdiff_t n_drawn,
+               double *restrict room, uint64_t seed, uint64_t first, ptrdiff_t n_fields,
+               ptrdiff_t n_draws, double *restrict out),
+              (plan, fields, coupling, starts, k, n_drawn, room, seed, first, n_fields, n_draws,
+               out))
 {
     const ptrdiff_t width = starts[k], core = starts[n_drawn], own = width - core;
     plan->n_columns = k - n_drawn;

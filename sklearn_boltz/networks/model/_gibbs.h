@@ -6,9 +6,10 @@
 #include "_simd.h"
 
 /* Fields of rows: out[i] = b + x[i] M, each row by the same operations in the same order. */
-SIMD_DISPATCH
-void fvbm_fields(const double *restrict x, const double *restrict coupling,
-                 const double *restrict intercept, double *restrict out, ptrdiff_t n, ptrdiff_t d)
+SIMD_DISPATCH(void, fvbm_fields,
+              (const double *restrict x, const double *restrict coupling,
+               const double *restrict intercept, double *restrict out, ptrdiff_t n, ptrdiff_t d),
+              (x, coupling, intercept, out, n, d))
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double *restrict row = out + i * d;
@@ -24,11 +25,12 @@ void fvbm_fields(const double *restrict x, const double *restrict coupling,
 
 /* Sweeps over the free columns of each row, with the fields scale * local + offset, where
  * local = x M is kept up to date. */
-SIMD_DISPATCH
-void fvbm_gibbs(double *restrict x, double *restrict local, const double *restrict coupling,
-                const double *restrict offset, double scale, const uint8_t *restrict free,
-                ptrdiff_t n, ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
-                const uint64_t *restrict rows)
+SIMD_DISPATCH(void, fvbm_gibbs,
+              (double *restrict x, double *restrict local, const double *restrict coupling,
+               const double *restrict offset, double scale, const uint8_t *restrict free,
+               ptrdiff_t n, ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
+               const uint64_t *restrict rows),
+              (x, local, coupling, offset, scale, free, n, d, seed, first_sweep, n_sweeps, rows))
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double *restrict row = x + i * d, *restrict field = local + i * d;

@@ -19,10 +19,11 @@ SIMD_INLINE double term_product(const double *restrict x, const int64_t *restric
 }
 
 /* To the fields of rows, add those of the terms: weight times the product of the other spins. */
-SIMD_DISPATCH
-void term_fields(const double *restrict x, const int64_t *restrict starts,
-                 const int64_t *restrict members, const double *restrict weights,
-                 double *restrict fields, ptrdiff_t n, ptrdiff_t d, ptrdiff_t n_terms)
+SIMD_DISPATCH(void, term_fields,
+              (const double *restrict x, const int64_t *restrict starts,
+               const int64_t *restrict members, const double *restrict weights,
+               double *restrict fields, ptrdiff_t n, ptrdiff_t d, ptrdiff_t n_terms),
+              (x, starts, members, weights, fields, n, d, n_terms))
 {
     for (ptrdiff_t i = 0; i < n; i++)
         for (ptrdiff_t t = 0; t < n_terms; t++)
@@ -32,10 +33,11 @@ void term_fields(const double *restrict x, const int64_t *restrict starts,
 }
 
 /* The sum of the terms of each row. */
-SIMD_DISPATCH
-void term_sums(const double *restrict x, const int64_t *restrict starts,
+SIMD_DISPATCH(void, term_sums,
+              (const double *restrict x, const int64_t *restrict starts,
                const int64_t *restrict members, const double *restrict weights,
-               double *restrict out, ptrdiff_t n, ptrdiff_t d, ptrdiff_t n_terms)
+               double *restrict out, ptrdiff_t n, ptrdiff_t d, ptrdiff_t n_terms),
+              (x, starts, members, weights, out, n, d, n_terms))
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         out[i] = 0;
@@ -48,14 +50,16 @@ void term_sums(const double *restrict x, const int64_t *restrict starts,
 /* Sweeps over the free columns of each row. The field of column j is
  * scale * (local[j] + step[k]) + offset[j], k being the number of other columns at 1. local, the
  * fields of pairs and terms, is kept up to date. */
-SIMD_DISPATCH
-void interaction_gibbs(double *restrict x, double *restrict local,
-                       const double *restrict coupling, const int64_t *restrict starts,
-                       const int64_t *restrict members, const double *restrict weights,
-                       const int64_t *restrict first, const int64_t *restrict touching,
-                       const double *restrict step, const double *restrict offset, double scale,
-                       const uint8_t *restrict free, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
-                       uint64_t first_sweep, ptrdiff_t n_sweeps, const uint64_t *restrict rows)
+SIMD_DISPATCH(void, interaction_gibbs,
+              (double *restrict x, double *restrict local, const double *restrict coupling,
+               const int64_t *restrict starts, const int64_t *restrict members,
+               const double *restrict weights, const int64_t *restrict first,
+               const int64_t *restrict touching, const double *restrict step,
+               const double *restrict offset, double scale, const uint8_t *restrict free,
+               ptrdiff_t n, ptrdiff_t d, uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
+               const uint64_t *restrict rows),
+              (x, local, coupling, starts, members, weights, first, touching, step, offset, scale,
+               free, n, d, seed, first_sweep, n_sweeps, rows))
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         double *restrict row = x + i * d, *restrict field = local + i * d;

@@ -25,7 +25,7 @@ def term_arrays(terms, weights):
 
 
 class SpinModel(DiscreteModel):
-    """p(x) = exp(½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x))) / Z with x in {-1, 1}^d.
+    """p(x) = exp(c + ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x))) / Z with x in {-1, 1}^d.
 
     The codes are 0 and 1; K is the number of ones. With V and without terms of three, it is the
     K-pairwise model [1]_; without both, the Ising model.
@@ -42,6 +42,8 @@ class SpinModel(DiscreteModel):
         θ.
     potential : array-like of shape (d + 1,), default=None
         V(0), ..., V(d). None for 0.
+    constant : float, default=0.0
+        c, which changes energies and Z, and no probability.
 
     References
     ----------
@@ -50,8 +52,9 @@ class SpinModel(DiscreteModel):
        https://doi.org/10.1371/journal.pcbi.1003408
     """
 
-    def __init__(self, coupling, intercept, terms=(), weights=(), potential=None):
+    def __init__(self, coupling, intercept, terms=(), weights=(), potential=None, *, constant=0.0):
         super().__init__(coupling, intercept)
+        self.constant = constant
         self.terms = [tuple(map(int, term)) for term in terms]
         self.arrays, self.n_values = term_arrays(self.terms, weights), np.full(len(intercept), 2)
         potential = np.zeros(len(intercept) + 1) if potential is None else potential
@@ -64,12 +67,14 @@ class SpinModel(DiscreteModel):
         """The model whose log-weights are multiplied by a factor."""
         parts = self.coupling, self.intercept, self.weights, self.potential
         coupling, intercept, weights, potential = (factor * part for part in parts)
-        return SpinModel(coupling, intercept, self.terms, weights, potential)
+        constant = factor * self.constant
+        return SpinModel(coupling, intercept, self.terms, weights, potential, constant=constant)
 
     @property
     def scale(self):
         """No log-weight is greater."""
-        return super().scale + float(np.abs(self.weights).sum() + np.abs(self.potential).max())
+        further = np.abs(self.weights).sum() + np.abs(self.potential).max()
+        return super().scale + float(further + abs(self.constant))
 
     def adjacency(self):
         """Which columns share a pair or a term, or the potential, (d, d) bool."""
@@ -102,9 +107,10 @@ class SpinModel(DiscreteModel):
         return fields
 
     def log_weight(self, codes):
-        """½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x)) of each row."""
+        """c + ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x)) of each row."""
         spins = to_spins(codes)
         weight = pair_weight(spins, self.pair_fields(spins) - self.intercept, self.intercept)
+        weight += self.constant
         if self.is_pairwise:
             return weight
         weight += self.term_sums(spins)
@@ -200,16 +206,17 @@ class SpinModel(DiscreteModel):
                 intercept[rest] += weight
         ones = int(np.sum(values))
         potential = self.potential[ones : ones + len(free) + 1]
-        return SpinModel(coupling, intercept, theta, list(theta.values()), potential)
+        weights = list(theta.values())
+        return SpinModel(coupling, intercept, theta, weights, potential, constant=self.constant)
 
     @cached_property
     def log_linear(self):
-        """The model as a log-linear one of the codes, and a constant: 0."""
+        """The model as a log-linear one of the codes, and c."""
         d = len(self.intercept)
         pairs = np.argwhere(np.triu(self.coupling))
         terms = [*np.arange(d)[:, None].tolist(), *pairs.tolist(), *self.terms]
         theta = np.concatenate([self.intercept, self.coupling[tuple(pairs.T)], self.weights])
-        return LogLinearSpins(terms_of(terms, d), theta, self.potential[::-1]), 0.0
+        return LogLinearSpins(terms_of(terms, d), theta, self.potential[::-1]), self.constant
 
     # Independent columns with the intercepts `base`, and sampling.
 
@@ -288,8 +295,9 @@ class SpinChains(Chains):
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):
-        """½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x)) of each state."""
+        """c + ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K(x)) of each state."""
         weight, model = pair_weight(self.spins, self.local, intercept), self.model
+        weight += model.constant
         if model.is_pairwise:
             return weight
         # In the sum of xᵢ times its local field, a term of order k is counted k times.

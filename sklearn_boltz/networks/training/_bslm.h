@@ -48,9 +48,10 @@ SIMD_INLINE void fvbm_tanh_log_cosh(const double *restrict f, double *restrict t
 
 /* The tanh of d columns of n fields; returns the weighted sum of the ln cosh. The columns
  * are whole vectors. */
-SIMD_DISPATCH
-double fvbm_evaluate(const double *restrict fields, const double *restrict weights,
-                     double *restrict tanh_fields, ptrdiff_t d, ptrdiff_t n)
+SIMD_DISPATCH(double, fvbm_evaluate,
+              (const double *restrict fields, const double *restrict weights,
+               double *restrict tanh_fields, ptrdiff_t d, ptrdiff_t n),
+              (fields, weights, tanh_fields, d, n))
 {
     double log_cosh[BLOCK];
     double total = 0;
@@ -109,11 +110,13 @@ SIMD_INLINE double fvbm_pair(fvbm_vec *tj, fvbm_vec *tk, fvbm_step step_j, fvbm_
  * `signs` has a column of ones before those of the d variables, as if the intercepts were
  * couplings to it; `weighted` holds w_i x_ij, `moments` sum_i w_i x_ij x_ik and `means`
  * sum_i w_i x_ij; `steps` is room for 2 d numbers. */
-SIMD_DISPATCH
-void fvbm_sweep(const float *signs, double *tanh_fields, const double *weights,
-                const double *weighted, const double *moments, const double *means,
-                double *coupling, double *intercept, double *steps, ptrdiff_t d, ptrdiff_t n,
-                double total, double step, double alpha)
+SIMD_DISPATCH(void, fvbm_sweep,
+              (const float *signs, double *tanh_fields, const double *weights,
+               const double *weighted, const double *moments, const double *means,
+               double *coupling, double *intercept, double *steps, ptrdiff_t d, ptrdiff_t n,
+               double total, double step, double alpha),
+              (signs, tanh_fields, weights, weighted, moments, means, coupling, intercept, steps,
+               d, n, total, step, alpha))
 {
     const fvbm_sign *ones = (const fvbm_sign *)signs;
     const fvbm_vec *w = (const fvbm_vec *)weights, *wx = (const fvbm_vec *)weighted;

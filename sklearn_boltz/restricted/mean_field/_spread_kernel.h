@@ -12,10 +12,11 @@
  * precisions A, and x² = x makes a field of them: Σ W a + A (a − 1/2). Either `precision` or
  * `evidence`, a field from outside, may be NULL. `field` has the changes in the end.
  * -> The sum of their squares. */
-SIMD_DISPATCH
-double NAME(believe)(REAL *restrict mean, REAL *restrict variance, REAL *restrict field,
-                     const REAL *restrict precision, const REAL *restrict evidence,
-                     const REAL *restrict bias, REAL moved, ptrdiff_t n)
+SIMD_DISPATCH(double, NAME(believe),
+              (REAL *restrict mean, REAL *restrict variance, REAL *restrict field,
+               const REAL *restrict precision, const REAL *restrict evidence,
+               const REAL *restrict bias, REAL moved, ptrdiff_t n),
+              (mean, variance, field, precision, evidence, bias, moved, n))
 {
     enum { LANES = 16 };
     REAL squares[LANES] = {0};

@@ -64,9 +64,10 @@ SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict 
 }
 
 /* out[y] = sum over j of softplus(x[j] + u[y, j]); kept[y, j] = exp(-|x[j] + u[y, j]|), or NULL. */
-SIMD_DISPATCH
-void NAME(class_sums)(const REAL *restrict x, const REAL *restrict u, ptrdiff_t n_classes,
-                      ptrdiff_t n, REAL *restrict kept, double *restrict out)
+SIMD_DISPATCH(void, NAME(class_sums),
+              (const REAL *restrict x, const REAL *restrict u, ptrdiff_t n_classes, ptrdiff_t n,
+               REAL *restrict kept, double *restrict out),
+              (x, u, n_classes, n, kept, out))
 {
     for (ptrdiff_t y = 0; y < n_classes; y++)
         out[y] = kept == NULL ? NAME(class_sum)(x, u + y * n, n, NULL, 0)
@@ -76,10 +77,11 @@ void NAME(class_sums)(const REAL *restrict x, const REAL *restrict u, ptrdiff_t 
 /* x[j] = sum over y of E_y s, and du[y, j] += E_y s, s = expit(x[j] + u[y, j]), from what was kept.
  * `sum` is scratch for n numbers. A class of which E is below the rounding error of the others is
  * left out: once a row is learned, few count. */
-SIMD_DISPATCH
-void NAME(class_combine)(REAL *restrict x, const REAL *restrict u, const REAL *restrict kept,
-                         const double *restrict factors, ptrdiff_t n_classes, ptrdiff_t n,
-                         REAL *restrict sum, REAL *restrict du)
+SIMD_DISPATCH(void, NAME(class_combine),
+              (REAL *restrict x, const REAL *restrict u, const REAL *restrict kept,
+               const double *restrict factors, ptrdiff_t n_classes, ptrdiff_t n,
+               REAL *restrict sum, REAL *restrict du),
+              (x, u, kept, factors, n_classes, n, sum, du))
 {
     double size = 0;
     for (ptrdiff_t y = 0; y < n_classes; y++)

@@ -78,9 +78,10 @@ SIMD_INLINE void NAME(sparse_panel)(const ENTRIES *a, const REAL *b, ptrdiff_t n
 }
 
 /* out = beta out + alpha A b */
-SIMD_DISPATCH
-void NAME(sparse_combine)(const ENTRIES *a, const REAL *b, ptrdiff_t n_columns, REAL alpha,
-                          REAL beta, REAL *out)
+SIMD_DISPATCH(void, NAME(sparse_combine),
+              (const ENTRIES *a, const REAL *b, ptrdiff_t n_columns, REAL alpha, REAL beta,
+               REAL *out),
+              (a, b, n_columns, alpha, beta, out))
 {
     if (!SIMD_VECTORS || n_columns < LANES) {
         for (ptrdiff_t i = 0; i < a->n_rows; i++)
@@ -245,9 +246,10 @@ SIMD_INLINE void NAME(few_panel)(const REAL *a, const REAL *b, ptrdiff_t n_inner
 }
 #endif
 
-SIMD_DISPATCH
-void NAME(few_combine)(const REAL *a, ptrdiff_t n_rows, ptrdiff_t n_inner, const REAL *b,
-                       ptrdiff_t n_columns, REAL *out)
+SIMD_DISPATCH(void, NAME(few_combine),
+              (const REAL *a, ptrdiff_t n_rows, ptrdiff_t n_inner, const REAL *b,
+               ptrdiff_t n_columns, REAL *out),
+              (a, n_rows, n_inner, b, n_columns, out))
 {
 #if SIMD_VECTORS
     VEC last;

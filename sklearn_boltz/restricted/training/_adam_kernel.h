@@ -8,10 +8,11 @@
 
 #define ROOT(x) (sizeof(REAL) == sizeof(float) ? (REAL)sqrtf((float)(x)) : (REAL)sqrt((double)(x)))
 
-SIMD_DISPATCH
-void NAME(adam_move)(REAL *restrict x, const REAL *restrict gradient, REAL *restrict mean,
-                     REAL *restrict square, ptrdiff_t n, REAL momentum, REAL decay, REAL epsilon,
-                     REAL rate)
+SIMD_DISPATCH(void, NAME(adam_move),
+              (REAL *restrict x, const REAL *restrict gradient, REAL *restrict mean,
+               REAL *restrict square, ptrdiff_t n, REAL momentum, REAL decay, REAL epsilon,
+               REAL rate),
+              (x, gradient, mean, square, n, momentum, decay, epsilon, rate))
 {
     const REAL rest = 1 - momentum, rest2 = 1 - decay;
     for (ptrdiff_t i = 0; i < n; i++) {

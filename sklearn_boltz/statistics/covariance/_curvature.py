@@ -3,7 +3,7 @@
 In coordinates of full rank: b and m of binary columns, contrasts of categorical ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, null_space
 from sklearn_boltz.networks.training._objective import parameter_places
 from sklearn_boltz.numerics._threads import slices_of_rows
 
-# Entries of a temporary array.
-CHUNK = 2**22
+# Entries of a temporary array, and of one that is used again and again.
+CHUNK, CACHED = 2**22, 2**16
 # The share of a row's information that is left out with it: less than all, so that a row which
 # alone determines a parameter has a large influence, and not an infinite one.
 LEFT_OUT = 1 - 1e-6
@@ -42,6 +42,10 @@ class Curvature(NamedTuple):
     is_penalised : bool
         Whether H is regular by a penalty. Otherwise H⁻¹ is that of the directions at right angles
         to the separated ones.
+    theta : ndarray of shape (n_parameters,) or None
+        The estimate.
+    parts : iterable of Regressions
+        What H and J were computed from; none of the likelihood.
     """
 
     information: np.ndarray
@@ -51,6 +55,8 @@ class Curvature(NamedTuple):
     is_symmetric: bool = True
     separated: np.ndarray | None = None
     is_penalised: bool = False
+    theta: np.ndarray | None = None
+    parts: Iterable = ()
 
     def is_separated(self):
         """Which parameters have their maximum at infinity, of bool."""
@@ -75,6 +81,10 @@ class Curvature(NamedTuple):
             return np.linalg.solve(information, right)
         except LinAlgError as error:
             raise SingularInformation from error
+
+    def inverse(self):
+        """H⁻¹."""
+        return self.solve(np.eye(len(self.information)))
 
     def covariance(self):
         """H⁻¹ J H⁻ᵀ: as both are sums over the rows, that of the estimate itself."""
@@ -165,6 +175,11 @@ class Regressions(NamedTuple):
         How often each row counts.
     spread : callable
         From a slice of the rows to the conditional covariances of the features, (n, D, D).
+    law : callable
+        From a column to the conditional probabilities of its states, (n, q), and the features of
+        these, (q, k).
+    first : ndarray of int or None
+        If these are completions, those of an incomplete row one after another, where they begin.
     """
 
     column: np.ndarray
@@ -173,6 +188,8 @@ class Regressions(NamedTuple):
     residuals: np.ndarray
     weights: np.ndarray
     spread: Callable
+    law: Callable
+    first: np.ndarray | None = None
 
     @classmethod
     def of_spins(cls, problem, point):
@@ -184,9 +201,13 @@ class Regressions(NamedTuple):
             x, mean = spins[rows], tanh[rows]
             return np.eye(x.shape[1]) * ((1 - mean**2) * np.abs(x))[:, None]
 
+        def law(column):
+            mean = tanh[:, column]
+            return np.array([1 - mean, 1 + mean]).T / 2, np.array([[-1.0], [1.0]])
+
         d = spins.shape[1]
         pairs = np.triu_indices(d, 1)
-        return cls(np.arange(d), pairs, spins, spins - tanh, problem.weights[:n], spread)
+        return cls(np.arange(d), pairs, spins, spins - tanh, problem.weights[:n], spread, law)
 
     @classmethod
     def of_contrasts(cls, contrasts, point):
@@ -201,19 +222,101 @@ class Regressions(NamedTuple):
             both = np.einsum("na,ar,as->nrs", p, basis, basis, optimize=True)
             return (both - mean[:, :, None] * mean[:, None]) * own * known[rows, :, None]
 
-        which = contrasts.column, contrasts.pairs
-        return cls(*which, contrasts.features, residuals, contrasts.weights, spread)
+        def law(column):
+            states = contrasts.states[column]
+            return chances[:, states], contrasts.basis[states, contrasts.column == column]
 
-    def score_products(self, residuals=None):
-        """Σ_i w_i s_i s_iᵀ, with other residuals if given."""
-        residuals, pairs = self.residuals if residuals is None else residuals, self.pairs
-        n_parameters = len(self.column) + len(pairs[0])
+        which = contrasts.column, contrasts.pairs
+        return cls(*which, contrasts.features, residuals, contrasts.weights, spread, law)
+
+    def score_products(self, inverse=None):
+        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions; with H⁻¹, of rows that are left out."""
+        rows = self if self.first is None else self.rows()
+        residuals = rows.residuals if inverse is None else rows.left_out_residuals(inverse)
+        if self.first is not None:
+            scores = self._means(row_scores(self.features, self.residuals, self.pairs))
+            more = row_scores(rows.features, residuals - rows.residuals, self.pairs)
+            scores += more * np.sqrt(rows.weights)
+            return scores @ scores.T
+        n_parameters = len(self.column) + len(self.pairs[0])
         products = np.zeros((n_parameters, n_parameters))
-        for rows in slices_of_rows(len(residuals), n_parameters, CHUNK):
-            scores = row_scores(self.features[rows], residuals[rows], pairs)
-            scores *= np.sqrt(self.weights[rows])
+        for some in slices_of_rows(len(residuals), n_parameters, CHUNK):
+            scores = row_scores(self.features[some], residuals[some], self.pairs)
+            scores *= np.sqrt(self.weights[some])
             products += scores @ scores.T
         return products
+
+    def rows(self):
+        """The rows in place of their completions: means, as far as leverages go.
+
+        A column has no information in a row where it is missing, nor have its deviations from
+        their mean about the couplings of others.
+        """
+        weights = np.add.reduceat(self.weights, self.first)
+        features, residuals = (
+            (self._means(values.T) / np.sqrt(weights)).T
+            for values in (self.features, self.residuals)
+        )
+        ends = np.append(self.first, len(self.weights))
+        lowest, highest = (
+            of.reduceat(self.features, self.first) for of in (np.minimum, np.maximum)
+        )
+        known = lowest == highest
+
+        def spread(some):
+            inner = slice(ends[some.start], ends[min(some.stop, len(weights))])
+            shares = self.weights[inner] / np.repeat(weights[some], np.diff(ends)[some])
+            whole = self.spread(inner) * shares[:, None, None]
+            whole = np.add.reduceat(whole, self.first[some] - inner.start)
+            return whole * (known[some, None] & known[some, :, None])
+
+        return self._replace(
+            features=features, residuals=residuals, weights=weights, spread=spread, first=None
+        )
+
+    def _means(self, values):
+        """Means over the completions of each row, times √w_i, from values of shape (k, n)."""
+        total = np.add.reduceat(values * self.weights, self.first, axis=1)
+        return total / np.sqrt(np.add.reduceat(self.weights, self.first))
+
+    def missing_information(self):
+        """Σ_i w_i Cov(s_i, t), the covariance over completions with the sufficient statistics."""
+        scores = row_scores(self.features, self.residuals, self.pairs)
+        (r, s), u = self.pairs, np.ascontiguousarray(self.features.T)
+        statistics = np.concatenate([u, u[r] * u[s]])
+        means = self._means(scores) @ self._means(statistics).T
+        scores *= self.weights
+        return scores @ statistics.T - means
+
+    def falls(self, column, lines):
+        """How far the terms of a column fall, and how far parabolas do, as its fields change.
+
+        Less what they fall by the slope at the estimate, which all terms together do not have.
+
+        Parameters
+        ----------
+        column : int
+        lines : ndarray of shape (n_lines, k, D)
+            How the K of its k features and all others change, and how the η of its own do.
+
+        Returns
+        -------
+        falls : ndarray of shape (2, n_lines)
+        """
+        own, slopes, (p, features) = self.column == column, lines.copy(), self.law(column)
+        slopes[..., own] = 0
+        intercepts = np.diagonal(lines[..., own], axis1=1, axis2=2)
+        slopes = np.einsum("qk,lkd->qdl", features, slopes)
+        intercepts = (features @ intercepts.T)[:, None]
+        known, total = self.features[:, own].any(axis=1) * self.weights, np.zeros((2, len(lines)))
+        for rows in slices_of_rows(len(p), len(lines) * len(features), CACHED):
+            chances = p[rows].T[:, :, None]
+            field = self.features[rows] @ slopes + intercepts
+            field -= (chances * field).sum(axis=0)
+            total[1] += known[rows] @ (chances * field**2).sum(axis=0) / 2
+            top = field.max(axis=0)
+            total[0] += known[rows] @ (top + np.log((chances * np.exp(field - top)).sum(axis=0)))
+        return total
 
     def left_out_residuals(self, inverse):
         """Residuals whose scores are H (H - H_i)⁻¹ s_i, H_i the information of row i itself.
@@ -224,7 +327,7 @@ class Regressions(NamedTuple):
         Parameters
         ----------
         inverse : ndarray of shape (n_parameters, n_parameters)
-            H⁻¹; 0 for parameters that are not free.
+            The symmetric part of H⁻¹; 0 for parameters that are not free.
         """
         d = len(self.column)
         places = parameter_places(d, self.pairs)
@@ -258,14 +361,24 @@ def row_scores(features, residuals, pairs):
 
 
 def fitted_curvature(
-    information, regressions, numbers, free=None, *, jackknife=False, find_separated=None
+    information,
+    theta,
+    parts,
+    numbers,
+    free=None,
+    *,
+    jackknife=False,
+    find_separated=None,
+    is_symmetric=True,
 ):
     """H and J of the free parameters of a network.
 
     Parameters
     ----------
     information : ndarray of shape (n_parameters, n_parameters)
-    regressions : Regressions
+    theta : ndarray of shape (n_parameters,)
+    parts : iterable of Regressions
+        Of some of the rows each.
     numbers : ndarray of int of shape (n_columns,)
         Of the columns, in the whole table.
     free : ndarray of bool of shape (n_features, n_features), default=None
@@ -273,28 +386,39 @@ def fitted_curvature(
     jackknife : bool, default=False
         Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
         squared changes of the estimate when each row is left out, by one step of Newton's method.
+        Completions are corrected each by itself, before their mean is taken.
     find_separated : callable, default=None
         From the places of the free parameters to a basis of the directions that are separated.
+    is_symmetric : bool, default=True
+        Whether H is.
     """
-    columns = columns_of_parameters(numbers[regressions.column], regressions.pairs)
-    places, residuals = free_places(columns, free), None
+    one = next(iter(parts))
+    columns = columns_of_parameters(numbers[one.column], one.pairs)
+    places = free_places(columns, free)
     block = np.ix_(places, places)
     separated = None if find_separated is None else find_separated(places)
     found = Curvature(
-        information[block], np.empty((0, 0)), columns[:, places], places, separated=separated
+        information[block],
+        np.empty((0, 0)),
+        columns[:, places],
+        places,
+        is_symmetric,
+        separated,
+        theta=theta[places],
+        parts=parts,
     )
     if jackknife:
-        inverse = np.zeros_like(information)
-        inverse[block] = found.solve(np.eye(len(places)))
-        residuals = regressions.left_out_residuals(inverse)
-    return found._replace(products=regressions.score_products(residuals)[block])
+        whole, inverse = np.zeros_like(information), found.inverse()
+        whole[block] = inverse if is_symmetric else (inverse + inverse.T) / 2
+    products = sum(part.score_products(whole if jackknife else None) for part in parts)
+    return found._replace(products=products[block])
 
 
-def restricted_curvature(information, products, columns, free=None, *, is_symmetric=True):
+def restricted_curvature(information, products, columns, free=None):
     """H and J of the free parameters, from those of all."""
     places = free_places(columns, free)
     block = np.ix_(places, places)
-    return Curvature(information[block], products[block], columns[:, places], places, is_symmetric)
+    return Curvature(information[block], products[block], columns[:, places], places)
 
 
 def columns_of_parameters(columns, pairs):

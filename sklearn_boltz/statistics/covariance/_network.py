@@ -17,11 +17,7 @@ from sklearn_boltz.networks.training._objective import (
 )
 from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.statistics.covariance._categorical import fitted_places
-from sklearn_boltz.statistics.covariance._completed import (
-    Coordinates,
-    completed_curvature,
-    completions,
-)
+from sklearn_boltz.statistics.covariance._completed import CompletedRows, draws
 from sklearn_boltz.statistics.covariance._curvature import (
     Regressions,
     Spread,
@@ -58,13 +54,6 @@ def check_pairwise(network):
         )
 
 
-def can_leave_out(network, codes):
-    """Whether the estimate without a row is known: not if rows were completed."""
-    if network._objective == "likelihood":
-        return False
-    return network.missing == "observed" or not (codes < 0).any()
-
-
 def find_curvature(network, codes, weights, *, jackknife=False):
     """H and J of the free parameters, see `Curvature`.
 
@@ -91,15 +80,19 @@ def spin_curvature(network, codes, weights, jackknife):
     theta, kind = problem.pack(coupling, intercept), (Regressions.of_spins, separated_by_spins)
     if network._objective == "likelihood":
         found = of_empty_pairs(likelihood_curvature(network, codes, problem), problem)
-    elif can_leave_out(network, codes):
-        found = of_observed_cells(problem, theta, kind, kept, free, jackknife)
-    else:
+    elif is_completed(network, codes[:, kept]):
+        rows = codes[:, kept], weights
         model = SpinModel(coupling, intercept)
-        coordinates = Coordinates.of_spins(model, alpha * weights.sum())
-        found = completed_curvature(codes[:, kept], weights, model, coordinates, kept, free)
-        found = of_completions(found, problem, theta, kind, codes[:, kept], weights, model)
+        found = of_completions(problem, theta, kind, kept, free, jackknife, rows, model)
+    else:
+        found = of_observed_cells(problem, theta, kind, kept, free, jackknife)
     places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
+
+
+def is_completed(network, codes):
+    """Whether the fit has completed rows."""
+    return network.missing == "em" and (codes < 0).any()
 
 
 def of_observed_cells(problem, theta, kind, columns, free, jackknife):
@@ -107,7 +100,8 @@ def of_observed_cells(problem, theta, kind, columns, free, jackknife):
     point, (regressions, separated) = problem.at(theta), kind
     found = fitted_curvature(
         problem.information(point),
-        regressions(problem, point),
+        theta,
+        [regressions(problem, point)],
         columns,
         free,
         jackknife=jackknife,
@@ -116,13 +110,28 @@ def of_observed_cells(problem, theta, kind, columns, free, jackknife):
     return of_empty_pairs(found, problem)
 
 
-def of_completions(found, problem, theta, kind, rows, weights, model):
-    """H and J of an estimate from completed rows that know what some completions separate."""
-    if problem.penalty or not len(found.places):
-        return of_empty_pairs(found, problem)
-    n_draws = min(max(MOST_CELLS // rows.size, 1), N_DRAWS)
-    drawn = problem.of_rows(*completions(rows, weights, model, n_draws))
-    return of_empty_pairs(found, problem, kind[1](drawn, drawn.at(theta), found.places))
+def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
+    """Of an estimate from completed rows, by what some of their completions separate."""
+    (regressions, separated), (codes, weights) = kind, rows
+
+    def find_separated(places):
+        n_draws = min(max(MOST_CELLS // codes.size, 1), N_DRAWS)
+        drawn = problem.of_rows(*draws(codes, weights, model, n_draws))
+        others = separated(drawn, drawn.at(theta), places)
+        return span_of(np.hstack([empty_pairs(problem, places), others]))
+
+    completed = CompletedRows.of(problem, theta, regressions, rows, model)
+    found = fitted_curvature(
+        completed.information(),
+        theta,
+        completed,
+        columns,
+        free,
+        jackknife=jackknife,
+        find_separated=None if problem.penalty else find_separated,
+        is_symmetric=False,
+    )
+    return of_empty_pairs(found, problem)
 
 
 def likelihood_curvature(network, codes, problem):
@@ -141,10 +150,8 @@ def likelihood_curvature(network, codes, problem):
     return restricted_curvature(problem.information(point), products, columns, free)
 
 
-def of_empty_pairs(found, problem, others=None):
+def of_empty_pairs(found, problem):
     """H and J that know which pairs of values never occur together, if nothing else is known.
-
-    `others` is a basis of more directions that the data separate.
 
     With a penalty, there is a maximum in spite of them. But the scores of these couplings hardly
     differ from row to row, as if they were known: a Wald test would reject each pair of columns
@@ -153,8 +160,6 @@ def of_empty_pairs(found, problem, others=None):
     if found.separated is not None:
         return found
     separated = empty_pairs(problem, found.places)
-    if others is not None:
-        separated = span_of(np.hstack([separated, others]))
     if problem.penalty:
         separated[found.columns[0] == found.columns[1]] = 0
     return found._replace(separated=separated, is_penalised=problem.penalty > 0)
@@ -178,13 +183,11 @@ def codes_curvature(network, codes, weights, jackknife):
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     kind = Regressions.of_contrasts, separated_by_contrasts
-    if can_leave_out(network, codes):
-        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife)
-    else:
+    if is_completed(network, codes[:, kept]):
         rows, model = task.rows(), task.problem.model(theta)
-        coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
-        found = completed_curvature(*rows, model, coordinates, numbers, free)
-        found = of_completions(found, contrasts, z, kind, *rows, model)
+        found = of_completions(contrasts, z, kind, kept, free, jackknife, rows, model)
+    else:
+        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

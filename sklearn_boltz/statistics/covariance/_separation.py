@@ -48,9 +48,13 @@ def separated_by_spins(problem, point, places):
     return cone_span(blind, gains, places, point.theta)
 
 
-def separated_by_contrasts(contrasts, point, places):
-    """The same of categorical columns, by their contrasts."""
-    codes, chances = contrasts.problem.cells.codes, contrasts.probabilities(point.theta)
+def separated_by_contrasts(contrasts, point, places, chances=None):
+    """The same of categorical columns, by their contrasts.
+
+    `chances`, (n, Q), take the place of the probabilities at the point.
+    """
+    codes = contrasts.problem.cells.codes
+    chances = contrasts.probabilities(point.theta) if chances is None else chances
     column = column_of_state(contrasts.n_values)
     own = (np.maximum(codes, 0) + state_offsets(contrasts.n_values)[:-1])[:, column]
     others = (own != np.arange(len(column))) & (codes >= 0)[:, column]
@@ -144,4 +148,4 @@ def empty_pairs(problem, places):
 
 def span_of(directions):
     """An orthonormal basis of the span of the columns, of which there may be none."""
-    return orth(directions) if directions.shape[1] else directions
+    return orth(directions, rcond=ROUNDING) if directions.shape[1] else directions
