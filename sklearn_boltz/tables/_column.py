@@ -241,10 +241,12 @@ class Column(NamedTuple):
         if not len(self.categories):  # no cell of the training had a value
             return np.full(len(codes), None, dtype=object)
         places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
-        values = self.categories[places.astype(np.intp)]
-        missing = np.isnan(codes)
+        categories, missing = self.categories, np.isnan(codes)
+        if isinstance(categories[0], np.datetime64):
+            categories = np.array(categories.tolist())
+        values = categories[places.astype(np.intp)]
         if missing.any():
-            values = values.astype(object)
+            values = values if values.dtype.kind == "M" else values.astype(object)
             values[missing] = None
         return values
 

@@ -373,8 +373,6 @@ def _column_of_pandas(like, values, cells, words, whole, order):
     series, kind = partial(type(like), name=like.name), getattr(like.dtype, "kind", "O")
     if hasattr(like.dtype, "categories"):
         return series(_categorical(like.dtype, cells, order))
-    if values.dtype.kind == "O" and any(isinstance(value, np.datetime64) for value in cells):
-        values = np.array(cells, dtype="datetime64[ns]")
     if words and kind in "biufcmM":  # of which a batch has none
         return series(values)
     if values.dtype.kind == "M":

@@ -10,7 +10,7 @@ import numpy as np
 # Below this, every whole number is a float.
 MOST_EXACT = 2**53
 # Texts of numbers, of truth, and of dates by ISO 8601.
-WHOLE = re.compile(r"[+-]?\d{1,300}")
+WHOLE = re.compile(r"[+-]?\d{1,4000}")
 REAL = re.compile(r"[+-]?(\d{1,300}\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 TRUTH = {"false": 0, "true": 1}
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d+))?)?")
@@ -179,13 +179,17 @@ def in_type_of(values, cells):
     if len(types) > 1:
         return values
     (kind,) = types
-    return as_objects([_converted(value, kind) for value in as_cells(values).tolist()])
+    # A date may be written as other cells have it.
+    texts = {form_of(cell): cell for cell in dict.fromkeys(cells.tolist())} if kind is str else {}
+    return as_objects([_converted(value, kind, texts) for value in as_cells(values).tolist()])
 
 
-def _converted(value, kind):
+def _converted(value, kind, texts):
     if type(value) is kind or is_missing(value):
         return value
     form = form_of(value)
+    if form in texts:
+        return texts[form]
     try:
         if issubclass(kind, str):
             return str(value) if isinstance(value, bool) else str(form)
