@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz.inspection._axes import height_in_points, named_axes
 from sklearn_boltz.inspection._pairs import block_norms, names_of
 
-CRITERIA = {"ebic": "EBIC", "cv_score": "held-out\nlog pseudo-likelihood"}
+CRITERIA = {"criterion": "criterion", "ebic": "EBIC", "cv_score": "held-out\nlog pseudo-likelihood"}
 POSITIVE, NEGATIVE, LEFT_OUT = "#b2182b", "#2166ac", "0.8"
 
 
@@ -33,7 +33,7 @@ class PathDisplay:
     criterion : array-like of shape (n_alphas,)
         Values of the criterion: the EBIC, which is minimised, or the held-out log
         pseudo-likelihood, which is maximised.
-    criterion_name : {"ebic", "cv_score"}
+    criterion_name : {"criterion", "ebic", "cv_score"}
         Name of the criterion.
     alpha : float
         The penalty of the fit.
@@ -86,7 +86,7 @@ class PathDisplay:
         Parameters
         ----------
         estimator : SparseFVBM
-            Fitted with ``alpha="ebic"`` or ``"cv"``.
+            Fitted with ``alpha="auto"``, ``"ebic"`` or ``"cv"``.
         node : int or str, default=None
             Number or name of a variable: only its couplings are drawn. None means all pairs. It is
             required for a fit with `nodewise`, where each variable has its own path.
@@ -114,7 +114,7 @@ class PathDisplay:
         if path is None:
             raise ValueError(
                 f"The fit has no path: it used a single penalty, alpha={estimator.alpha!r}. Use "
-                "SparseFVBM with alpha='ebic' or 'cv'."
+                "SparseFVBM with alpha='auto', 'ebic' or 'cv'."
             )
         name = next(name for name in CRITERIA if name in path)
         alphas, criterion, alpha = path.alphas, path[name], estimator.alpha_

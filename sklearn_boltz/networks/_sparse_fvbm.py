@@ -16,12 +16,21 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network, refuse
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
 from sklearn_boltz.networks.sparse._path import neighbours
-from sklearn_boltz.networks.sparse._task import LEVEL, SparseTask, dependent_pairs
+from sklearn_boltz.networks.sparse._task import (
+    LEAST_ROWS,
+    LEVEL,
+    SparseTask,
+    dependent_pairs,
+    rare_columns,
+)
+from sklearn_boltz.networks.training._strength import choose_strength
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
 
 # Bins of a column of numbers.
 MOST_BINS = 5
+# Of the EBIC.
+GAMMA = 0.25
 
 
 class SparseFVBM(Network):
@@ -42,12 +51,16 @@ class SparseFVBM(Network):
         `max_order`. The weights w are those of `standardize`. An object of your own with methods
         `value` and `prox` is a penalty of blocks, too: see :ref:`own_penalty`.
 
-    alpha : float, "ebic" or "cv", default="ebic"
-        Strength α of the penalty, per row. With 0, `edges` are fitted without a penalty.
+    alpha : float, "auto", "ebic" or "cv", default="auto"
+        Strength α of the penalty, per row. With 0, `edges` are fitted without a penalty. Otherwise
+        α is chosen from a path of 100 values, see Notes.
 
-        ``"ebic"`` looks for the true edges, by the extended Bayesian information criterion [2]_;
-        ``"cv"`` for the best log pseudo-likelihood of held-out rows, and keeps more. Both choose α
-        from a path of 100 values, see Notes.
+        ``"auto"`` looks for the true edges, by the adaptive lasso [6]_: pairs are selected twice,
+        the second time with a penalty that shrinks weak couplings most and a price of edges that
+        limits the share of false ones. ``"ebic"`` selects once, by the extended Bayesian
+        information criterion [2]_, as IsingFit and bootnet do; where many pairs interact, it keeps
+        many others besides. ``"cv"`` maximises the log pseudo-likelihood of held-out rows, and
+        keeps most.
 
     l1_ratio : float, default=0.5
         The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
@@ -60,8 +73,9 @@ class SparseFVBM(Network):
         with q values, σ² is (1 - Σ p²) / (1 - 1/q). False means w_jk = 1. A group has the factor
         √((q_j - 1)(q_k - 1)) in any case.
 
-    ebic_gamma : float, default=0.25
-        The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks.
+    ebic_gamma : float, default=None
+        The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks. None means
+        0.25. With a number, ``alpha="auto"`` means ``"ebic"``.
 
     cv : int, cross-validation generator or iterable, default=5
         The folds of ``alpha="cv"``, as in scikit-learn. A number splits the rows in their order; if
@@ -79,7 +93,8 @@ class SparseFVBM(Network):
         has its own. A pair then has two estimates. ``"and"`` keeps it if both differ from 0,
         ``"or"`` if one does; `coupling_` is their mean, or 0. With ``alpha="ebic",
         nodewise="and"`` the result for binary columns is that of IsingFit, whose λ is α/2 and whose
-        weights, for 0 and 1, are 4 m_jk.
+        weights, for 0 and 1, are 4 m_jk. Its thresholds are those of each regression by itself, see
+        Notes.
 
     relax : bool, default=False
         Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
@@ -308,10 +323,10 @@ class SparseFVBM(Network):
 
     _parameter_constraints = CONSTRAINTS | {
         "penalty": [StrOptions({"group", "l1", "elasticnet", "l2"}), HasMethods(["value", "prox"])],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"ebic", "cv"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "ebic", "cv"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "standardize": ["boolean"],
-        "ebic_gamma": [Interval(Real, 0, None, closed="left")],
+        "ebic_gamma": [Interval(Real, 0, None, closed="left"), None],
         "cv": ["cv_object"],
         "edges": ["array-like", None],
         "nodewise": [Options(bool, {False}), StrOptions({"and", "or"})],
@@ -325,10 +340,10 @@ class SparseFVBM(Network):
         self,
         *,
         penalty="group",
-        alpha="ebic",
+        alpha="auto",
         l1_ratio=0.5,
         standardize=True,
-        ebic_gamma=0.25,
+        ebic_gamma=None,
         cv=5,
         edges=None,
         nodewise=False,
@@ -363,13 +378,15 @@ class SparseFVBM(Network):
     # Few bins, as it is asked which columns interact: blocks of more are slow to select.
     _need = Network._need._replace(most_bins=MOST_BINS)
     _further = "terms_", "term_weights_"
+    # Of the first penalty, with a number as alpha: those of a fit of other rows.
+    _given_norms = None
 
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
         ordered = order_of_levels(self._table, rows.coding, self.alpha)
         task = self._task(rows, batches, ordered=ordered)
         sparse, found = self._sparse_task(task, rows)
-        found["ordered_"] = ordered
+        found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found
         select, max_iter = self._steps(rows, task, sparse.method, initial)
         solver, steps = sparse.method.name, select
 
@@ -393,7 +410,12 @@ class SparseFVBM(Network):
             if self.penalty != "l2" or self.edges is not None:
                 begin, _ = selected()
                 allowed = begin[0] != 0
-            return fit_terms(task, begin, allowed, self.max_order, self.term_price, monitor)
+                # Where values never occur together, there is no maximum without a ridge.
+                choose_strength(task, task.method("newton"), initial)
+            message, found["term_gains_"] = fit_terms(
+                task, begin, allowed, self.max_order, self.term_price, monitor
+            )
+            return message
 
         if self.max_order > 2:
             solver, steps, max_iter = "lbfgs", with_terms, MAX_ROUNDS
@@ -405,26 +427,51 @@ class SparseFVBM(Network):
 
     def _sparse_task(self, task, rows):
         """The task with the penalty, and the attributes of its strength."""
+        alpha, edges = self._alpha(), self._allowed_pairs()
+        if alpha == "auto":
+            edges = self._without_rare(rows, edges)
         sparse = SparseTask(
             task, tol=self.tol, remedy="alpha > 0, for example alpha=0.01", penalty=self.penalty,
-            l1_ratio=self.l1_ratio, edges=self._allowed_pairs(), nodewise=self.nodewise,
+            l1_ratio=self.l1_ratio, edges=edges, nodewise=self.nodewise,
             standardize=self.standardize,
         )  # fmt: skip
-        alpha = self.alpha
         if not isinstance(alpha, str):
             sparse.alpha = float(alpha)
+            if self._given_norms is not None:
+                sparse.norms = self._given_norms[np.ix_(task.varying, task.varying)]
             return sparse, {"alpha_": sparse.alpha}
         if len(task.varying) < 2:
             return sparse, sparse.without_pairs()
-        options = {"how": alpha, "gamma": self.ebic_gamma, "cv": self.cv}
-        found = sparse.choose(rows.codes, rows.weights, **options)
-        if alpha == "ebic":
+        gamma = GAMMA if self.ebic_gamma is None else self.ebic_gamma
+        found = sparse.choose(rows.codes, rows.weights, how=alpha, gamma=gamma, cv=self.cv)
+        if sparse.norms is not None:
+            found["_norms"] = np.zeros((self.n_features_in_,) * 2)
+            found["_norms"][np.ix_(task.varying, task.varying)] = sparse.norms
+        if alpha != "cv":
             pairs = neighbours(sparse.network, sparse.start)  # where the fit begins
             if not pairs.any():
                 self._warn_of_empty(sparse, rows)
             if self._completes(rows):  # with the same alpha, EM would find others by chance
                 sparse.edges = pairs
         return sparse, found
+
+    def _alpha(self):
+        """`alpha`, or "ebic" where a γ is given for it."""
+        by_ebic = self.alpha == "auto" and self.ebic_gamma is not None
+        return "ebic" if by_ebic else self.alpha
+
+    def _without_rare(self, rows, edges):
+        """The mask of pairs without those of columns that hardly vary, of which it tells."""
+        rare = rare_columns(rows.codes, rows.weights)
+        if not rare.any():
+            return edges
+        warnings.warn(
+            f"SparseFVBM: {self._have(np.flatnonzero(rare))} the same value in all but fewer than "
+            f"{LEAST_ROWS} rows, too few to tell an edge from chance, and so alpha='auto' gives no "
+            "edge there. Leave the column out, or set alpha='ebic'.",
+            stacklevel=find_stack_level(),
+        )
+        return ~(rare | rare[:, np.newaxis]) & (True if edges is None else edges)
 
     def _warn_of_empty(self, sparse, rows):
         """Tell of pairs that Pearson's chi-squared test finds where no pair has been selected."""
@@ -434,18 +481,18 @@ class SparseFVBM(Network):
             named = [" and ".join(map(self._column, pair)) for pair in found[:N_NAMES]]
             more = f"; and {len(found) - N_NAMES} more" if len(found) > N_NAMES else ""
             warnings.warn(
-                "alpha='ebic' has selected no pair, and yet Pearson's chi-squared test with Holm's "
-                f"adjustment finds {len(found)} of {len(pairs)} pairs dependent at {LEVEL:.0%}: "
-                f"{'; '.join(named)}{more}. Use alpha='cv'.",
+                f"alpha={self._alpha()!r} has selected no pair, and yet Pearson's chi-squared test "
+                f"with Holm's adjustment finds {len(found)} of {len(pairs)} pairs dependent at "
+                f"{LEVEL:.0%}: {'; '.join(named)}{more}. Use alpha='cv'.",
                 stacklevel=find_stack_level(),
             )
 
     def _check_rows(self, rows):
         """Refuse what the rows do not allow, and say what goes."""
         penalty, alpha, is_binary = self.penalty, self.alpha, rows.coding.is_binary
-        if penalty == "l2" and alpha == "ebic":
+        if penalty == "l2" and alpha in ("auto", "ebic"):
             refuse(
-                "alpha='ebic' compares sets of pairs, and penalty='l2' keeps all",
+                f"alpha={alpha!r} compares sets of pairs, and penalty='l2' keeps all",
                 "Use penalty='group', alpha='cv', or a number as alpha.",
             )
         if penalty == "l2" and alpha != 0 and self.relax:
@@ -467,7 +514,7 @@ class SparseFVBM(Network):
         if alpha == "cv" and not rows.in_order:
             raise ValueError(
                 "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
-                "distinct rows are kept. Use alpha='ebic', or fit one table."
+                "distinct rows are kept. Use alpha='auto', or fit one table."
             )
         is_completed = self._completes(rows)
         if self.nodewise and is_completed:
@@ -535,7 +582,8 @@ class SparseFVBM(Network):
         return 0.0 if self._has_selected() else self.alpha_
 
     def _has_selected(self):
-        return self.penalty != "l2" and np.any(self.alpha_ != 0)
+        # On a path, also where α is 0, as no pair was left.
+        return self.penalty != "l2" and (hasattr(self, "path_") or np.any(self.alpha_ != 0))
 
     def _no_errors(self):
         if self._has_selected():

@@ -367,7 +367,7 @@ def scored_rows(network, X, sample_weight):
 def refits_of(network, codes, z, reselect):
     """Fits like this one, with the penalty that was chosen unless it is to be chosen again."""
     refits = Refits(network, codes, z)
-    if reselect or network.alpha not in ("ebic", "cv"):
+    if reselect or not hasattr(network, "path_"):
         return refits
     if np.ndim(network.alpha_):
         raise ValueError(
@@ -375,7 +375,7 @@ def refits_of(network, codes, z, reselect):
             "each variable, and resamples cannot have these. Leave out reselect=False, or fit "
             "with a number as alpha."
         )
-    return refits._replace(params={"alpha": network.alpha_})
+    return refits._replace(params={"alpha": network.alpha_, "_given_norms": network._norms})
 
 
 def fit_resample(model, refits, codes, weights, method, seed):

@@ -13,6 +13,8 @@ PATIENCE = 15
 # The last penalty of a path in ratio to the first: with more rows than parameters a column, and
 # with fewer; as in glmnet.
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
+# Pairs of which half may be chance. Without it 5 % of tables of independent columns had an edge.
+FEW = 4
 
 
 def alpha_grid(first, n_alphas, network):
@@ -83,33 +85,59 @@ def neighbours(network, theta):
     return present
 
 
-def ebic(solver, state, gamma):
-    """The extended Bayesian information criterion of each part.
+def ebic_price(total, n_columns, gamma):
+    """What -2 ℓ has to fall by for a coupling, by the extended Bayesian information criterion.
 
-    Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is
-    -2 ℓ + κ ln N + 2 γ κ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has
-    the sum of these over the columns, in which every pair counts at both of its ends.
+    ln N + 2 γ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014).
+    """
+    # ln N would be negative of rows that hardly count.
+    return np.log(max(total, 1)) + 2 * gamma * np.log(max(n_columns - 1, 1))
 
-    Larger blocks need another likelihood and another price. The penalty shrinks all couplings of a
-    block at once, so ℓ is that after a Newton step without the penalty in the selected pairs. And
-    ln N for each coupling is far above what chance gains with so many; see `price`. The block of a
-    pair with an ordered column is taken to be a trend where the rest of it is not worth its price;
-    for this choice of two, the price of a single coupling is 2 ln 2 higher.
+
+def fdr_price(n_pairs, n_possible, level):
+    """The same by the false discovery rate: Benjamini and Hochberg's threshold for this many pairs.
+
+    The k-th of P pairs is significant below q k / P (on its use as a penalty: Abramovich et al.
+    2006). A few pairs may all be there by chance, and count for less: one for a fifth.
+    """
+    return chi2.isf(level * n_pairs / n_possible * n_pairs / (n_pairs + FEW), 1)
+
+
+def information_criterion(solver, state, single, refitted):
+    """The criterion -2 ℓ plus the prices of the couplings, of each part.
+
+    Of the equation of a column ℓ is the log-likelihood. The joint fit has the sum of these over the
+    columns, in which every pair counts at both of its ends.
+
+    The penalty shrinks all couplings at once, so others come in to make up for it. A criterion of
+    refits has for ℓ that after a Newton step without the penalty in the selected pairs. Blocks of
+    several couplings, which shrink most, have no other. They need another price, too: ln N for each
+    coupling is far above what chance gains with so many; see `price`. The block of a pair with an
+    ordered column is taken to be a trend where the rest of it is not worth its price; for this
+    choice of two, the price of a single coupling is 2 ln 2 higher.
+
+    Parameters
+    ----------
+    solver : Solver
+    state : State
+    single : float
+        The price of a coupling.
+    refitted : bool
     """
     network, layout, total = solver.network, solver.layout, solver.network.total
-    present, n_others = neighbours(network, state.theta), max(network.n_columns - 1, 1)
-    log_total = np.log(max(total, 1))  # of rows that hardly count, too
-    n_neighbours = present.sum(axis=1)
-    value = 2 * total * state.losses + n_neighbours * log_total
-    value += 2 * gamma * n_neighbours * np.log(n_others)
-    if not network.is_categorical:
+    present = neighbours(network, state.theta)
+    value = 2 * total * state.losses + present.sum(axis=1) * single
+    if not refitted:
         return layout.by_part(value, layout.part_of_column)
-    size, single = network.n_values - 1, log_total + 2 * gamma * np.log(n_others)
-    k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
-    one = np.where(k_trend < k, single + 2 * np.log(2), single)
-    prices = price(k, one)
-    value += np.where(present, prices - single, 0.0).sum(axis=1)
-    change = refit(solver, state, present, prices - price(k_trend, one))
+    savings = np.zeros(present.shape)
+    if network.is_categorical:
+        size = network.n_values - 1
+        k, k_trend = np.outer(size, size), np.outer(network.n_trends, network.n_trends)
+        one = np.where(k_trend < k, single + 2 * np.log(2), single)
+        prices = price(k, one)
+        value += np.where(present, prices - single, 0.0).sum(axis=1)
+        savings = prices - price(k_trend, one)
+    change = refit(solver, state, present, savings)
     return layout.by_part(value, layout.part_of_column) + change
 
 
@@ -135,8 +163,8 @@ def refit(solver, state, present, savings):
     step, dropped = np.zeros(layout.n_parameters), np.zeros(layout.n_parts)
     for p, parameters, matrix in solver.second_derivatives(state, chosen):
         step[parameters] = solve(matrix, -gradient[parameters], assume_a="pos")
-        groups, bent = layout.groups[parameters], network.is_bent[parameters]
-        if bent.any():
+        if saved.any():
+            groups, bent = layout.groups[parameters], network.is_bent[parameters]
             estimate = (state.theta + step)[parameters]
             dropped[p] = drop(total * matrix, estimate, np.where(bent, groups, -1), saved)
     return layout.by_part(2 * total * gradient * step / 2, layout.part_of_parameter) + dropped

@@ -118,8 +118,9 @@ class UserPenalty(NamedTuple):
     @classmethod
     def of(cls, groups, weights, alpha, penalty, scale):
         """α Σ_g w_g value(scale ‖θ_g‖) / scale."""
-        strength = np.where(np.isfinite(weights), np.minimum(alpha, LARGE) * weights, np.inf)
-        return cls(groups, strength / scale, penalty, scale)
+        kept = np.isfinite(weights)
+        strength = np.minimum(alpha, LARGE) * np.where(kept, weights, 0.0)
+        return cls(groups, np.where(kept, strength / scale, np.inf), penalty, scale)
 
     def alpha_max(self, slopes):
         """The least α that keeps groups at 0 where the loss has these slopes, per weight."""

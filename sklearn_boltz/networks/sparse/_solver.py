@@ -10,7 +10,7 @@ derivatives are kept, along a path too, while the steps with them converge fast.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
 
@@ -32,8 +32,9 @@ MAX_MOVE = 10.0
 ENOUGH, MAX_HALVINGS, ROUNDING = 1e-4, 40, 1e-14
 # Least curvature of a parameter: that of a column which is nearly constant underflows.
 TINY = 1e-200
-# Added to second derivatives that may be singular, relative to the largest.
-RIDGE = 1e-10
+# A ridge, relative to the largest second derivative: with few rows, or where a column separates
+# another, they are singular, and in single precision hardly positive definite.
+RIDGE = 1e-6
 
 
 class Expansion(NamedTuple):
@@ -195,16 +196,22 @@ class Solver:
 
         `used` has the same parameters, as entries of the matrix.
         """
-        layout = self.layout
+        parameters, places, blocks = self._curvatures(state, part, groups, used)
+        matrix = scattered(places, blocks, len(parameters))
+        starts = np.searchsorted(self.layout.groups[parameters], groups)
+        starts = np.append(starts, len(parameters)).astype(np.int32)
+        return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
+
+    def _curvatures(self, state, part, groups, used):
+        """The parameters of some groups of a part, and the second derivatives of each column.
+
+        For each column, these are a matrix and its places among the parameters.
+        """
         places, blocks = zip(
             *(self.network.curvature(state, j, used) for j in self._nodes([part])), strict=True
         )
-        parameters = layout.parameters(groups)
-        places = [np.searchsorted(parameters, place) for place in places]
-        matrix = scattered(places, blocks, len(parameters))
-        starts = np.searchsorted(layout.groups[parameters], groups)
-        starts = np.append(starts, len(parameters)).astype(np.int32)
-        return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
+        parameters = self.layout.parameters(groups)
+        return parameters, [np.searchsorted(parameters, place) for place in places], blocks
 
     def second_derivatives(self, state, chosen):
         """By the parameters of the groups where `chosen` is true, positive definite.
@@ -214,10 +221,13 @@ class Solver:
         layout = self.layout
         used = np.append(chosen[layout.groups], False)[layout.places]
         for p in range(layout.n_parts):
-            part = self._expand(state, p, np.flatnonzero(chosen & (layout.parts == p)), used)
-            matrix = csr_array((part.values, part.columns, part.rows)).toarray()
+            groups = np.flatnonzero(chosen & (layout.parts == p))
+            parameters, places, blocks = self._curvatures(state, p, groups, used)
+            matrix = np.zeros((len(parameters),) * 2)
+            for place, block in zip(places, blocks, strict=True):
+                matrix[np.ix_(place, place)] += block
             matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
-            yield p, part.parameters, matrix
+            yield p, parameters, matrix
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""

@@ -151,7 +151,8 @@ def gains(pairs: PseudoLikelihood, tanh, terms, weights, present, allowed=None):
     stands in the conditional distribution of each of its columns.
 
     Where a joint value of the columns is rare, H_ll is nearly singular, and u is s_t, whose
-    variance is greater; without a penalty, the gain counts for 0, as there may be no maximum.
+    variance is greater. Without a penalty there may be no maximum, and among selected pairs, of
+    which the rarest are missing, too much is a product of columns: then the gain counts for 0.
 
     Parameters
     ----------
@@ -171,12 +172,12 @@ def gains(pairs: PseudoLikelihood, tanh, terms, weights, present, allowed=None):
     gains : ndarray of shape (n_terms,)
         In nats.
     """
-    x = pairs.spins
+    x, allow_rare = pairs.spins, pairs.penalty > 0 and allowed is None
     q = np.abs(x) - x * tanh
     curvature = np.abs(x) - tanh**2
     curvature *= pairs.weights
     found = [
-        _gain(x[list(term)], q[list(term)], curvature[list(term)], pairs, weight, parts)
+        _gain(x[list(term)], q[list(term)], curvature[list(term)], pairs, weight, parts, allow_rare)
         for term, weight, parts in zip(
             terms, weights, (_parts(term, present, allowed) for term in terms), strict=True
         )
@@ -198,9 +199,9 @@ def _parts(term, present, allowed):
     return [*parts, tuple(range(k))]
 
 
-def _gain(x, q, curvature, pairs, weight, parts):
+def _gain(x, q, curvature, pairs, weight, parts, allow_rare):
     rare = rarest(x, pairs.weights) < LEAST_ROWS
-    if rare and not pairs.penalty:
+    if rare and not allow_rare:
         return 0.0
     products = np.array([x[list(part)].prod(axis=0) for part in parts])
     contains = np.array([[a in part for a in range(len(x))] for part in parts])
@@ -367,7 +368,7 @@ def _apart(terms):
 
 
 def fit_terms(task, initial, allowed, max_order, price, rounds):
-    """Choose terms in the columns that vary, and fit them; -> what a user should know, or None.
+    """Choose terms in the columns that vary, and fit them.
 
     Terms that pay are appended, and those that do not removed, all refitted, until nothing changes.
     A term pays if its gain is greater than `price` times the length of its description: ½ ln N nats
@@ -386,19 +387,34 @@ def fit_terms(task, initial, allowed, max_order, price, rounds):
     price : float
     rounds : Monitor
         The last iteration of the last round raises the objective by less than its `tol`.
+
+    Returns
+    -------
+    message : str or None
+        What a user should know.
+    gains : ndarray of shape (n_terms,)
+        Those of the terms, in nats.
     """
     pairs, rounds.total = task.problem, task.problem.total
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
     network = SpinModel(*pairs.unpack(task.initial(*initial)))
     rounds.status = _rounds(pairs, network, allowed, max_order, price, rounds)
-    reason = _unbounded(task, pairs, rounds.last.terms)
-    if reason is None and rounds.status == "max_iter":
-        return (
+    last = rounds.last
+    message = _unbounded(task, pairs, last.terms)
+    if message is None and rounds.status == "max_iter":
+        message = (
             f"The choice of terms ended at max_iter={rounds.max_iter} rounds. Raise max_iter, "
             "or use a larger alpha."
         )
-    return reason
+    present = set(last.terms)
+    return message, gains(pairs, _tanh(pairs, last), last.terms, last.weights, present, allowed)
+
+
+def _tanh(pairs, network):
+    """tanh F of the rows."""
+    problem = InteractionPseudoLikelihood(pairs, network.terms)
+    return problem.tanh(network.coupling, network.intercept, network.weights)
 
 
 def _rounds(pairs, network, allowed, max_order, price, rounds):
@@ -415,8 +431,7 @@ def _rounds(pairs, network, allowed, max_order, price, rounds):
 
     ends = is_last([], ROUGH)
     for _ in range(0 if ends or len(pairs.means) < 3 else MAX_ROUNDS):
-        terms, parameters = network.terms, (network.coupling, network.intercept, network.weights)
-        tanh = InteractionPseudoLikelihood(pairs, terms).tanh(*parameters)
+        terms, tanh = network.terms, _tanh(pairs, network)
         worth = partial(_paying, pairs, tanh, set(terms), allowed, price)
         kept, n_wanted = worth(terms, network.weights), max(FEW, int(SHARE * len(terms)))
         refused |= set(terms) - set(kept)
