@@ -192,6 +192,48 @@ def test_many_letters_for_rare_residues_are_of_another_alphabet():
     assert (read(any_letter).codes == -1).sum() == 4
 
 
+def test_letters_of_either_kind_of_nucleotides_are_the_same_bases():
+    sequences = "ACGT", "ACGU", "-CUT"
+    found = {name: read(*sequences, alphabet=name) for name in ("auto", "dna", "rna")}
+    assert found["dna"].alphabet == found["auto"].alphabet == "-ACGT"
+    for alignment in found.values():
+        assert alignment.codes.tolist() == [[1, 2, 3, 4], [1, 2, 3, 4], [0, 2, 4, 4]]
+    assert found["rna"].alphabet == "-ACGU" and found["rna"].letters[0, 3] == "T"
+
+
+@pytest.mark.parametrize("odd", [0, 2])
+def test_the_sequence_that_is_to_be_left_out_is_the_odd_one(odd):
+    sequences = ["MKV", "MKA", "M-A", "MRA"]
+    sequences[odd] = "MK"
+    match = rf"'s{odd}' \(number {odd}\) has a length of 2.* 3 of 4 .* have 3. .* leave out this"
+    with pytest.raises(ValueError, match=match):
+        read(*sequences)
+    assert read(*np.delete(sequences, odd)).codes.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "sequences, given, remedy, followed",
+    [
+        (["MKVE"], {"alphabet": "dna"}, "looks like alphabet='protein'", {"alphabet": "protein"}),
+        (["MKVE"], {"alphabet": "MKV-"}, "looks like alphabet='protein'", {"alphabet": "protein"}),
+        (["M1-"], {}, "the string of all letters of the file", {"alphabet": "M1-"}),
+        (["ab-"], {"alphabet": "ab"}, "add '-' to it, or", {"alphabet": "ab-"}),
+        (
+            ["ab-"],
+            {"alphabet": "ab"},
+            "or set gaps='missing'",
+            {"alphabet": "ab", "gaps": "missing"},
+        ),
+        (["MX", "MK"], {"unknown": "error"}, "unknown='missing' makes", {"unknown": "missing"}),
+        (["MX", "MK"], {"unknown": "error"}, "unknown='drop' drops", {"unknown": "drop"}),
+    ],
+)
+def test_what_is_said_of_a_letter_helps(sequences, given, remedy, followed):
+    with pytest.raises(ValueError, match=remedy):
+        read(*sequences, **given)
+    assert read(*sequences, **followed).codes.size
+
+
 def test_frame():
     alignment = read("MK-V", "XKVV", names=["a/5-7", "b"], focus="a", as_frame=True)
     frame = alignment.frame

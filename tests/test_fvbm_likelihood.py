@@ -309,13 +309,14 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
         sampler = _sampled_likelihood.Sampler(
             statistics, intercept, np.random.default_rng(seed), workers
         )
-        visit = sampler.visit(theta, 500)
-        log_z = sampler.log_partition(visit.ladder)
+        visit = sampler.visit(theta, 512)
     weight = terms(ALL[5]) @ np.concatenate([intercept, theta[5:]])
-    p = np.exp(weight - np.logaddexp.reduce(weight))
+    log_z = np.logaddexp.reduce(weight)
+    p = np.exp(weight - log_z)
     z = (visit.expected - p @ terms(ALL[5] - statistics.mean)) / visit.errors
     assert np.abs(z).max() < 6
-    assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
+    assert visit.error < 0.02
+    assert abs(visit.log_likelihood - statistics.log_likelihood(theta, log_z)) < 5 * visit.error
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -330,8 +331,8 @@ def test_the_rise_of_a_step_is_that_of_brute_force(seed):
         weight = terms(ALL[4]) @ np.concatenate([statistics.parameters(theta)[1], theta[4:]])
         log_z = np.logaddexp.reduce(weight)
         drawn = ALL[4][rng.choice(16, 20_000, p=np.exp(weight - log_z))]
-        states = (drawn - statistics.mean).astype(np.float32)
-        visits.append(_sampled_likelihood.Visit(theta, None, None, states))
+        states = (drawn - statistics.mean).astype(np.float32).reshape(20, 1000, 4)
+        visits.append(_sampled_likelihood.Visit(theta, None, None, states, 1000))
         values.append(statistics.log_likelihood(theta, log_z))
     rise, error, _ = _sampled_likelihood.compare(statistics, *visits)
     assert abs(np.diff([statistics.penalty(visit.theta) for visit in visits])) > 20 * error
@@ -359,7 +360,7 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed, most_rounds, monk
     point = problem.at(problem.pack(sampled.coupling_, sampled.intercept_))
     errors = np.sqrt(len(x) * (1 - terms(x).mean(axis=0) ** 2) + 1)
     assert np.abs(problem.gradient(point) / errors).max() < 0.6
-    assert -maximum(x, problem.penalty).fun - point.value < 0.5
+    assert -maximum(x, problem.penalty).fun - point.value < 2
     assert_allclose(sampled.history_["log_likelihood"][-1], point.value / len(x), atol=0.03)
 
 

@@ -532,7 +532,7 @@ def as_blocks(coupling):
 
 @by_node
 def test_the_second_choice_is_what_it_says(nodewise):
-    """An adaptive lasso: the least refitted deviance and Benjamini-Hochberg's price of its pairs."""
+    """An adaptive lasso: the least refitted deviance and the price of its pairs."""
     X = spins(400, 6, 12)
     model = SparseFVBM(nodewise=nodewise, tol=1e-9).fit(X)
     norms, pairs = first_norms(X, tol=1e-9), np.triu_indices(6, 1)

@@ -5,6 +5,7 @@ Biopython can read them, too, but the formats are so simple that a dependency is
 
 import os
 import re
+from collections import Counter
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Integral
@@ -13,7 +14,7 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, StrOptions, validate_params
 
-from sklearn_boltz.datasets._alphabets import ALPHABETS, ANY, GAP, check_alphabet, recognised
+from sklearn_boltz.datasets._alphabets import ALPHABETS, ANY, GAP, SAME, check_alphabet, recognised
 
 # The first bytes of compressed files, and the modules that read them. Some may not be installed.
 _COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
@@ -63,7 +64,7 @@ def read_alignment(
         The 20 amino acids, the four bases, or all letters of your own alphabet, in the order of
         their codes. With ``gaps="state"``, your own alphabet must contain ``-``. ``"auto"`` tells
         proteins, DNA and RNA apart by their letters: at least 90 % of the letters of nucleotides
-        are bases.
+        are bases. U in DNA is read as T, and T in RNA as U.
     gaps : {"state", "missing"}, default="state"
         How to treat gaps: as one more letter (the first one of "protein", "dna" and "rna"), or as
         missing cells.
@@ -150,7 +151,7 @@ def read_alignment(
     if given == "auto":
         code, alphabet = _code_table(kind, gaps)
     codes = code[letters]
-    _check_letters(codes, letters, columns, names, alphabet, unknown)
+    _check_letters(codes, letters, columns, names, alphabet, unknown, kind)
     if given in ("auto", *ANY) and given != kind:
         _check_share(code, counts, kind, given)
     rows = np.arange(len(names))
@@ -188,6 +189,9 @@ def _code_table(alphabet, gaps):
     code = np.full(256, _FOREIGN, dtype=np.int8)
     code[list(ambiguous.encode())] = _UNKNOWN
     code[list(letters.encode())] = np.arange(len(letters))
+    if alphabet in SAME:
+        other, own = SAME[alphabet].encode()
+        code[other] = code[own]
     if gaps == "missing":
         code[_GAP] = _MISSING
     return code, letters
@@ -298,12 +302,27 @@ def _same_length(names, sequences, a2m):
             return cells
     if len(set(n_matches)) == 1:
         return _as_array(matches)
-    k = int(np.argmax(np.array(n_matches) != n_matches[0]))
-    raise ValueError(
-        f"The sequences are not aligned: {names[k]!r} (number {k}) has {lengths[k]} letters and "
-        f"gaps, but the first one has {lengths[0]}. Without insertions (small letters and dots), "
-        f"they have {n_matches[k]} and {n_matches[0]}. Align them first."
+    raise ValueError(f"The sequences are not aligned: {_odd_ones(names, lengths, n_matches)}")
+
+
+def _odd_ones(names, lengths, n_matches):
+    """Which sequences are not as long as most, in words, and what to do."""
+    usual, n_usual = Counter(n_matches).most_common(1)[0]
+    odd = [k for k, n in enumerate(n_matches) if n != usual]
+    k, like, n_more = odd[0], n_matches.index(usual), len(odd) - 1
+    left_out, others = "", f"{names[like]!r} has {usual}"
+    if n_matches[k] != lengths[k] or usual != lengths[like]:
+        left_out = " and without insertions (small letters and dots)"
+    if n_usual > 1:
+        others = f"{n_usual:,} of {len(names):,} sequences have {usual}"
+    what = (
+        f"{names[k]!r} (number {k}) has a length of {n_matches[k]}, with gaps{left_out}, but "
+        f"{others}."
     )
+    if 2 * n_usual <= len(names):
+        return f"{what} Align them first."
+    more = f" {n_more:,} more differ from these." if n_more else ""
+    return f"{what}{more} Align them first, or leave out {'those' if n_more else 'this one'}."
 
 
 def _as_array(sequences):
@@ -336,7 +355,7 @@ def _capitals(cells):
     return letters
 
 
-def _check_letters(codes, letters, columns, names, alphabet, unknown):
+def _check_letters(codes, letters, columns, names, alphabet, unknown, kind):
     """Raise an error for the first letter without a code."""
     foreign = codes == _FOREIGN
     if unknown == "error":
@@ -346,13 +365,16 @@ def _check_letters(codes, letters, columns, names, alphabet, unknown):
     row, column = np.argwhere(foreign)[0]
     # A letter beyond ASCII has several bytes in UTF-8.
     letter = letters[row, column : column + 4].tobytes().decode(errors="replace")[0]
-    remedy = "'protein', 'dna', 'rna' or a string of all letters"
-    if letter == GAP:
-        remedy += ", with '-'; or gaps='missing'"
     if codes[row, column] == _UNKNOWN:
         remedy = "unknown='missing' makes it a missing cell, unknown='drop' drops the sequence"
+    elif letter == GAP:
+        remedy = "add '-' to it, or set gaps='missing'"
+    elif letter in ALPHABETS[kind]:
+        remedy = f"the file looks like alphabet={kind!r}"
+    elif letter > "~":
+        remedy = "correct it; letters are ASCII"
     else:
-        remedy = f"pass the alphabet of the file: {remedy}"
+        remedy = "correct it, or let alphabet be the string of all letters of the file"
     raise ValueError(
         f"Sequence {names[row]!r} (number {row}) has {letter!r} in column {columns[column]}, which "
         f"is not in the alphabet {alphabet!r}: {remedy}."

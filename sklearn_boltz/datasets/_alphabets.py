@@ -7,6 +7,8 @@ ALPHABETS = {"protein": "ACDEFGHIKLMNPQRSTVWY", "dna": "ACGT", "rna": "ACGU"}
 _NUCLEOTIDES = "RYSWKMBDHVNX?"
 AMBIGUOUS = {"protein": "BJOUXZ*?", "dna": _NUCLEOTIDES, "rna": _NUCLEOTIDES}
 AMBIGUOUS_ELSEWHERE = "X?"
+# In each, a letter of the other alphabet of nucleotides and the letter as which it is read.
+SAME = {"dna": "UT", "rna": "TU"}
 # Letters for any residue at all, in each alphabet that has names.
 ANY = {"protein": "X?", "dna": "NX?", "rna": "NX?"}
 # At least this share of the letters of nucleotides are bases; of proteins, about a fifth.

@@ -194,7 +194,7 @@ class Ladder:
         differences : dict of int to pair of ndarray
             Of each pair that exchanged states, what `differences` gave before.
         """
-        self._move(first, n_steps, workers)
+        self.move(first, n_steps, workers)
         # Every second pair, and the others in the next round.
         pairs = range(first, len(self.pairs))
         lower = pairs[self.n_rounds % 2 :: 2] or pairs
@@ -203,7 +203,7 @@ class Ladder:
         self.n_rounds += first == 0
         return self._exchange_all(lower, u, workers)
 
-    def _move(self, first, n_steps, workers):
+    def move(self, first, n_steps, workers):
         """Make transitions of all chains from a rung on."""
         rungs, steps = self.rungs[first:], self.stream
 

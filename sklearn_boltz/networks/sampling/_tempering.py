@@ -50,15 +50,17 @@ class Path:
         Codes of states that chains of the model itself have found, wherever they began. Half of
         the chains of a ladder begin there, the others at independent columns: where it makes a
         difference, the chains differ, and standard errors are large.
+    has_modes : bool, default=False
+        Whether these chains differ as if there were several modes.
     """
 
-    def __init__(self, model, base, found):
+    def __init__(self, model, base, found, has_modes=False):
         self.model, self.base = model, np.ascontiguousarray(base, dtype=np.float64)
-        self.found = found
+        self.found, self.has_modes = found, has_modes
         self.nowhere = np.full(len(model.n_values), -1)
 
     @classmethod
-    def from_model(cls, model, base, generator):
+    def from_model(cls, model, base, generator, n_sweeps=N_EXPLORING):
         """The path from columns with the rates of the model, as far as chains find them.
 
         Half of these chains begin at columns with the intercepts `base`, half at uniform ones.
@@ -66,14 +68,15 @@ class Path:
         suppress the other half-way, where chains can pass between them. So those have no part in
         the directions in which the chains differ.
         """
-        chains = explore(model, base, 1.0, generator)
+        chains = explore(model, base, 1.0, generator, n_sweeps)
         p = chains.probabilities(model.intercept)
         rates = p.mean(axis=0)
         log_rates = np.log(np.maximum(rates, LEAST_RATE))
         _, spread, directions = np.linalg.svd((p - rates) / math.sqrt(len(p)), full_matrices=False)
         directions = directions[spread > LEAST_SPREAD]
         log_rates -= directions.T @ (directions @ log_rates)
-        return cls(model, model.independent_intercept(log_rates), chains.codes)
+        base = model.independent_intercept(log_rates)
+        return cls(model, base, chains.codes, len(directions) > 0)
 
     @classmethod
     def of_temperatures(cls, model, top, generator):
@@ -153,12 +156,12 @@ class Rung:
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
-def explore(model, base, beta, generator):
+def explore(model, base, beta, generator, n_sweeps=N_EXPLORING):
     """Gibbs chains of p(x)^β from independent columns, half of them uniform, half with `base`."""
     nowhere = np.full((N_PILOT // 2, len(model.n_values)), -1)
     starts = [model.fill(b, nowhere, generator) for b in (base, np.zeros_like(base))]
     chains = model.chains(generator.permutation(np.concatenate(starts)), draw_seed(generator))
-    chains.sweep(beta * model.intercept, N_EXPLORING, scale=beta)
+    chains.sweep(beta * model.intercept, n_sweeps, scale=beta)
     return chains
 
 
@@ -200,13 +203,23 @@ def find_betas(path, targets, generator, workers):
     betas : ndarray of float64
         From 0 to the top.
     """
-    ladder = make_ladder(path, _first_guess(path, targets, generator), N_PILOT, generator)
+    betas = _first_guess(path, targets, generator)
+    ladder = connected_ladder(path, betas, N_PILOT, targets, generator, workers)
+    return np.array([rung.beta for rung in ladder.rungs])
+
+
+def connected_ladder(path, betas, n_chains, targets, generator, workers):
+    """A ladder after some rounds, with more or fewer rungs where the exchanges ask for it.
+
+    Parameters are those of `make_ladder` and `find_betas`.
+    """
+    ladder = make_ladder(path, betas, n_chains, generator)
     for _ in range(MAX_TRIALS):
         for _ in range(N_TRIAL):
             ladder.round(workers)
         if not refine(ladder, set(targets)):
             break
-    return np.array([rung.beta for rung in ladder.rungs])
+    return ladder
 
 
 def _first_guess(path, targets, generator):

@@ -35,8 +35,8 @@ N_ALPHAS = 100
 PATH_ITER = MAX_ITER["prox-newton"]
 # Of the tests of all pairs together.
 LEVEL = 0.01
-# The false discovery rates of the second choice, jointly and by the rules of `nodewise`. With "and" a
-# pair has to pay twice. Measured by bench_selection.py: with these, each finds no fewer of 70 among
+# The false discovery rates of the second choice, jointly and by the rules of `nodewise`: with "and"
+# a pair pays twice. Measured by bench_selection.py: with these, each finds no fewer of 70 among
 # 153 pairs than tests of all pairs at a rate of 5 % do, and not many more of the others.
 LEVELS = {False: 0.05, "or": 0.05, "and": 0.075}
 # Of a column, besides its most frequent value.

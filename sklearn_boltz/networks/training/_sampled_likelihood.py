@@ -13,28 +13,34 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._sampling import strange_columns
-from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
+from sklearn_boltz.networks.sampling._tempering import Path, Rung, connected_ladder, refine
 from sklearn_boltz.networks.training._likelihood import Further
+from sklearn_boltz.networks.training._shared_coupling import shared_coupling
 from sklearn_boltz.networks.training._solvers import Monitor
-from sklearn_boltz.numerics._random import Stream, spins_of_sampler
+from sklearn_boltz.numerics._random import spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.partition._estimates import estimate_from_weights
-from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
+from sklearn_boltz.partition._ladder import Ladder
+from sklearn_boltz.partition._ladder_record import mean_and_error, ratios_by_chain
 
 # Chains of a temperature, in groups whose differences tell the error of a moment.
 N_CHAINS, N_GROUPS = 200, 20
 # Rounds of the ladder whose states tell the moments: of the first model, and at most; then moments
 # are averaged over visits. Before the rounds, a share that is not used.
-FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**11, 0.25
+FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**12, 0.25
+# Sweeps of the chains that look for other modes.
+N_EXPLORING = 50
+# Rounds whose ratios of constants are found together. In one of so many all chains take part, in
+# the others those of the model alone, which are few of them.
+BLOCK, EVERY = 32, 4
+# There are more, at most this many, until no more than a share of the states at the top is left.
+MAX_WARM_UP, LEFT = 2**10, 0.1
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
-# The rounds are doubled where the squared differences are no more than this many times their noise.
-NOISY = 2.0
-# The penalty of the pseudo-likelihood whose maximum is the initial model; it is raised so often
-# by the factor while the rates of the columns are not those of the data.
-FIRST_ALPHA, ALPHA_FACTOR, N_ALPHAS = 0.2, 5.0, 4
+# The rounds are doubled where a step brings less than this share of what the gradient promises.
+LEAST_SHARE = 0.25
+# The penalty of the pseudo-likelihood whose maximum may be the initial model.
+FIRST_ALPHA = 0.2
 # Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
 # Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
@@ -142,6 +148,11 @@ class Statistics:
             return sums
         return np.hstack([sums, self._of_further(states).sum(axis=1, dtype=np.float64)])
 
+    def square_of_sum(self):
+        """Mean of (Σ x_j)²."""
+        covariances = self.moments[len(self.mean) : self.n_pairs]
+        return (1 - self.mean**2).sum() + self.mean.sum() ** 2 + 2 * covariances.sum()
+
     def penalty(self, theta):
         """½ α (Σ m_jk² + Σ θ_t²)."""
         return np.vdot(self.ridge * theta, theta) / 2
@@ -174,8 +185,12 @@ class Visit(NamedTuple):
     theta : ndarray of shape (n_parameters,)
     expected, errors : ndarray of shape (n_parameters,)
         Moments of the model, and their standard errors.
-    states : ndarray of float32 of shape (n, d)
+    states : ndarray of float32 of shape (N_GROUPS, n, d)
         Some states, with the means of the data taken off.
+    n_rounds : int
+        How many rounds count.
+    log_likelihood, error : float
+        The mean of the rows, and its standard error. NaN of a user's sampler.
     ladder : Ladder or None
         The chains; None of a user's sampler.
     """
@@ -184,6 +199,9 @@ class Visit(NamedTuple):
     expected: np.ndarray
     errors: np.ndarray
     states: np.ndarray
+    n_rounds: int
+    log_likelihood: float = np.nan
+    error: float = np.nan
     ladder: Ladder | None = None
 
     @classmethod
@@ -196,69 +214,105 @@ class Visit(NamedTuple):
 class Sampler:
     """Tempered chains that follow a model as its parameters change.
 
+    A mode may appear where no chain that began at the data comes. So other chains look for modes of
+    each model. Where they find several for the first time, there is a new ladder, whose first rung
+    prefers none of them.
+
     Parameters
     ----------
     statistics : Statistics
     base : ndarray of shape (d,)
-        Intercepts of the independent columns that the highest temperature has.
+        Intercepts of independent columns with the rates of the data.
     generator : Generator
     workers : Workers
     """
 
     def __init__(self, statistics, base, generator, workers):
         self.statistics, self.base = statistics, np.ascontiguousarray(base)
-        self.workers = workers
-        model = SpinModel(np.zeros((len(base), len(base))), self.base)
-        path = Path(model, self.base, None)
-        rungs = [Rung(path, beta, path.independent(N_CHAINS, generator)) for beta in (0.0, 1.0)]
-        self.first = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
-        self.first.pairs = [Exchanges()]
+        self.generator, self.workers = generator, workers
 
     def visit(self, theta, n_rounds, ladder=None):
-        """Move the chains of a ladder to a model, or the first ones; -> its moments.
+        """The moments of a model, by the chains of a ladder or by new ones.
 
         Some rounds before do not count.
         """
-        path = Path(self.statistics.model(theta), self.base, None)
-        ladder = deepcopy(self.first if ladder is None else ladder)
+        model = self.statistics.model(theta)
+        path = Path.from_model(model, self.base, self.generator, N_EXPLORING)
+        before = ladder and ladder.rungs[0].path
+        if not before or (path.has_modes and not before.has_modes):
+            steps = N_CHAINS, [1.0], self.generator, self.workers
+            ladder = connected_ladder(path, (0.0, 1.0), *steps)
+        else:
+            ladder = self._moved(ladder, Path(model, before.base, path.found, before.has_modes))
+        n_rounds = self._warm_up(ladder, n_rounds)
+        groups, kept, log_z = 0.0, [], []
+        n_blocks = n_rounds // BLOCK
+        every = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
+        for _ in range(n_blocks):
+            states, conditional, ratios = self._rounds(ladder)
+            groups = groups + self.statistics.sums(states, conditional)
+            kept.append(states[:, ::every])
+            log_z.append(ladder.first_log_partition + ratios.sum(axis=0))
+        groups *= N_GROUPS / (n_rounds * N_CHAINS)
+        log_z, error = mean_and_error(np.mean(log_z, axis=0))
+        value = self.statistics.log_likelihood(theta, log_z)
+        states = np.concatenate(kept, axis=1)
+        return Visit.of_groups(theta, groups, states, n_rounds, value, error, ladder)
+
+    def _moved(self, ladder, path):
+        """A copy of a ladder with the states of its chains, for another model."""
+        ladder, model = deepcopy(ladder), path.model
         ladder.rungs = [
-            Rung(path, rung.beta, path.model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
+            Rung(path, rung.beta, model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
         ]
-        for _ in range(max(FIRST_ROUNDS // 4, int(WARM_UP * n_rounds))):
+        for _ in range(FIRST_ROUNDS // 4):
             ladder.round(self.workers)
         refine(ladder, {1.0})
-        n_blocks = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
-        groups, kept = 0.0, []
-        for block in np.array_split(np.arange(n_rounds), min(n_blocks, n_rounds)):
-            states, conditional = self._rounds(ladder, len(block))
-            groups = groups + self.statistics.sums(states, conditional)
-            kept.append(states.reshape(-1, len(self.base))[::n_blocks])
-        groups *= N_GROUPS / (n_rounds * N_CHAINS)
-        return Visit.of_groups(theta, groups, np.concatenate(kept), ladder)
+        return ladder
 
-    def _rounds(self, ladder, n_rounds):
-        """States and conditional means after each round less the means of the data, by group."""
-        d, intercept = len(self.base), ladder.rungs[-1].path.model.intercept
-        states, conditional = np.empty((2, n_rounds, N_CHAINS, d), dtype=np.float32)
-        for t in range(n_rounds):
+    def _warm_up(self, ladder, n_rounds):
+        """Make rounds until few states at the top are left; -> how many rounds should count.
+
+        If it takes long until states of the first rung come to the top, so it does until modes have
+        their shares.
+        """
+        for origins in ladder.origins:
+            origins[:] = 0
+        for n in range(MAX_WARM_UP):
+            ladder.arrivals()
+            if n >= WARM_UP * n_rounds and ladder.n_left() <= LEFT * N_CHAINS:
+                break
             ladder.round(self.workers)
+        return max(n_rounds, -(-n * EVERY // BLOCK) * BLOCK)
+
+    def _rounds(self, ladder):
+        """A block of rounds.
+
+        Returns
+        -------
+        states, conditional : ndarray of float32 of shape (N_GROUPS, n, d)
+            Both after each round, less the means of the data.
+        ratios : ndarray of shape (n_pairs, N_CHAINS)
+            As of `ratios_by_chain`.
+        """
+        model, d = ladder.rungs[-1].path.model, len(self.base)
+        states, conditional = np.empty((2, BLOCK, N_CHAINS, d), dtype=np.float32)
+        sides = [[] for _ in ladder.pairs]
+        for t in range(BLOCK):
+            if t % EVERY:
+                ladder.move(len(ladder) - 1, 1, self.workers)
+            else:
+                for i, differences in ladder.round(self.workers).items():
+                    sides[i].append(differences)
             chains = ladder.rungs[-1].chains
-            states[t] = chains.spins
-            conditional[t] = chains.means(intercept)
+            states[t], conditional[t] = chains.spins, chains.means(model.intercept)
         mean = self.statistics.mean.astype(np.float32)
-        return (
-            (a - mean).reshape(n_rounds, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
+        groups = (
+            (a - mean).reshape(BLOCK, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
             for a in (states, conditional)
         )
-
-    def log_partition(self, ladder):
-        """ln Z of the model of a ladder by Bennett's ratios of neighbouring temperatures."""
-        found = {}
-        for _ in range(4 * FIRST_ROUNDS):
-            for i, pair in ladder.round(self.workers).items():
-                found.setdefault(i, []).append(pair)
-        ratios = [bennett(*np.concatenate(pairs, axis=1))[0] for pairs in found.values()]
-        return ladder.first_log_partition + float(np.sum(ratios))
+        ratios = [ratios_by_chain(*np.swapaxes(rounds, 0, 1)[:, np.newaxis])[0] for rounds in sides]
+        return *groups, np.array(ratios)
 
 
 def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
@@ -269,8 +323,8 @@ def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
     model, n = statistics.model(theta), n_rounds * N_GROUPS
     spins = spins_of_sampler(draw, model.coupling, model.intercept, n, generator)
     states = (spins - statistics.mean).astype(np.float32)
-    groups = states.reshape(N_GROUPS, n_rounds, -1)
-    return Visit.of_groups(theta, statistics.sums(groups, groups) / n_rounds, states)
+    states = states.reshape(N_GROUPS, n_rounds, -1)
+    return Visit.of_groups(theta, statistics.sums(states, states) / n_rounds, states, n_rounds)
 
 
 class Search:
@@ -291,15 +345,12 @@ class Search:
     Attributes
     ----------
     here : Visit
-    log_likelihood : float
-        The mean of the rows less the penalty.
     """
 
-    def __init__(self, statistics, visit, first, log_partition, tolerance):
+    def __init__(self, statistics, visit, first, tolerance):
         self.statistics, self.visit, self.tolerance = statistics, visit, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
         self._visits = []  # those of the most rounds
-        self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
         # A moment that is the same in all rows is known to about one row.
         variances = np.maximum(statistics.variances, 1 / statistics.total)
         self._errors = np.sqrt(variances / statistics.total)
@@ -316,38 +367,63 @@ class Search:
 
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
-        noise = self.here.errors / self._errors
-        is_noisy = np.mean(self.differences() ** 2) < NOISY * np.mean(noise**2)
-        if is_noisy and self.n_rounds < MAX_ROUNDS:
-            self.n_rounds *= 2
-        direction = newton_direction(self.statistics, self.here, self.gradient(), self.ridge)
+        gradient = self.gradient()
+        direction = newton_direction(self.statistics, self.here, gradient, self.ridge)
         there = self.visit(self.here.theta + direction, self.n_rounds, self.here.ladder)
         rise, error, overlap = compare(self.statistics, self.here, there)
+        # Along a gradient that is not noise, a step that changes few states is promised this much.
+        is_near, promised = overlap >= LEAST_OVERLAP, gradient @ direction / 2
+        is_noisy = is_near and rise < LEAST_SHARE * promised
+        if is_noisy:
+            self.n_rounds = min(2 * there.n_rounds, MAX_ROUNDS)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
-        if overlap >= LEAST_OVERLAP and rise >= -loss:
-            self._go(there)
-            self.log_likelihood += rise
+        if is_near and rise >= -loss:
+            self._go(self._followed(there, rise, error))
             if overlap > GOOD_OVERLAP:
                 self.ridge /= 2
             return
         self.ridge *= 4
         if is_noisy:
-            self._go(self.visit(self.here.theta, self.n_rounds, self.here.ladder))
+            again = self.visit(self.here.theta, self.n_rounds, self.here.ladder)
+            self._go(self._followed(again, 0.0, 0.0))
+
+    def _followed(self, there, rise, error):
+        """A visit; without a log-likelihood of its own, it has that of before and the rise."""
+        if np.isfinite(there.log_likelihood):
+            return there
+        error = np.hypot(self.here.error, error)
+        return there._replace(log_likelihood=self.here.log_likelihood + rise, error=error)
 
     def _go(self, visit):
         """Go to a model; once the rounds are the most, to the mean of the later half of them."""
         self.here = visit
-        if self.n_rounds == MAX_ROUNDS:
+        if visit.n_rounds >= MAX_ROUNDS:
             self._visits.append(visit)
-            self.here = averaged(self._visits[len(self._visits) // 2 :])
+            self.here = averaged(self.statistics, self._visits[len(self._visits) // 2 :])
 
 
-def averaged(visits):
-    """The mean of several models, whose moments are to first order the means of theirs."""
-    errors = np.sqrt(np.mean([visit.errors**2 for visit in visits], axis=0) / len(visits))
-    expected = np.mean([visit.expected for visit in visits], axis=0)
-    theta = np.mean([visit.theta for visit in visits], axis=0)
-    return visits[-1]._replace(theta=theta, expected=expected, errors=errors)
+def averaged(statistics, visits):
+    """The mean of several models, whose moments are to first order the means of theirs.
+
+    So the log-likelihood is to third order that of each plus the mean of the slopes there and at
+    the mean model, times the way.
+    """
+    theta, expected = (
+        np.mean([getattr(v, name) for v in visits], axis=0) for name in ("theta", "expected")
+    )
+    values = [
+        v.log_likelihood + statistics.penalty(v.theta)
+        + (theta - v.theta) @ (statistics.moments - (v.expected + expected) / 2)
+        for v in visits
+    ]  # fmt: skip
+    errors, error = (
+        np.sqrt(np.mean([getattr(v, name) ** 2 for v in visits], axis=0) / len(visits))
+        for name in ("errors", "error")
+    )
+    return visits[-1]._replace(
+        theta=theta, expected=expected, errors=errors,
+        log_likelihood=np.mean(values) - statistics.penalty(theta), error=error,
+    )  # fmt: skip
 
 
 def newton_direction(statistics, visit, gradient, ridge):
@@ -356,7 +432,7 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states = visit.states
+    states = np.concatenate(visit.states)
     damping = ridge + statistics.ridge + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
@@ -380,36 +456,42 @@ def compare(statistics, here, there):
     The overlap is the mean probability with which states of both would be exchanged.
     """
     step = there.theta - here.theta
-    n = min(len(here.states), len(there.states))
-    forward = statistics.log_weights(step, here.states[:n])
-    backward = -statistics.log_weights(step, there.states[:n])
+    forward, backward = (
+        sign * np.array([statistics.log_weights(step, group) for group in visit.states])
+        for sign, visit in ((1, here), (-1, there))
+    )
     # By the states of the new model alone: those of the old one, whose noise the step follows,
     # would make a step seem to rise too much.
-    ratio = estimate_from_weights("raise", backward, -1, None)
-    rise = step @ statistics.moments - ratio.value
+    peak = backward.max()
+    weights = np.exp(backward - peak).mean(axis=1)
+    weight, error = mean_and_error(weights)
+    rise = step @ statistics.moments + peak + np.log(weight)
     rise -= statistics.penalty(there.theta) - statistics.penalty(here.theta)
-    overlap = np.exp(np.minimum(forward + backward, 0)).mean()
-    return float(rise), ratio.std_err, float(overlap)
+    n = min(forward.shape[1], backward.shape[1])
+    overlap = np.exp(np.minimum(forward[:, :n] + backward[:, :n], 0)).mean()
+    return float(rise), float(error / weight), float(overlap)
 
 
 def first_visit(problem, solve, statistics, sampler):
-    """The initial model: a maximum of the penalised pseudo-likelihood that resembles the data.
+    """The initial model: a maximum of the penalised pseudo-likelihood, if it resembles the data.
 
-    Where the penalty is small, such a model may have mass far from the data. If a large one does
-    not help, the initial columns are independent.
+    It may have mass far from the data, in particular where columns have a common cause. Then all
+    pairs have the same coupling, which is fitted exactly.
     """
     d, problem, expected = len(statistics.mean), copy(problem), (1 + statistics.mean) / 2
-    independent = np.zeros((d, d)), sampler.base
-    point = problem.at(problem.pack(*independent))
-    for k in range(N_ALPHAS):
-        problem.set_alpha(max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k))
-        monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
-        point, _ = solve(problem, point, monitor)
-        visit = sampler.visit(statistics.theta(*problem.unpack(point.theta)), FIRST_ROUNDS)
-        rates = expected + visit.expected[:d] / 2
-        if not len(strange_columns(rates, expected, N_CHAINS)):
-            return visit
-    return sampler.visit(statistics.theta(*independent), FIRST_ROUNDS)
+    square = statistics.square_of_sum()
+    coupling, intercept, log_likelihood = shared_coupling(statistics.mean, square, statistics.alpha)
+    problem.set_alpha(max(statistics.alpha, FIRST_ALPHA))
+    monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
+    point, _ = solve(problem, problem.at(problem.pack(np.zeros((d, d)), sampler.base)), monitor)
+    visit = sampler.visit(statistics.theta(*problem.unpack(point.theta)), FIRST_ROUNDS)
+    rates = expected + visit.expected[:d] / 2
+    if visit.log_likelihood > log_likelihood and not len(
+        strange_columns(rates, expected, N_CHAINS)
+    ):
+        return visit
+    theta = statistics.theta(coupling * (1 - np.eye(d)), intercept)
+    return sampler.visit(theta, FIRST_ROUNDS)
 
 
 def maximise_by_sampling(task, initial, generator, further, draw, monitor):
@@ -438,11 +520,12 @@ def maximise_by_sampling(task, initial, generator, further, draw, monitor):
         else:
             theta = statistics.theta(*problem.unpack(task.initial(*initial)))
             first = sampler.visit(theta, FIRST_ROUNDS)
-        log_partition, visit = sampler.log_partition(first.ladder), sampler.visit
+        visit = sampler.visit
         if draw is not None:
             visit = partial(visit_by, draw, statistics, generator)
-            first = visit(first.theta, FIRST_ROUNDS)
-        search = Search(statistics, visit, first, log_partition, monitor.tol)
+            value, error = first.log_likelihood, first.error
+            first = visit(first.theta, FIRST_ROUNDS)._replace(log_likelihood=value, error=error)
+        search = Search(statistics, visit, first, monitor.tol)
         while monitor.status == "max_iter" and len(monitor.values) < monitor.max_iter:
             search.step()
             _record(monitor, search)
@@ -455,13 +538,13 @@ def maximise_by_sampling(task, initial, generator, further, draw, monitor):
 
 def _record(monitor, search):
     """Record an iteration: the likelihood, and the largest difference of moments."""
-    value, largest = search.log_likelihood, np.abs(search.differences()).max()
+    here, largest = search.here, np.abs(search.differences()).max()
     line = (
-        f"iteration {len(monitor.values) + 1}: log-likelihood {value:.4f} a row, "
-        f"largest difference {largest:.2f} standard errors"
+        f"iteration {len(monitor.values) + 1}: log-likelihood {here.log_likelihood:.4f} ± "
+        f"{here.error:.2g} a row, largest difference {largest:.2f} standard errors"
     )
-    model = search.statistics.model(search.here.theta)
-    monitor.add(value, model, line, largest_difference=largest)
+    figures = {"log_likelihood_error": here.error, "largest_difference": largest}
+    monitor.add(here.log_likelihood, search.statistics.model(here.theta), line, **figures)
 
 
 def _message(task, search, monitor):
