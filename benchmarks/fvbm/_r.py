@@ -36,7 +36,7 @@ def by_r(rscript, expression, X):
     """What R finds of a table `x`, a vector, and the seconds of its processor."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table"
-        np.savetxt(path, X, fmt="%d", delimiter=",")
+        np.savetxt(path, X, fmt="%.10g", delimiter=",")
         code = CODE.format(path=path, expression=expression)
         subprocess.run([rscript, "-e", code], capture_output=True, check=True)
         seconds, *found = np.genfromtxt(path)
