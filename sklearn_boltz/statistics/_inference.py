@@ -160,7 +160,7 @@ class PairwiseInference(NetworkParameters):
     figures: dict
     rows: object
 
-    @property
+    @cached_property
     def separated(self):
         """Which parameters `directions` change, ndarray of bool of shape (n_parameters,).
 
@@ -202,7 +202,7 @@ class PairwiseInference(NetworkParameters):
         """Upper ends of the confidence intervals, ndarray of shape (n_parameters,)."""
         return self.estimate + self._quantile * self.std_err
 
-    @property
+    @cached_property
     def _quantile(self):
         """How many standard errors an interval extends to both sides."""
         return norm.isf((1 - self.confidence_level) / 2)

@@ -1,5 +1,7 @@
 """What results share: the order of parameters, and tables of pandas."""
 
+from functools import cached_property
+
 import numpy as np
 
 from sklearn_boltz.networks.model._gauge import block_entries, column_of_state
@@ -10,7 +12,7 @@ from sklearn_boltz.tables._frames import optional
 class NetworkParameters:
     """Methods of a result with `estimate`, `names` and `n_values`."""
 
-    @property
+    @cached_property
     def columns(self):
         """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
 

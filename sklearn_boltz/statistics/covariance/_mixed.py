@@ -11,6 +11,7 @@ sum of all columns is the pseudo-likelihood, concave in η and K = K'. What is t
 that the maximum may be at infinity, cannot happen to couplings of scores.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -153,10 +154,18 @@ def levels_of(codes, known, is_trend):
         return None
     own = np.searchsorted(states, codes).clip(max=len(states) - 1)
     is_trend = bool(is_trend) and len(states) > 2
-    basis, squares = ordered_basis(np.array([len(states)]), np.array([is_trend]))
+    basis = contrasts(len(states), is_trend)
+    return LevelColumn(basis, np.where(codes < 0, -1, own), is_trend, states)
+
+
+@cache
+def contrasts(n_levels, is_trend):
+    """Those of the levels of a column, orthonormal; of levels in order, the first is the trend."""
+    basis, squares = ordered_basis(np.array([n_levels]), np.array([is_trend]))
     basis = basis / np.sqrt(squares)
     basis[np.abs(basis) < ROUNDING] = 0  # a trend says nothing of the level in the middle
-    return LevelColumn(basis, np.where(codes < 0, -1, own), is_trend, states)
+    basis.flags.writeable = False
+    return basis
 
 
 def moments(chances, basis):

@@ -29,7 +29,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
 from sklearn_boltz.statistics.covariance._mixed import ROUNDING, ScoreColumn
@@ -365,7 +365,7 @@ class Profile(NamedTuple):
         # Residuals vary less than what they estimate.
         share = max(1 - n_fitted / null.weights.sum(), 0.0)
         statistic = share * float(np.average(statistics, weights=weights))
-        return replace(test, statistic=statistic, p_value=float(chi2.sf(statistic, test.df)))
+        return replace(test, statistic=statistic, p_value=float(chdtrc(test.df, statistic)))
 
     def joint_tests(self, tables):
         """Tests of all couplings, where those of pairs are of trends.

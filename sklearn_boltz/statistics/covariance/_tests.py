@@ -6,7 +6,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.linalg import eigh, null_space
 from scipy.optimize import minimize_scalar
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from sklearn_boltz.statistics.covariance._curvature import SEPARATED
 
@@ -84,7 +84,7 @@ def wald_test(difference, covariance):
     kept = variances > RANK_TOL * variances.max(initial=0)
     z = (directions.T @ (difference / scale))[kept] / np.sqrt(variances[kept])
     statistic, df = float(z @ z), int(kept.sum())
-    return HypothesisTest(statistic, df, float(chi2.sf(statistic, df)), np.ones(df))
+    return HypothesisTest(statistic, df, float(chdtrc(df, statistic)), np.ones(df))
 
 
 def likelihood_ratio_weights(curvature, fixed):
