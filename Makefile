@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= ../shared/data
 # pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
-QUIETLY = -qq --no-warn-script-location
+# What is never imported is not compiled to bytecode: half of the time of an installation.
+QUIETLY = -qq --no-warn-script-location --no-compile
 # As [build-system] of pyproject.toml, to compile without an environment of pip's own.
 BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 # The commit that `make check` and `make net` compare with.
@@ -17,7 +18,6 @@ KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.
 # A stamp for each set of extras.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(QUIETLY) --upgrade pip
 
 $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py
 	$(BIN)/pip install $(QUIETLY) $(BUILD_REQUIRES)
