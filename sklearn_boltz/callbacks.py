@@ -6,14 +6,19 @@ iterations are not reported.
 """
 
 import os
+import warnings
 from contextlib import contextmanager
 from copy import copy
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from time import monotonic
 
 import joblib
 import numpy as np
+
+from sklearn_boltz._warnings import find_stack_level
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -37,7 +42,9 @@ class Checkpoint:
 
     A fit that was killed continues from the last saved model with ``warm_start=True``, with the
     same result as if it had not been interrupted. The file is written next to its final place and
-    then renamed, so that it always holds a complete model.
+    then renamed, so that it always holds a complete model, whose checksum is compared when it is
+    loaded. Where the file cannot be written, for example on a full disk, the fit warns, keeps the
+    file of before and goes on.
 
     Parameters
     ----------
@@ -47,6 +54,11 @@ class Checkpoint:
     every : str or float, default="10 min"
         The time between two saved models, in seconds, or with a unit, ``"s"``, ``"min"`` or
         ``"h"``. A model is saved at the end of an epoch or another iteration; 0 saves each of them.
+
+    Raises
+    ------
+    OSError
+        When a fit begins, if no file can be written to the folder of `path`, or it is a folder.
 
     Notes
     -----
@@ -82,6 +94,16 @@ class Checkpoint:
     def setup(self, estimator, context):
         """Start the clock; called when a fit begins."""
         self._seconds, self._saved = _seconds(self.every), monotonic()
+        path = Path(self.path)
+        if path.is_dir():
+            raise IsADirectoryError(f"Checkpoint: {str(path)!r} is a folder. Give it a file name.")
+        try:
+            TemporaryDirectory(dir=path.parent, prefix=path.name).cleanup()
+        except OSError as error:
+            raise type(error)(
+                f"Checkpoint: no file can be written to the folder of {str(path)!r} "
+                f"({error.strerror}). Create the folder, or choose another."
+            ) from error
 
     def teardown(self, estimator, context):
         """Nothing; called when a fit has ended."""
@@ -92,7 +114,14 @@ class Checkpoint:
     def on_fit_task_end(self, estimator, context, *, fitted_estimator):
         """Save the model if it is time; called after each epoch, and at the end of a fit."""
         if context.task_name != "fit" and monotonic() - self._saved >= self._seconds:
-            _save(fitted_estimator, Path(self.path))
+            try:
+                _save(fitted_estimator, Path(self.path))
+            except OSError as error:
+                warnings.warn(
+                    f"Checkpoint: the model could not be saved as {str(self.path)!r} "
+                    f"({error.strerror}). The file of before is as it was, and the fit goes on.",
+                    stacklevel=find_stack_level(),
+                )
             self._saved = monotonic()
 
 
@@ -113,11 +142,36 @@ def _save(estimator, path):
     estimator = copy(estimator)
     for name in [name for name in vars(estimator) if "callback" in name]:
         delattr(estimator, name)
-    with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        joblib.dump(estimator, file)
-        file.flush()
-        os.fsync(file.fileno())  # before the name, also if the machine loses power
-    os.replace(file.name, path)
+    with TemporaryDirectory(dir=path.parent, prefix=path.name) as folder:
+        written = Path(folder) / path.name
+        with written.open("wb") as file:
+            joblib.dump(Checked(estimator), file)
+            file.flush()
+            os.fsync(file.fileno())  # before the name, also if the machine loses power
+        os.replace(written, path)
+
+
+class Checked:
+    """An estimator that is pickled with a checksum, and comes back as itself."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def __reduce__(self):
+        buffer = BytesIO()
+        joblib.dump(self.estimator, buffer)
+        pickled = buffer.getvalue()
+        return restored, (pickled, sha256(pickled).hexdigest())
+
+
+def restored(pickled, checksum):
+    """The estimator of a file, if the checksum is right."""
+    if sha256(pickled).hexdigest() != checksum:
+        raise ValueError(
+            "The file of this checkpoint is damaged: its checksum is wrong. Restore it from a "
+            "backup, or begin the fit again."
+        )
+    return joblib.load(BytesIO(pickled))
 
 
 def context_of_fit(estimator):

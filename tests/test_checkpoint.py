@@ -100,6 +100,68 @@ def test_a_time_that_is_none(every, tmp_path):
     assert not hasattr(model, "components_")
 
 
+def test_a_place_that_cannot_be_written_is_refused_at_the_beginning(tmp_path):
+    for path, error, words in [
+        (tmp_path / "no" / "model", FileNotFoundError, "Create the folder"),
+        (tmp_path, IsADirectoryError, "is a folder"),
+    ]:
+        model = clone(GOING_ON[0]).set_callbacks(Checkpoint(path, every=0))
+        with pytest.raises(error, match=words):
+            model.fit(table()[0])
+        assert not hasattr(model, "components_")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_ends_no_fit(call, tmp_path, monkeypatch):
+    (X, y), path = table(), tmp_path / "model.joblib"
+    whole, saves = clone(GOING_ON[0]).fit(X, y), []
+    works = getattr(os, call)
+
+    def fails(*args):
+        saves.append(args)
+        if len(saves) > 1:
+            raise OSError(28, "No space left on device")
+        return works(*args)
+
+    monkeypatch.setattr(os, call, fails)
+    model = clone(GOING_ON[0]).set_callbacks(Checkpoint(path, every=0))
+    with pytest.warns(UserWarning, match="could not be saved.*No space left.*goes on") as caught:
+        model.fit(X, y)
+    assert len(saves) == 4 and sum("saved" in str(one.message) for one in caught) == 3
+    assert_array_equal(model.components_, whole.components_)
+    assert joblib.load(path).n_iter_ == 1 and os.listdir(tmp_path) == ["model.joblib"]
+
+
+def test_an_interrupt_leaves_no_other_file(tmp_path, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        clone(GOING_ON[0]).set_callbacks(Checkpoint(tmp_path / "model", every=0)).fit(table()[0])
+    assert not os.listdir(tmp_path)
+
+
+def test_a_damaged_file_is_not_loaded(tmp_path):
+    """Whichever bit has flipped: an error, or a model with the same scores."""
+    X, path = table()[0], tmp_path / "model.joblib"
+    clone(GOING_ON[0]).set_callbacks(Checkpoint(path, every=0)).fit(X)
+    whole, scores = path.read_bytes(), joblib.load(path).score_samples(X)
+    rng, n_refused = np.random.default_rng(0), 0
+    for place in rng.integers(len(whole), size=100):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            found = joblib.load(path).score_samples(X)
+        except Exception:
+            n_refused += 1
+        else:
+            assert_array_equal(found, scores)
+    assert n_refused > 90
+
+
 def train(path, n_epochs):
     """Go on from the last saved model, up to a number of epochs in all."""
     X = table()[0]
