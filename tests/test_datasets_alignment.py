@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from importlib import import_module
 from io import BytesIO, StringIO
 
 import numpy as np
@@ -209,6 +210,24 @@ def test_the_sequence_that_is_to_be_left_out_is_the_odd_one(odd):
     with pytest.raises(ValueError, match=match):
         read(*sequences)
     assert read(*np.delete(sequences, odd)).codes.shape == (3, 3)
+
+
+@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
+@pytest.mark.parametrize("share", [0.6, 0.99])
+def test_files_that_are_cut_off_are_named(module, share, tmp_path):
+    path = tmp_path / "family.fasta"
+    content = import_module(module).compress(fasta(["MKVA"] * 50).encode())
+    path.write_bytes(content[: int(share * len(content))])
+    for source in (str(path), path):
+        with pytest.raises(ValueError, match=rf"{path}' is cut off or damaged .* fetch it again"):
+            read_alignment(source)
+    with path.open("rb") as file, pytest.raises(ValueError, match=r"family.fasta' is cut off"):
+        read_alignment(file)
+
+
+def test_a_last_sequence_that_is_too_short_tells_of_a_file_that_is_cut_off():
+    with pytest.raises(ValueError, match=r"'s2' \(number 2\) has a length of 2.*may be cut off"):
+        read("MKV", "MKA", "MK")
 
 
 @pytest.mark.parametrize(

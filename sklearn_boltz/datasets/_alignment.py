@@ -232,8 +232,22 @@ def _read(path_or_file):
         content = content.encode()
     for magic, module in _COMPRESSION.items():
         if content.startswith(magic):
-            content = import_module(module).decompress(content)
+            content = _decompressed(content, module, path_or_file)
     return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def _decompressed(content, module, path_or_file):
+    """What a module of the standard library decompresses."""
+    try:
+        return import_module(module).decompress(content)
+    except ImportError:
+        raise
+    except Exception as error:  # of six classes, by module and damage
+        is_open = hasattr(path_or_file, "read")
+        name = getattr(path_or_file, "name", "the file") if is_open else path_or_file
+        raise ValueError(
+            f"{str(name)!r} is cut off or damaged ({error}). Copy or fetch it again."
+        ) from error
 
 
 def _parse(content):
@@ -319,6 +333,8 @@ def _odd_ones(names, lengths, n_matches):
         f"{names[k]!r} (number {k}) has a length of {n_matches[k]}, with gaps{left_out}, but "
         f"{others}."
     )
+    if odd == [len(names) - 1] and n_matches[-1] < usual and n_usual > 1:
+        return f"{what} As it is the last one, the file may be cut off: fetch it again."
     if 2 * n_usual <= len(names):
         return f"{what} Align them first."
     more = f" {n_more:,} more differ from these." if n_more else ""
