@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._files import agreed, open_dataset, read
 
 # Entries of a batch that is cut from an array.
 BATCH_ENTRIES = 2**21
@@ -260,9 +261,9 @@ def rows_of(batch):
 
 def _blocks_of(source, batch_rows):
     if isinstance(source, (str, os.PathLike)):
-        source = _open_dataset(source)
+        source = open_dataset(source)
     if _is_of(source, "pyarrow", "scanner"):
-        return _Blocks(partial(_read, source, batch_rows or FILE_ROWS))
+        return _Blocks(partial(read, agreed(source), batch_rows or FILE_ROWS))
     if _is_of(source, "dask", "to_delayed"):
         by_columns = len(getattr(source, "numblocks", ())) > 1
         source = source.rechunk({1: -1}) if by_columns else source
@@ -297,7 +298,7 @@ def _is_of(X, package, method):
 class _Blocks:
     """The batches of an iterable, or of what a callable returns; of an iterator, in one pass."""
 
-    n_blocks = array = None
+    n_blocks = array = size = None
     is_single = is_dask = is_used = False
 
     def __init__(self, source):
@@ -307,7 +308,21 @@ class _Blocks:
         if self.is_single and self.is_used:
             raise ValueError(ONE_PASS)
         self.is_used = True
-        return iter(self.source() if callable(self.source) else self.source)
+        return self._counted(self.source() if callable(self.source) else self.source)
+
+    def _counted(self, blocks):
+        """The blocks of a pass, of which there have to be as many as in the first one."""
+        n_blocks = n_rows = 0
+        for block in blocks:
+            yield block
+            n_blocks, n_rows = n_blocks + 1, n_rows + n_rows_of(block)
+        self.size = self.size or (n_blocks, n_rows)
+        if self.size != (n_blocks, n_rows):
+            raise ValueError(
+                f"A later pass over the batches had {n_rows} rows in {n_blocks} batches, the first "
+                f"one {self.size[1]} in {self.size[0]}. Each pass has to begin at the first batch "
+                "and yield the same rows."
+            )
 
     def first(self, function):
         """A function of the first batch with rows, also of an iterator, which is not used up."""
@@ -362,29 +377,6 @@ def _numbered(function, block, k):
 
 def _slice(array, step, k):
     return array[k * step : (k + 1) * step]
-
-
-def _read(dataset, n_rows):
-    """Tables of PyArrow from files, a few row groups at a time, without an index of pandas."""
-    from pyarrow import Table
-
-    index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
-    columns = [name for name in dataset.schema.names if name not in index]
-    # Read only one fragment ahead; the default would use much memory.
-    options = {"batch_readahead": 2, "fragment_readahead": 1}
-    for batch in dataset.to_batches(columns=columns, batch_size=n_rows, **options):
-        yield Table.from_batches([batch])
-
-
-def _open_dataset(path):
-    try:
-        from pyarrow import dataset
-    except ImportError as error:
-        raise ImportError(
-            f"Reading {os.fspath(path)!r} needs pyarrow, which is not installed: run `pip install "
-            "pyarrow`, or give a callable that yields arrays."
-        ) from error
-    return dataset.dataset(path, format="parquet")
 
 
 class _Dask(_Listed):
@@ -482,6 +474,12 @@ def with_shape(batch):
 
         return Table.from_batches([batch])
     return batch if hasattr(batch, "shape") else as_array(batch)
+
+
+def n_rows_of(batch):
+    """The number of rows of a batch, also of a pair of rows and labels."""
+    rows = batch[0] if isinstance(batch, tuple) else batch
+    return rows.shape[0] if hasattr(rows, "shape") else len(rows)
 
 
 def _merge(merge, one, other):
