@@ -10,7 +10,7 @@ FAMILIES = {"loglinear", "networks", "restricted"}
 # What each room may import besides itself, from the lowest.
 TOP = {"callbacks", "_warnings"}
 MAY_IMPORT = {
-    "callbacks": set(),
+    "callbacks": {"_warnings"},
     "_warnings": set(),
     "numerics": set(),
     "units": {"numerics"},
