@@ -70,51 +70,13 @@ def test_ising_distribution_and_edges_equal_brute_force(shape, coupling, field, 
     assert X.shape == (5, shape[0] * shape[1])
 
 
-@pytest.mark.parametrize("periodic", [False, True])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (1, 8), (8, 1)])
+@pytest.mark.parametrize(
+    ("shape", "periodic"), [((3, 3), True), ((2, 5), False), ((5, 2), True), ((8, 1), False)]
+)
 def test_ising_samples_follow_brute_force(shape, periodic):
     options = {"coupling": 0.4, "field": -0.1, "periodic": periodic}
-    X = make_ising_grid(*shape, 200_000, random_state=1, **options)
+    X = make_ising_grid(*shape, 50_000, random_state=1, **options)
     assert_follows(X, brute_force_ising(*shape, **options))
-
-
-@pytest.mark.parametrize("shape", [(40, 3), (3, 40)])
-def test_ising_long_grid_moments_equal_transfer_matrix(shape):
-    """By powers of a transfer matrix: 5 standard errors on 317 moments, false alarms below 2e-4."""
-    coupling, field, n_samples = 0.3, 0.15, 20_000
-    X, edges = make_ising_grid(
-        *shape, n_samples, coupling=coupling, field=field, random_state=3, return_edges=True
-    )
-    spins = 2.0 * X - 1
-    images = spins.reshape(-1, *shape)
-    strip = images if shape[0] == 40 else images.transpose(0, 2, 1)
-
-    states = 2 * np.array(list(product([0, 1], repeat=3))) - 1
-    inside = coupling * (states[:, 0] * states[:, 1] + states[:, 1] * states[:, 2])
-    weight = np.exp(inside + field * states.sum(axis=1))
-    between = np.exp(coupling * states @ states.T)
-    left = [np.ones(8)]
-    for _ in range(39):
-        message = between.T @ (left[-1] * weight)
-        left.append(message / message.sum())
-    right = left[::-1]
-    for t in range(40):
-        p = left[t] * weight * right[t]
-        p /= p.sum()
-        mean = p @ states
-        standard_error = np.sqrt((1 - mean**2) / n_samples)
-        assert np.all(np.abs(strip[:, t].mean(axis=0) - mean) < 5 * standard_error)
-        for a in (0, 1):
-            bond = p @ (states[:, a] * states[:, a + 1])
-            observed = (strip[:, t, a] * strip[:, t, a + 1]).mean()
-            assert abs(observed - bond) < 5 * np.sqrt((1 - bond**2) / n_samples)
-        if t < 39:
-            joint = np.outer(left[t] * weight, weight * right[t + 1]) * between
-            joint /= joint.sum()
-            bond = np.einsum("ij,ia,ja->a", joint, states, states)
-            observed = (strip[:, t] * strip[:, t + 1]).mean(axis=0)
-            assert np.all(np.abs(observed - bond) < 5 * np.sqrt((1 - bond**2) / n_samples))
-    assert len(edges) == 40 * 2 + 39 * 3
 
 
 def test_ising_large_grids_at_extreme_couplings():
@@ -128,7 +90,7 @@ def test_ising_large_grids_at_extreme_couplings():
     assert np.abs(free.mean(axis=0) - 0.5).max() < 5.5 * 0.5 / np.sqrt(5000)
 
 
-@pytest.mark.parametrize(("max_parents", "n_edges"), [(0, 0), (1, 19), (2, 37), (3, 54)])
+@pytest.mark.parametrize(("max_parents", "n_edges"), [(0, 0), (3, 54)])
 def test_network_edges_of_the_paper(max_parents, n_edges):
     X, network = make_bayesian_network(max_parents=max_parents, random_state=0, return_network=True)
     assert X.shape == (1000, 20) and X.dtype == np.int8
@@ -164,10 +126,10 @@ def test_network_distribution_equals_brute_force(n_values, max_parents, concentr
     assert np.all(p[tuple(X.T)] > 0)
 
 
-@pytest.mark.parametrize("n_values", [2, 3, [2, 3, 4, 2, 3, 2]])
+@pytest.mark.parametrize("n_values", [2, [2, 3, 4, 2, 3, 2]])
 def test_network_samples_follow_their_distribution(n_values):
     X, p = make_bayesian_network(
-        6, 200_000, n_values=n_values, max_parents=3, network_state=5, random_state=6,
+        6, 50_000, n_values=n_values, max_parents=3, network_state=5, random_state=6,
         return_distribution=True,
     )  # fmt: skip
     assert_follows(X, p)
@@ -270,7 +232,7 @@ def brute_force_potts(alignment):
 
 @pytest.mark.parametrize(
     ("alphabet", "n_sites", "n_contacts"),
-    [("dna", 3, 3), ("ab", 6, 7), ("abc", 4, 2), ("dna", 2, 0)],
+    [("dna", 3, 3), ("ab", 6, 7), ("dna", 2, 0)],
 )
 def test_alignment_samples_follow_their_distribution(alphabet, n_sites, n_contacts):
     alignment = make_alignment(

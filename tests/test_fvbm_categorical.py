@@ -3,7 +3,7 @@
 import gzip
 import warnings
 from functools import partial
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -225,29 +225,6 @@ def test_standard_errors_are_those_of_simulations():
     assert (squares > chi2.ppf(0.00025, n_runs)).all()
     assert (squares < chi2.ppf(0.99975, n_runs)).all()
     assert binom.ppf(0.00025, n_runs, 0.95) <= covered <= binom.ppf(0.99975, n_runs, 0.95)
-
-
-def test_scores_by_hand():
-    n_values = np.array([3, 2, 4])
-    model = random_potts(n_values, 6)
-    coupling = model.coupling
-    zero_sum, _ = _gauge.to_zero_sum(coupling, model.intercept, n_values)
-    scores = _gauge.frobenius_scores(coupling, n_values)
-    without = _gauge.frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
-    for i, j in combinations(range(3), 2):
-        j_ij = block(zero_sum, n_values, i, j)
-        assert scores[i, j] == pytest.approx(np.linalg.norm(j_ij))
-        assert scores[j, i] == pytest.approx(scores[i, j])
-        kept = np.delete(j_ij, [0] if i == 0 else [], axis=0)
-        kept = np.delete(kept, [3] if j == 2 else [], axis=1)
-        assert without[i, j] == pytest.approx(np.linalg.norm(kept))
-    s01, s02, s12 = scores[0, 1], scores[0, 2], scores[1, 2]
-    total = (s01 + s02 + s12) / 3
-    corrected = _gauge.average_product_correction(scores)
-    assert corrected[0, 1] == pytest.approx(s01 - (s01 + s02) / 2 * (s01 + s12) / 2 / total)
-    assert_array_equal(np.diag(corrected), 0)
-    assert_array_equal(_gauge.average_product_correction(np.zeros((3, 3))), 0)
-    assert_array_equal(_gauge.average_product_correction([[1.0]]), 0)
 
 
 def test_chain_of_three_states(shared_data):

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import (
     agreeing,
     enumerate_states,
-    random_interactions,
     random_potts,
     random_spins,
     with_gaps,
@@ -20,7 +19,6 @@ from scipy.special import expit, logsumexp, softmax
 from private import (
     _bslm,
     _gibbs,
-    _interaction_gibbs,
     categorical_sweeps,
     enumerate_rows,
     importance_weights,
@@ -69,20 +67,6 @@ def test_evaluate_fields(d, vectors, seed):
     log_cosh, tanh = evaluate(fields, weights)
     assert_allclose(tanh, np.tanh(fields), rtol=1e-15)
     assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
-
-
-@settings(max_examples=cases(30))
-@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
-def test_row_fields(n, d, seed):
-    x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, d))
-    model = random_spins(d, seed)
-    coupling, b = model.coupling, model.intercept
-    out = np.empty_like(x)
-    _gibbs.row_fields(x, coupling, b, out)
-    assert_allclose(out, x @ coupling + b, atol=1e-12)
-    alone = np.empty_like(x[-1:])
-    _gibbs.row_fields(x[-1:], coupling, b, alone)
-    assert_array_equal(alone, out[-1:])
 
 
 def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
@@ -183,42 +167,6 @@ def test_categorical_sweeps(n_values, n, scale, seed):
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
 
 
-@settings(max_examples=cases(25))
-@given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
-def test_interaction_sweeps(d, n, scale, seed):
-    rng, model = np.random.default_rng(seed), random_interactions(d, seed)
-    rows = rng.integers(10, size=n).astype(np.uint64)
-    x, terms = rng.choice([-1.0, 1.0], size=(n, d)), model.arrays
-    free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
-
-    def total(x):
-        fields = x @ model.coupling
-        for term, weight in zip(model.terms, model.weights, strict=True):
-            for j in term:
-                fields[:, j] += weight * x[:, [k for k in term if k != j]].prod(axis=1)
-        return fields
-
-    def draw(x, j, u):
-        others = (x > 0).sum(axis=1) - (x[:, j] > 0)
-        field = scale * (total(x)[:, j] + model.steps[others]) + offset[j]
-        return np.where(u < expit(2 * field), 1, -1)
-
-    sums = np.empty(n)
-    _interaction_gibbs.sum_terms(x, *terms, sums)
-    products = [x[:, term].prod(axis=1) for term in model.terms]
-    assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
-    expected, local = swept(x, free, seed, rows, draw), x @ model.coupling
-    by_column = model.chains(x > 0, 0).by_column
-    _interaction_gibbs.add_term_fields(x, *terms, local)
-    assert_allclose(local, total(x), atol=1e-12)
-    _interaction_gibbs.interaction_sweeps(
-        x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
-        free.view(np.uint8), seed, FIRST, N_SWEEPS, rows,
-    )  # fmt: skip
-    assert_array_equal(x, expected)
-    assert_allclose(local, total(x), atol=1e-12)
-
-
 def test_sweeps_with_fields_beyond_the_range_of_exp():
     x, free, rows = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8), np.arange(4, dtype=np.uint64)
     offset, none = np.array([-1e4, 1e4]), np.zeros((2, 2))
@@ -279,17 +227,6 @@ def test_enumerate_rows_of_many_states(n_values):
     """More than the blocks have, and columns with more values than a block has states."""
     model = random_potts(n_values, 1)
     assert_enumerated(model, np.full((1, len(n_values)), -1), 1e-12)
-
-
-def test_enumerate_rows_leaves_what_has_too_many_states():
-    """Groups that nothing connects are counted by themselves."""
-    model = random_potts([3, 3, 2, 4], 0)
-    model.coupling[:6, 6:] = model.coupling[6:, :6] = 0
-    codes = np.array([[-1, -1, -1, -1], [-1, -1, 0, -1], [-1, 0, -1, -1], [0, 1, 1, 2]])
-    for max_states, expected in ((9, [1, 1, 1, 1]), (8, [0, 0, 1, 1]), (3, [0, 0, 0, 1])):
-        p, _, is_exact = enumerate_missing(model, codes, max_states)
-        assert_array_equal(is_exact, expected)
-        assert_array_equal(p[is_exact == 0], model.fields(codes)[is_exact == 0])
 
 
 @pytest.mark.parametrize("n_drawn", range(5))

@@ -18,7 +18,6 @@ from oracles_fvbm import (
     estimator_of,
     random_interactions,
     random_model,
-    random_potts,
     random_spins,
     seeds,
     with_gaps,
@@ -26,7 +25,7 @@ from oracles_fvbm import (
 from scipy.special import logsumexp
 
 from oracles import assert_drawn
-from private import SpinModel, _factor, _model
+from private import SpinModel, _model
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -122,16 +121,6 @@ def test_given_and_tempered(n_values, seed, temperature):
     assert_array_equal(part.n_values, np.array(n_values)[free])
 
 
-@pytest.mark.parametrize(("n_values", "scale"), [([2, 3, 4, 2, 3], 0.7), ([2] * 7, 400.0)])
-def test_sums_as_products_of_matrices(n_values, scale, monkeypatch):
-    """The same as in logarithms, and where exp overflows."""
-    model = random_potts(n_values, 1, scale=scale)
-    codes = with_gaps(enumerate_states(model)[0], 30, 0)
-    expected = model.log_conditionals_of_any(codes)
-    monkeypatch.setattr(_incomplete, "MANY", 1)
-    assert_allclose(model.log_conditionals_of_any(codes), expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize(("n_values", "share"), [([2] * 25, 0), ([3, 2, 4, 3], 0.25)])
 def test_rows_do_not_depend_on_others(n_values, share):
     model = estimator_of(random_model(n_values, 0))
@@ -155,16 +144,6 @@ def test_chains_know_their_weights(d, seed):
     assert_allclose(chains.log_weight(model.intercept), weights, atol=1e-11)
     p = np.exp(model.log_conditionals(chains.codes))
     assert_allclose(chains.probabilities(model.intercept), p, atol=1e-11)
-
-
-def test_a_potential_that_is_large_enough_for_several_blocks(monkeypatch):
-    monkeypatch.setattr(_factor, "BLOCK", 8)
-    model = random_interactions(7, 3)
-    states, log_p, weights = enumerate_states(model)
-    assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-10)
-    assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p, abs=1e-10)
-    found = model.marginal([1, 4])
-    assert found[1, 0] == pytest.approx(np.exp(log_p) @ ((states[:, 1] == 1) & (states[:, 4] == 0)))
 
 
 def neighbours(state, n_values):
@@ -273,19 +252,3 @@ def test_where_nothing_is_enumerated(n_values, seed, request):
     assert 0 < estimate.std_err < 0.02
     assert abs(estimate.value - logsumexp(weights)) < 5 * estimate.std_err
     assert abs(model.log_partition_ - logsumexp(weights)) < 0.1
-
-
-@settings(max_examples=cases(10))
-@given(columns, seeds)
-def test_mean_log_weights_of_a_row_by_chains_are_its_own(n_values, seed):
-    model = random_model(n_values, seed)
-    every, log_p, _ = enumerate_states(model)
-    codes = with_gaps(every, 2 * _incomplete.FEW_ROWS + 3, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_incomplete, "MAX_STATES", 1)
-        found, p = _incomplete.expected_log_weights(model, codes)
-        for i in (0, _incomplete.FEW_ROWS, len(codes) - 1):
-            alone = _incomplete.expected_log_weights(model, codes[[i]])
-            missing = np.repeat(codes[i] < 0, model.n_values)
-            assert_array_equal(alone[0], found[[i]])
-            assert_array_equal(alone[1][0, missing], p[i, missing])

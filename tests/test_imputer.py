@@ -153,8 +153,7 @@ def test_numbers_that_follow_from_others_are_nearer_than_their_bins():
     assert 5 < error["fahrenheit"][80:100].mean() < 20
 
 
-@pytest.mark.parametrize("values", [["c", "b", "a"], [3, 2, 1]])
-@pytest.mark.parametrize("is_in_order", [True, False])
+@pytest.mark.parametrize(("values", "is_in_order"), [(["c", "b", "a"], True), ([3, 2, 1], False)])
 def test_categories_that_a_batch_lacks_are_those_of_fit(values, is_in_order):
     kind = pd.CategoricalDtype(pd.Index(values, dtype=object), ordered=is_in_order)
     X = pd.DataFrame({"level": pd.Series(values * 40, dtype=kind), "word": ["x", "y", "z"] * 40})

@@ -237,7 +237,7 @@ LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"
 
 @pytest.mark.parametrize(
     ("n_nodes", "layout"),
-    [(1, "spring"), (9, "kamada_kawai"), (50, "spring"), (100, "kamada_kawai")],
+    [(1, "spring"), (50, "spring"), (100, "kamada_kawai")],
 )
 def test_every_node_can_be_read(n_nodes, layout):
     """At the default size of a figure: names in their boxes, no box over another, none cut off."""
@@ -257,28 +257,6 @@ def test_circle_without_networkx(n_nodes, monkeypatch):
     for layout in ("spring", "kamada_kawai"):
         with pytest.raises(ImportError, match="pip install networkx"):
             display.plot(kind="graph", layout=layout)
-
-
-def test_layout_is_the_same_for_the_same_seed():
-    first, second, other = (
-        sparse_network(12, 0).plot(kind="graph", random_state=seed).positions_ for seed in (3, 3, 4)
-    )
-    assert_array_equal(first, second)
-    assert np.abs(first - other).max() > 10
-    generator = sparse_network(12, 0).plot(kind="graph", random_state=np.random.RandomState(3))
-    assert_array_equal(generator.positions_, first)
-
-
-def test_strong_couplings_pull_together():
-    """Two cliques of five, one weak edge between them: partners are nearer than others."""
-    coupling = np.kron(np.eye(2), np.ones((5, 5))) - np.eye(10)
-    coupling[0, 5] = coupling[5, 0] = -0.05
-    display = CouplingDisplay(coupling=coupling, names=list("abcdefghij"))
-    for layout in ("spring", "kamada_kawai"):
-        xy = display.plot(kind="graph", layout=layout).positions_
-        distance = np.linalg.norm(xy[:, None] - xy, axis=2)
-        assert distance[coupling == 1].max() < distance[:5, 5:].max()
-        assert distance[coupling == 1].mean() < 0.5 * distance[1:5, 6:].mean()
 
 
 def test_pictures_of_hard_cases():

@@ -127,41 +127,6 @@ def test_two_classes_are_a_gaussian_mixture_of_two():
     assert_allclose(score, expected.score(z), atol=1e-4)
 
 
-def test_known_scores_by_brute_force():
-    rng, z = np.random.default_rng(1), some_scores(40)
-    x = np.eye(3)[rng.integers(3, size=40)]
-    z[rng.random(z.shape) < 0.4] = np.nan
-    covariance = np.cov(some_scores(50, 3, 4).T)
-    a, slopes = rng.normal(size=3), rng.normal(size=(3, 3))
-    gaussians = location_gaussians.Gaussians(np.zeros(1), a[None], slopes, covariance[None])
-    log_p = log_densities(gaussians, csr_array(x), location_gaussians.Scores(z))
-    given = gaussians.observed(0, location_gaussians.Scores(z))
-    means = given.means(x @ slopes.T)
-    for i in range(40):
-        o, mean = ~np.isnan(z[i]), a + slopes @ x[i]
-        known = multivariate_normal(mean[o], covariance[np.ix_(o, o)]) if o.any() else None
-        assert_allclose(log_p[i, 0], 0 if known is None else known.logpdf(z[i, o]), atol=1e-9)
-        gain = covariance[:, o] @ np.linalg.inv(covariance[np.ix_(o, o)])
-        assert_allclose(means[i], mean + gain @ (z[i, o] - mean[o]), rtol=1e-9)
-        spread = covariance - gain @ covariance[o]
-        assert_allclose(given.spreads[given.which[i]], spread, atol=1e-9)
-
-
-def test_draws_have_the_conditional_moments():
-    """Means and covariances of 20,000 draws; false alarms: 9 entries beyond 4.5 sd, 1 in 10,000."""
-    z = np.tile([0.7, np.nan, np.nan], (20_000, 1))
-    covariance = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 2.0]])
-    gaussians = location_gaussians.Gaussians(
-        np.zeros(1), np.ones((1, 3)), np.zeros((3, 0)), covariance[None]
-    )
-    given = gaussians.observed(0, location_gaussians.Scores(z))
-    drawn = given.sample(np.zeros((len(z), 3)), np.random.default_rng(0))
-    assert (drawn[:, 0] == 0.7).all()
-    error = (drawn.mean(axis=0) - given.means(np.zeros((1, 3)))[0])[1:]
-    assert (np.abs(error) < 4.5 * drawn[:, 1:].std(axis=0) / np.sqrt(20_000)).all()
-    assert_allclose(np.cov(drawn.T)[1:, 1:], given.spreads[0][1:, 1:], atol=4.5 * 2 * 2**0.5 / 141)
-
-
 def categories_and_scores(n=150, seed=0, missing=0.25):
     """A network of two columns, and two scores that depend on them, some unknown."""
     rng = np.random.default_rng(seed)
@@ -189,15 +154,6 @@ def small_model(n_classes=1, seed=0):
         rng.normal(size=(2, 6)), roots @ roots.transpose(0, 2, 1) / 4,
     )  # fmt: skip
     return location_model.LocationModel(small_network(seed), gaussians)
-
-
-def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
-    codes, z = categories_and_scores()
-    path = []
-    monkeypatch.setattr(location_fit, "TOL", 1e-7)
-    (rows,) = location_fit.completed(small_network(), codes, [z], np.ones(len(z)))
-    location_fit.fit_one(rows, 1.0, path)
-    assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()
 
 
 # The model, by brute force.
@@ -268,20 +224,6 @@ def test_rows_with_many_completions_have_draws(monkeypatch):
     assert_array_equal(again, found[50:])
     filled, scores = model.complete(codes, z, "mode", None)
     assert (filled >= 0).all() and np.isfinite(scores).all()
-
-
-def test_draws_of_categories_given_scores():
-    """Shares of 40,000 completions of a row; 18 within 4.5 sd, false alarms 1 in 8,000."""
-    model = small_model(2)
-    z = np.tile([0.4, np.nan], (40_000, 1))
-    codes, drawn = model.complete(np.full((40_000, 2), -1), z, "sample", np.random.default_rng(0))
-    found = enumerated(model, [-1, -1], z[0])
-    total = logsumexp([log_p for log_p, _ in found.values()])
-    for state in product(range(3), range(3)):
-        p = np.exp(logsumexp([found[state, c][0] for c in range(2)]) - total)
-        share = (codes == state).all(axis=1).mean()
-        assert abs(share - p) < 4.5 * np.sqrt(p * (1 - p) / 40_000)
-    assert np.isfinite(drawn).all()
 
 
 # The estimator.
@@ -355,17 +297,6 @@ def test_a_missing_word_is_summed_out_and_has_probabilities(model):
     assert_array_equal(filled, np.array(list("abc"))[p.argmax(axis=1)])
     is_word = [name.startswith("word=") for name in model.get_feature_names_out()]
     assert_allclose(model.transform(rows)[:, is_word], p, atol=1e-12)
-
-
-def test_the_mean_of_a_missing_number():
-    """Of normal numbers, it is that of a regression; within .05, where F and the numbers differ."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=2000)
-    X = np.column_stack([x, 0.8 * x + 0.6 * rng.normal(size=2000)])
-    model = Location().fit(X)
-    rows = np.column_stack([np.linspace(-1.5, 1.5, 7), np.full(7, np.nan)])
-    for how in ("mean", "mode"):
-        assert_allclose(model.impute(rows, how=how)[:, 1], 0.8 * rows[:, 0], atol=0.1)
 
 
 def test_samples_are_of_the_model(model):

@@ -7,7 +7,6 @@ with others.
 import numpy as np
 import pandas as pd
 import pytest
-from networks import lattice
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
@@ -16,8 +15,8 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from oracles_rbm import SmallRBM, binary
-from private import _model, _physics
-from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
+from private import _model
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
 from sklearn_boltz.statistics import (
     autocorrelation_time,
     estimate_inverse_temperature,
@@ -148,9 +147,7 @@ def given_rbm():
 ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
 RBMS = {
     "given": given_rbm,
-    "float32": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(ROWS.astype(np.float32)),
     "words": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(np.array(["no", "yes"])[ROWS]),
-    "tap": lambda: TAPRBM(3, max_iter=2, random_state=0).fit(ROWS),
     "infinite": lambda: InfiniteRBM(max_components=3, random_state=0).fit(ROWS),
 }
 
@@ -269,9 +266,8 @@ def test_samples_of_a_sampler_have_the_form_of_the_table():
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
-def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
+def test_clusters_have_the_law_of_the_spins(scale):
     """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
-    monkeypatch.setattr(_physics, "MAX_BONDS", 150_000)  # blocks of 10,000 chains
     J, h = ising(5, scale=scale)
     J[0, 1:] = J[1:, 0] = 0
     states, log_w = log_weights(J, h)
@@ -283,23 +279,6 @@ def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
     few = expected < 10
     counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))
     assert ((counts - expected) ** 2 / expected).sum() < chi2(len(counts) - 1).isf(1e-4)
-
-
-def test_clusters_at_the_critical_temperature():
-    """The energy by enumeration of rows: beyond four standard errors once in 15,000."""
-    side, beta = 7, np.log(1 + np.sqrt(2)) / 2
-    spins = 2.0 * binary(side) - 1
-    within = (spins * np.roll(spins, 1, axis=1)).sum(axis=1)
-
-    def log_partition(beta):
-        transfer = np.exp(beta * (within[:, None] / 2 + within / 2 + spins @ spins.T))
-        return np.log(np.trace(np.linalg.matrix_power(transfer / 2**side, side)))
-
-    energy = -(log_partition(beta + 1e-4) - log_partition(beta - 1e-4)) / 2e-4
-    J = beta * lattice(side)
-    x = swendsen_wang(J, np.zeros(side**2), 2000, np.random.default_rng(0), n_sweeps=50)
-    found = -np.einsum("ij,ij->i", x @ J, x) / 2 / beta
-    assert abs(found.mean() - energy) < 4 * found.std() / np.sqrt(2000)
 
 
 # Temperatures.
@@ -340,7 +319,7 @@ def test_the_inverse_temperature_of_categories():
     assert beta == pytest.approx(minimize_scalar(loss, tol=1e-12).x, rel=1e-5)
 
 
-@pytest.mark.parametrize("beta", [-0.5, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("beta", [-0.5, 1.0])
 def test_the_error_of_an_inverse_temperature_is_right(beta):
     """Squares of 100 differences in standard errors; each bound fails by chance once in 20,000."""
     rng, z = np.random.default_rng(0), []
@@ -362,8 +341,7 @@ def test_inverse_temperatures_without_end():
 # Chains.
 
 
-@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
-@pytest.mark.parametrize("n_chains", [1, 8])
+@pytest.mark.parametrize(("phi", "n_chains"), [(-0.5, 8), (0.0, 1), (0.9, 1), (0.5, 8)])
 def test_the_time_of_autoregressive_chains(phi, n_chains):
     """(1 + φ) / (1 - φ), except for late terms: beyond four standard errors once in 15,000."""
     rng, n = np.random.default_rng(1), 200_000

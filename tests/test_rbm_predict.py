@@ -19,7 +19,7 @@ from oracles_rbm import (
     with_parameters,
 )
 from private import exact_free_energy
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAPRBM
 
 N_DRAWS = 10_000
 
@@ -324,20 +324,3 @@ def test_spins_are_predicted(spins, way):
     value = V[:1].copy()
     value[0, 0] = 0.0
     assert np.isfinite(spins.log_pseudo_likelihood(value)).all()
-
-
-def test_spins_beside_bits_in_a_deep_model():
-    """Sides of two unit types are annealed, and tempered, as one of a single type."""
-    rng = np.random.default_rng(0)
-    X = rng.choice([-1.0, 1.0], size=(60, 4))
-    few = dict(max_iter=1, pretrain_max_iter=0, random_state=0)
-    model = TAPDBM((3, 2), columns=SampledSpin(np.zeros(4)), **few).fit(X)
-    for W in model.components_:
-        W[...] = rng.normal(size=W.shape)
-    exact = model.log_partition("exact").value  # by the odd side
-    ais = model.log_partition("ais", n_chains=400, n_temperatures=200, random_state=0)
-    assert ais.value == pytest.approx(exact, abs=6 * ais.std_err)
-    V = 2 * binary(4) - 1
-    p = np.exp(-exact_free_energy(model._layered(), V) - exact)
-    assert p.sum() == pytest.approx(1)
-    assert_drawn((model.sample(5000, 0, n_steps=60) + 1) / 2, (V + 1) / 2, p)

@@ -3,7 +3,6 @@
 import tracemalloc
 import warnings
 from copy import deepcopy
-from functools import cache
 
 import numpy as np
 import pytest
@@ -51,12 +50,6 @@ def X():
 
 def fitted(X, **kwargs):
     return SDCPRBM(6, max_iter=4, batch_size=50, random_state=0).set_params(**kwargs).fit(X)
-
-
-@cache
-def fit_by(algorithm):
-    """A fit that tests compare others with, and leave as it is."""
-    return fitted(bits(), **ALGORITHMS[algorithm])
 
 
 # The algorithms.
@@ -181,28 +174,12 @@ def test_a_batch_of_any_length_is_scaled_right(chains):
     np.testing.assert_allclose(ends[0] - before, ends[1] - before, atol=0.15)
 
 
-def test_a_short_rest_joins_the_last_mini_batch(monkeypatch):
-    """A step from a few rows would be as long as any, and the last word of the epoch."""
-    lengths = []
-    monkeypatch.setattr(
-        Learner, "learn", lambda self, batch, rate, workers: lengths.append(len(batch.V))
-    )
-    for n_rows in (3, 9, 20, 24, 25, 29):
-        lengths.clear()
-        SDCPRBM(2, batch_size=10, max_iter=1).fit(np.arange(4 * n_rows).reshape(n_rows, 4) % 3 % 2)
-        assert sum(lengths) == n_rows
-        assert all(5 <= length < 15 for length in lengths) or n_rows < 5
-
-
 def test_learns_the_shifting_bar():
     X = make_shifting_bar(9)
     model = SDCPRBM(
         4, learning_rate=0.5, n_inner=3, max_iter=2500, track_likelihood=False, random_state=0
     ).fit(X)
     assert -2.45 < model.score(X) < -np.log(9)
-
-
-# What a fitted model says.
 
 
 # Stop and go, threads, memory.

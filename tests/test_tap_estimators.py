@@ -116,22 +116,6 @@ def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
 # Learning.
 
 
-def test_training_raises_the_likelihood_and_pre_training_the_deep_weights(dbm, digits):
-    history = dbm.history_
-    assert np.ptp(history["tap_log_likelihood"]) > 0.3
-    assert history["tap_log_likelihood"][-1] > history["tap_log_likelihood"][0]
-    assert (history["share_converged_clamped"] == 1).all()
-    ais = dbm.log_partition("ais", random_state=0)
-    assert abs(dbm.log_partition("tap").value - ais.value) < 2
-    without = clone(dbm).set_params(pretrain_max_iter=0).fit(digits[:400])
-    assert without.pretrain_history_ == []
-    assert [len(h["seconds"]) for h in dbm.pretrain_history_] == [10, 10, 10]
-    for name in ("weight_norm_2", "feature_std_2"):
-        assert history[name][-1] > 1.5 * without.history_[name][-1]
-    for k, W in enumerate(dbm.components_, start=1):
-        assert history[f"weight_norm_{k}"][-1] == pytest.approx(np.linalg.norm(W), rel=1e-6)
-
-
 def test_pre_training_is_that_of_rbms(digits):
     """The first layer, and the second on values of the first."""
     X = digits[:300]
@@ -349,26 +333,6 @@ def test_a_fit_goes_on_with_the_penalty_of_the_same_table(kind, monkeypatch):
     assert model.alpha_ == pytest.approx(12 / (40 * 60))
 
 
-# Whatever the data.
-
-
-@unconverged
-@pytest.mark.parametrize("law", ["truncated_gaussian", "truncated_gauss_bernoulli"])
-def test_large_weights(law):
-    """Of bits: test_extremes.py."""
-    X, few = rows(), dict(max_iter=1, random_state=0)
-    rbm = TAPRBM(3, columns=law, **few).fit(X)
-    dbm = TAPDBM((4, 3), hidden=law, pretrain_max_iter=0, **few).fit(X)
-    for scale in (1e3, -1e3):
-        rbm.components_ = np.full((3, 5), scale)
-        dbm.components_ = [np.full(W.shape, scale) for W in dbm.components_]
-        for values in [
-            rbm.score_samples(X), rbm.denoise(X, noise_variance=1.0), dbm.free_energy(X),
-            dbm.transform(X), dbm.denoise(X, 0.1),
-        ]:  # fmt: skip
-            assert np.isfinite(values).all()
-
-
 # Tables of words, booleans and amounts.
 
 VISIBLE = {"weight": "gaussian"}
@@ -411,14 +375,3 @@ def test_noisy_categories(table):
     channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
     expected = prior * channel
     assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
-
-
-def test_deep_models_of_tables(table):
-    settings = dict(hidden=[("categorical", 3), "bernoulli"], learning_rate=0.1)
-    model = TAPDBM((6, 4), max_iter=20, pretrain_max_iter=10, **settings, **OF_TABLES).fit(table)
-    assert model.components_[0].shape == (18, 9)
-    independent = TAPRBM(6, columns=VISIBLE, max_iter=0).fit(table)
-    assert model.score(table) > independent.score(table) + 0.3
-    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
-    model.set_params(max_iter=3, pretrain_max_iter=3, persistent=True).fit(table)
-    assert np.isfinite(model.history_["tap_log_likelihood"]).all()
