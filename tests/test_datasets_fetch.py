@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from urllib.error import URLError
 
@@ -121,19 +120,6 @@ def nltcs(site):
 
 def files_in(home):
     return sorted(path.name for path in home.rglob("*") if path.is_file())
-
-
-def test_registry():
-    registry = _files.registry()
-    benchmarks = {name.split(".")[0] for name in registry if "." in name}
-    assert benchmarks == NAMES == set(_fetch._TITLES)
-    splits = {f"{n}.{s}" for n in NAMES for s in ("train", "valid", "test")}
-    assert set(registry) == splits | {"caltech101_silhouettes", "omniglot"}
-    assert len({Path(source.path).name for source in registry.values()}) == len(registry)
-    for source in registry.values():
-        assert len(source.commit) == len(source.git_blob) == 40
-        assert len(source.sha256) in (0, 64)
-        assert source.url.startswith("https://raw.githubusercontent.com/")
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

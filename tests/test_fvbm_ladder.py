@@ -24,10 +24,8 @@ from oracles_fvbm import (
 )
 from scipy.special import comb, logsumexp
 
-from oracles import assert_drawn
 from private import (
     SpinModel,
-    Stream,
     Workers,
     _model,
     _tempering,
@@ -57,23 +55,6 @@ def estimator():
     coupling = 0.3 + 0.1 * rng.normal(size=(8, 8))
     coupling = np.triu(coupling, 1) + np.triu(coupling, 1).T
     return estimator_of(SpinModel(coupling, 0.1 * rng.normal(size=8)), low=-1)
-
-
-# Rungs.
-
-
-@pytest.mark.parametrize(
-    ("n_values", "beta"), [([2] * 3, 0.0), ([2, 3], 0.4), ([2] * 3, 0.4), ([2, 3], 1.0)]
-)
-def test_chains_of_a_rung_have_its_law(n_values, beta):
-    model, n = random_model(n_values, 0), 10_000
-    path, rng = path_to(model)
-    rung = _tempering.Rung(path, beta, path.independent(n, rng))
-    rung.move(30, Stream(0), 0)
-    codes, _, weights = enumerate_states(model)
-    base = model.chains(codes, 0).field_weight(path.base)
-    law = np.exp((1 - beta) * base + beta * weights)
-    assert_drawn(rung.chains.codes, codes, law / law.sum())
 
 
 # ln Z.

@@ -16,11 +16,8 @@ from private import (
     PseudoLikelihood,
     Regressions,
     SpinModel,
-    _completed,
     _em,
     as_parameters,
-    fitted_curvature,
-    row_scores,
     to_zero_sum,
 )
 from sklearn_boltz import (
@@ -87,32 +84,6 @@ def test_completions_by_draws(monkeypatch):
     off = ~np.eye(5, dtype=bool)
     assert (np.abs(drawn.coupling_ - exact.coupling_)[off] < 0.5 * spread[off]).all()
     assert_array_equal(drawn.coupling_, clone(drawn).fit(X).coupling_)
-
-
-@pytest.mark.parametrize("missing", ["em", "observed"])
-def test_rows_and_columns_without_a_value(missing):
-    X = table(random_spins(4, 1), 200, 0.2, 0)
-    gaps = np.full((30, 4), np.nan)
-    X = X[~np.isnan(X).all(axis=1)]
-    model = FVBMPseudoLikelihood(missing=missing, alpha=0.01, tol=1e-9)
-    expected = clone(model).fit(X)
-    assert_allclose(expected.score_samples(gaps), 0, atol=1e-9)
-    assert_allclose(expected.log_pseudo_likelihood(gaps), 0, atol=1e-12)
-    empty = np.column_stack([X, np.full(len(X), np.nan)])
-    with pytest.warns(UserWarning, match="no row that counts has a value in column 4"):
-        found = clone(model).fit(empty)
-    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-12)
-    assert_allclose(found.score_samples(empty), expected.score_samples(X), atol=1e-9)
-    constant = np.column_stack([X, np.where(np.arange(len(X)) % 3, 1.0, np.nan)])
-    found = clone(model).fit(constant)
-    assert_array_equal(found.coupling_[4], 0)
-    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-4)
-    counts = np.sum(constant[:, 4] == 1)
-    assert found.marginal(4)[1] == pytest.approx((counts + 0.5) / (counts + 1))
-    last = found.history_["log_pseudo_likelihood"][-1]
-    assert np.isfinite(last) and np.isnan(statistics.inference(found, constant).std_err[4])
-    only = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit([[1.0, np.nan], [np.nan, 0.0]])
-    assert only.converged_ and np.isfinite(only.score([[1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("kind", [FVBMPseudoLikelihood, MaximumEntropy, FSLLDensity])
@@ -199,55 +170,15 @@ def test_the_information_is_the_derivative_of_the_expected_scores(model):
     assert_allclose(completed.information(), penalty - derivative, atol=1e-5)
 
 
-def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
-    model, n = random_potts([3, 2, 4], 2), 4000
-    codes, weights = np.array([[-1, 1, -1]], dtype=np.int8), np.array([1.5])
-    monkeypatch.setattr(_completed, "N_COMPLETIONS", n)
-    states, expected, _ = _completed.all_of(codes, weights, model)
-    rows, shares, first = _completed.drawn(codes, weights, model)
-    assert_array_equal(first, [0])
-    assert_allclose([expected.sum(), *shares], [1.5, *np.full(n, 1.5 / n)])
-    found = (rows[:, None] == states).all(axis=2).sum(axis=0)
-    # Of 12 states, one is off by more than 5 standard errors with a probability of 7e-6.
-    p = expected / 1.5
-    assert (np.abs(found - n * p) < 5 * np.sqrt(n * p * (1 - p)) + 1).all()
-
-
-@pytest.mark.parametrize("model", [random_spins(4, 2, 0.3), random_potts([3, 2, 3], 2, 0.3)])
-def test_the_jackknife_of_completed_rows_leaves_each_out(model):
-    """It corrects each completion by itself, which is nearly (H - H_i)⁻¹ s_i of the row."""
-    X = table(model, 120, 0.15, 3)
-    codes = np.where(np.isnan(X), -1, X)[(~np.isnan(X)).any(axis=1)].astype(np.int8)
-    _, whole = completed_rows(model, codes, np.ones(len(codes)), 0.0)
-    information, changes = whole.information(), []
-    for row in codes:
-        _, one = completed_rows(model, row[None], np.ones(1), 0.0)
-        (part,) = one
-        scores = row_scores(part.features, part.residuals, part.pairs) @ part.weights
-        changes.append(np.linalg.solve(information - one.information(), scores))
-    found = [
-        fitted_curvature(information, whole.theta, whole, np.arange(codes.shape[1]),
-                         jackknife=jackknife, is_symmetric=False).covariance().diagonal()
-        for jackknife in (True, False)
-    ]  # fmt: skip
-    expected = np.sum(np.square(changes), axis=0)
-    assert_allclose(found[0], expected, rtol=0.05)
-    assert (found[1] < 0.95 * expected).all()
-
-
 @pytest.mark.parametrize(
     ("model", "allowed"),
     [
         (FVBMPseudoLikelihood(), True),
-        (FVBMPseudoLikelihood(missing="observed"), True),
         (FVBMPseudoLikelihood(solver="bslm"), True),
         (FVBMPseudoLikelihood(solver="bslm", missing="observed"), False),
-        (SparseFVBM(), True),
         (SparseFVBM(max_order=3), False),
-        (SparseFVBM(max_order=3, missing="observed"), True),
         (SparseFVBM(nodewise="and"), False),
         (SparseFVBM(nodewise="and", missing="observed"), True),
-        (MaximumEntropy(), True),
         (MaximumEntropy(count_potential=True), False),
         (MaximumEntropy(terms=[(0, 1, 2)]), False),
     ],

@@ -1,7 +1,5 @@
 """Networks as distributions: every verb against enumeration, for columns of any kind."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,36 +87,6 @@ def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
         assert_allclose(mean[i], given_row @ X / given_row.sum(), atol=1e-11)
         best = given_row[(mode[i] == X).all(axis=1)]
         assert best == pytest.approx(given_row.max(), rel=1e-9)
-
-
-def test_eight_probabilities():
-    """Known answers, with the first variable fastest."""
-    x = np.array(list(itertools.product([-1, 1], repeat=3)))[:, ::-1]
-    model = FVBMPseudoLikelihood(alpha=1.0).fit(x)
-    model.intercept_ = np.array([0, 0.5, 0.25])
-    model.coupling_ = 0.1 * (1 - np.eye(3))
-    expected = [0.0666189, 0.04465599, 0.1213876, 0.1213876, 0.07362527, 0.07362527, 0.2001342,
-                0.2985652]  # fmt: skip
-    assert_allclose(np.exp(model.score_samples(x)), expected, rtol=5e-7)
-    for j, p in enumerate([0.5382340, 0.7414746, 0.6459500]):
-        assert model.marginal(j)[1] == pytest.approx(p, rel=5e-7)
-
-
-@settings(max_examples=cases(25))
-@given(columns.filter(lambda n: len(n) > 1), seeds, st.sampled_from([0.4, 1.0, 3.0]))
-def test_given_and_tempered(n_values, seed, temperature):
-    model = random_model(n_values, seed)
-    states, _, weights = enumerate_states(model)
-    rng = np.random.default_rng(seed)
-    known = rng.permutation(len(n_values))[: len(n_values) // 2]
-    values = np.array([rng.integers(n_values[j]) for j in known])
-    part = model.given(known, values).tempered(temperature)
-    kept = (states[:, known] == values).all(axis=1)
-    free = np.setdiff1d(np.arange(len(n_values)), known)
-    expected = weights[kept] / temperature
-    found = part.log_weight(states[kept][:, free])
-    assert_allclose(found - found[0], expected - expected[0], atol=1e-10)
-    assert_array_equal(part.n_values, np.array(n_values)[free])
 
 
 @pytest.mark.parametrize(("n_values", "share"), [([2] * 25, 0), ([3, 2, 4, 3], 0.25)])

@@ -61,16 +61,6 @@ def test_trends_are_cheaper_than_jumps():
     assert_allclose(penalty_of(ordered, jump, jump), 0.7 * 3 * 3)
 
 
-def test_each_pair_has_its_weight():
-    weights = np.arange(16.0).reshape(4, 4)
-    weighted, plain, none = problem(None, pair_weights=weights), problem(None), problem(None, 0)
-    for k, (i, j, place) in enumerate(plain.blocks()):
-        theta = np.zeros(plain.n_parameters)
-        theta[place] = 0.1 * (k + 1)
-        costs = [none.evaluate(theta)[0] - own.evaluate(theta)[0] for own in (plain, weighted)]
-        assert_allclose(costs[1], weights[i, j] * costs[0], rtol=1e-9)
-
-
 @settings(max_examples=cases(20))
 @given(st.integers(0, 2**32 - 1))
 def test_weights_are_those_of_each_pair(seed):
@@ -275,15 +265,3 @@ def test_criteria_are_those_of_trends():
     pairs = SparseFVBM(columns="ordinal", edges=[(0, 1)], alpha=0).fit(X)
     with pytest.raises(ValueError, match="one has trends of ordinal columns"):
         statistics.likelihood_ratio(model, X, pairs)
-
-
-def test_number_of_draws():
-    """A row of 13 missing bits is completed by draws: more of them, less noise."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((160, 1)) < 0.5, 1.0, 0.0) * np.ones(14)
-    X = np.where(rng.random(X.shape) < 0.3, 1 - X, X)
-    X[:80, 1:] = np.nan
-    few, same, many = (fit(X, alpha=0.1, n_draws=n, tol=0.1).coupling_ for n in (1, 1, 30))
-    exact = fit(X[80:], alpha=0.1).coupling_
-    assert_array_equal(few, same)
-    assert np.linalg.norm(many - exact) < np.linalg.norm(few - exact)

@@ -10,11 +10,9 @@ from private import (
     PseudoLikelihood,
     _strength,
     distinct_rows,
-    network_rows,
     to_zero_sum,
 )
 from sklearn_boltz import statistics
-from sklearn_boltz.batches import Batches
 
 no_warning = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -134,21 +132,6 @@ def test_each_pair_of_categories_has_a_strength(order):
     pairs = task.problem.pair_information(theta)
     again = _strength.next_weights(*pairs, 400 * alpha, task.problem.pair_weights, n_values)
     assert_allclose(again[np.triu_indices(4, 1)].min(), weights.min(), rtol=0.4)
-
-
-def test_curvature_of_batches(monkeypatch):
-    """By passes over batches, and of the rows in memory."""
-    X = spins(300, 6, 7)
-    expected = auto(X)
-    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 10)
-    model = auto(Batches([X[:100], X[100:]]))
-    assert model._seen is None
-    assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)
-    assert_allclose(model.coupling_, expected.coupling_, atol=1e-3)
-    # Rows that were not kept are those that `inference` is given.
-    assert_allclose(
-        statistics.inference(model, X).estimate, statistics.inference(fit(X), X).estimate, atol=1e-4
-    )
 
 
 @no_warning

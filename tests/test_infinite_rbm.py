@@ -126,22 +126,6 @@ def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
         assert change.shift == pytest.approx(push * centered)
 
 
-def test_sampled_gain_against_the_exact_one(rbm, learner, data):
-    """Chains that have the law estimate the gain within five standard errors."""
-    rng, n, exact = np.random.default_rng(3), 20_000, _frank_wolfe.Enumeration.of(learner)
-    unit = rng.normal(size=7)
-    chains = _frank_wolfe.ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
-    chains.follow(learner, 3, WORKERS)
-    gains = [
-        _frank_wolfe.rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
-        for law in (exact, chains)
-    ]
-    for true, estimate in zip(*gains, strict=True):
-        # The relative variance of the weights is 1 / ess - 1.
-        error = np.sqrt((1 / estimate.ess - 1) / n)
-        assert estimate.gain == pytest.approx(true.gain, abs=5 * error)
-
-
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
     """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
     learner, rng = without_units(np.zeros(6)), np.random.default_rng(0)
@@ -330,10 +314,3 @@ def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
 
 def test_a_fit_goes_on_as_if_it_had_not_ended(X, model):
     assert_goes_on(model, X)
-
-
-def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
-    monkeypatch.setattr("sklearn_boltz.restricted.training._growth.FITTED_ROWS", 60)
-    for container in [np.asarray, csr_matrix]:
-        model = fitted(container(X))
-        assert model.score(X) > model.history_["log_likelihood"][0] + 0.3

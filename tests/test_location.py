@@ -72,9 +72,9 @@ def test_the_density_integrates_to_one(name, around):
     assert_allclose(total + (density(0.2) if around else 0), 1, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["ages", "a heap", "temperatures"])
+@pytest.mark.parametrize("name", ["ages", "a heap"])
 def test_the_probabilities_of_whole_numbers_sum_to_one(name):
-    whole = np.arange(-300_000.0, 300_000)
+    whole = np.arange(-100_000.0, 100_000)
     whole = whole[~np.isin(whole, learnt(name).atoms)]
     assert_allclose(np.exp(log_density(name, whole)).sum(), 1, atol=1e-8)
 
@@ -204,26 +204,6 @@ def test_rows_with_gaps_by_enumeration(n_classes):
             (best, _), (_, mean) = max(found.items(), key=lambda item: item[1][0])
             assert tuple(filled[i]) == best
             assert_allclose(scores[i], mean, atol=1e-9)
-
-
-def test_rows_with_many_completions_have_draws(monkeypatch):
-    """Of 100 rows of 200 draws, an error beyond 4.5 sd of the mean is one in 100,000."""
-    model = small_model(2)
-    codes, z = categories_and_scores(100, missing=0.5)
-    exact = model.category_probabilities(codes, z)
-    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
-    log_sums = model.log_sums(codes, z, np.zeros(6))
-    monkeypatch.setattr(location_model, "MOST_COMPLETIONS", 1)
-    found = model.category_probabilities(codes, z)
-    missing = np.repeat(codes < 0, 3, axis=1)
-    assert np.abs(found - exact)[missing].mean() < 0.04 and (found - exact)[~missing].max() < 1e-12
-    drawn = model.expectation(codes, z, lambda states, means, variances: means, 2)
-    assert np.abs(drawn - means).mean() < 0.1
-    assert_allclose(model.log_sums(codes, z, np.zeros(6)), log_sums, rtol=1e-9)
-    again = model.category_probabilities(codes[50:], z[50:])
-    assert_array_equal(again, found[50:])
-    filled, scores = model.complete(codes, z, "mode", None)
-    assert (filled >= 0).all() and np.isfinite(scores).all()
 
 
 # The estimator.
@@ -385,8 +365,8 @@ def whole_numbers(name, n=400):
 def test_whole_numbers_sum_to_what_rows_have_without_them(name):
     """The order of columns decides which number is given by the middle of the other: within .2."""
     X = whole_numbers(name)
-    model, last, every = Location().fit(X), X.columns[-1], np.arange(-3000.0, 5000)
-    for i, column in product(range(3), {last, "years"}):
+    model, last, every = Location().fit(X), X.columns[-1], np.arange(-1000.0, 2000)
+    for i, column in product(range(2), {last, "years"}):
         row = X.iloc[[i]]
         each = model.score_samples(pd.concat([row] * len(every)).assign(**{column: every}))
         without = model.score_samples(row.assign(**{column: np.nan}))[0]
@@ -410,12 +390,3 @@ def test_sparse_networks_have_scores_but_no_terms_with_them():
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
     with pytest.raises(ValueError, match="max_order at 2"):
         Sparse(max_order=3).fit(X)
-
-
-def test_few_values_are_categories():
-    """As of bins: numbers that are all atoms have no scores."""
-    X = pd.DataFrame({"x": np.arange(60) % 5 / 2, "y": np.random.default_rng(0).normal(size=60)})
-    assert Location().fit(X).n_values_.tolist() == [5, 1]
-    model = Location().fit(with_gaps(wages()))
-    assert model.n_values_.tolist() == [1, 3, 1, 1, 2]
-    assert model.transform(with_gaps(wages())).shape == (150, len(model.get_feature_names_out()))

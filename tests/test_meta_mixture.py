@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.utils import Bunch
 
@@ -95,15 +94,6 @@ def test_given_weights_need_no_rows():
 def test_ends_of_the_partition_function_bound_the_score(mixture):
     exact = mixture.score_bounds(EVERY)
     assert exact.low == exact.value == exact.high == mixture.score(EVERY) and exact.trusted
-    rng = np.random.default_rng(0)
-    X = (rng.random((200, 30)) < 0.5 * rng.integers(2, size=200)[:, None]).astype(int)
-    # Without seeds, also of the rows that are set aside, about one run in twelve has a stored ln Z
-    # beyond two standard errors of the later one. The value is then an end.
-    pairs = FVBMPseudoLikelihood(alpha=0.1)
-    parts = [("one", pairs), ("two", clone(pairs).set_params(alpha=0.5))]
-    large = BoltzmannMixture(parts, random_state=0).fit(X)
-    bounds = large.score_bounds(X, random_state=0)
-    assert bounds.low < bounds.value < bounds.high < bounds.low + 1
 
 
 class Rough(KernelDensity):
@@ -256,19 +246,3 @@ def test_kinds_of_columns_of_all_parts():
     classifier = BoltzmannClassifier(mixture, joint=True)
     with pytest.raises(ValueError, match="Leave `columns` at 'auto'"):
         classifier.fit(X, np.arange(60) % 2)
-
-
-# Parameters, state and errors.
-
-
-def test_parameters_of_parts_and_searches():
-    mixture = clone(BoltzmannMixture(TWO, random_state=0))
-    mixture.set_params(pairs__alpha=0.5, weights="uniform")
-    assert mixture.get_params()["pairs__alpha"] == 0.5
-    assert mixture.get_params(deep=False)["weights"] == "uniform"
-    mixture.set_params(pairs=RBM)
-    assert mixture.estimators[1] == ("pairs", RBM)
-    X = discrete_rows(200)
-    grid = {"terms__alpha": [0.1, 100.0]}
-    search = GridSearchCV(BoltzmannMixture(TWO[:1]), grid, cv=2).fit(X)
-    assert search.best_params_ == {"terms__alpha": 0.1}

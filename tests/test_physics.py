@@ -5,7 +5,6 @@ with others.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
@@ -15,7 +14,6 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from oracles_rbm import SmallRBM, binary
-from private import _model
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
 from sklearn_boltz.statistics import (
     autocorrelation_time,
@@ -119,17 +117,6 @@ def test_energies_of_given_bits_have_their_constant():
         network.fit(x).energy(np.ones((1, 5))),
         -network.coupling_.sum() / 2 - network.intercept_.sum(),
     )
-
-
-def test_chains_of_given_bits_have_their_constant(monkeypatch):
-    """As if 5 columns were too many to enumerate: within 5 standard errors."""
-    network = FVBMPseudoLikelihood.from_couplings(*ising(5), coding="bits")
-    exact = thermodynamics(network, [1.0, 2.0])
-    monkeypatch.setattr(_model, "MAX_STATES", 4)
-    found = thermodynamics(network, [1.0, 2.0], random_state=0)
-    assert found.method == "ladder"
-    for name in ("log_partition", "energy", "entropy"):
-        assert (np.abs(found[name] - exact[name]) < 5 * found.std_err[name]).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (3,)])
@@ -242,27 +229,6 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
     error = np.sqrt((oracle.p @ figures**2 - mean**2) / n)
     z = np.abs(steps - (drawn @ figures - mean)) / error
     assert (z.max() < 5.5) == (sampler is exact)
-
-
-def test_samples_of_a_sampler_have_the_form_of_the_table():
-    rows = exact(*ising(4), 300, np.random.default_rng(0)) > 0
-    frame = pd.DataFrame(np.where(rows, "yes", "no"), columns=list("abcd"))
-    network = FVBMPseudoLikelihood(alpha=0.1).fit(frame)
-    asked = []
-
-    def sampler(J, h, n, rng):
-        asked.append((J, h))
-        return exact(J, h, n, rng)
-
-    drawn = network.sample(2000, random_state=0, given={"b": "yes"}, temperature=2, sampler=sampler)
-    J, h = to_ising(network)
-    others = [0, 2, 3]
-    assert_allclose(asked[0][0], J[np.ix_(others, others)] / 2)
-    assert_allclose(asked[0][1], (h + J[:, 1])[others] / 2)
-    assert list(drawn.columns) == list("abcd") and (drawn["b"] == "yes").all()
-    # Five standard errors: once in a million.
-    mean = (network.sample(2000, random_state=1, given={"b": "yes"}, temperature=2) == "yes").mean()
-    assert_allclose((drawn == "yes").mean(), mean, atol=5 * np.sqrt(2 / 4 / 2000))
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import assert_drawn
-from oracles_rbm import SmallRBM, law_of, random_rbm, small_layer, typed
+from oracles_rbm import SmallRBM, law_of, random_rbm, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -115,14 +115,6 @@ def assert_exact(law, dtype, rtol):
         assert_array_equal(_enumeration.enumerated(model.visible, 2, 4), V[2:4])
         log_p = -model.free_energy(V.astype(dtype)) - law.log_Z
         assert_allclose(log_p, law.log_p, rtol=10 * rtol, atol=10 * rtol)
-
-
-def test_exact_log_partition_by_blocks():
-    c = np.random.default_rng(0).normal(size=14)
-    model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
-    expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
-    assert _enumeration.exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
-    assert _enumeration.n_enumerated(law_of("S", "T").model) == np.inf
 
 
 def test_log_pseudo_likelihood_of_probabilities():
@@ -277,13 +269,3 @@ def test_impute(law, way):
     chosen = continuous & ~observed
     error = np.abs(found[chosen] - rest[chosen[continuous]])
     assert (error <= (0.5 if way == "chains" else 1e-6) * (1 + spread[chosen])).all()
-
-
-def test_impute_enumerates_few_hidden_units_beside_many_visible():
-    rng = np.random.default_rng(0)
-    model = Model(rng.normal(0, 0.3, (3, 80)), small_layer("S", rng, 80), small_layer("B", rng))
-    V = np.full((500, 80), np.nan)
-    V[:, :5] = 0.5
-    mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
-    chained = filled_by_chains(model, V, np.isnan(V), "mean", 30, Stream(0))
-    assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)

@@ -199,16 +199,6 @@ def test_deep_energies_against_all_states(sizes):
     assert_allclose(model.log_pseudo_likelihood(V), expected, atol=1e-9)
 
 
-def test_deep_pseudo_likelihood_by_tap(monkeypatch):
-    dbm = random_dbm((4, 3, 3), scale=0.15, seed=1)
-    model = deep(dbm)
-    exact = model.log_pseudo_likelihood(binary(4))
-    monkeypatch.setattr("sklearn_boltz.restricted._tap_dbm.EXACT_HIDDEN", -1)
-    by_tap = model.log_pseudo_likelihood(binary(4))
-    assert (exact != by_tap).any()
-    assert_allclose(by_tap, exact, atol=2e-3)
-
-
 # The conditionals of deep models.
 
 
@@ -307,20 +297,3 @@ def test_spins_are_sampled_and_annealed(spins):
         assert estimate.value == pytest.approx(log_Z, abs=6 * estimate.std_err)
     assert spins.log_partition_ == pytest.approx(log_Z)
     assert spins.entropy() == pytest.approx(entropy_of(p))
-
-
-def test_spins_are_predicted(spins, way):
-    V, p, _ = of_spins(spins)
-    X = 2 * holes(5, 8, 1) - 1
-    modes = spins.impute(X, how="mode", method="gibbs", random_state=0)
-    found = spins.predict_column_proba(X, 1, n_steps=4000, random_state=0)
-    for row, mode, up in zip(X, modes, found[:, 1], strict=True):
-        assert_array_equal(mode, V[agreeing(V, p, row).argmax()])
-        row[1] = np.nan
-        expected = agreeing(V, p, row) @ (V[:, 1] == 1)
-        assert up == pytest.approx(expected, abs=0.03 if way == "chains" else 1e-9)
-    assert_allclose(spins.log_pseudo_likelihood(V), pseudo_likelihoods(np.log(p), (2,) * 5))
-    # A value between the states is a mixture: the mean of both terms of that unit.
-    value = V[:1].copy()
-    value[0, 0] = 0.0
-    assert np.isfinite(spins.log_pseudo_likelihood(value)).all()

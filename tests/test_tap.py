@@ -18,13 +18,12 @@ from mean_field import (
     rows_of,
     with_most_paired,
 )
-from oracles_rbm import SmallRBM, random_rbm, slopes
+from oracles_rbm import SmallRBM, random_rbm
 from private import (
     TAP,
     Layered,
     _second_order,
     _tap,
-    _vamp,
     by_tap,
 )
 from private import RBMModel as Model
@@ -292,26 +291,6 @@ def test_adaptive_tap_converges_for_strong_couplings(scale, workers):
         assert len(errors) > 15 and min(errors) > -0.01 and np.median(errors) < 0.01
 
 
-def test_derivative_of_adaptive_tap_by_the_weights(workers):
-    """By finite differences: the means and covariances of `Point`, not W ∘ var(h) var(v)ᵀ."""
-    rbm = random_rbm(6, 4, 1.0, 0)
-    model, v = binary(rbm), np.zeros(6)
-    point, *_ = _vamp.iterate(model, v, EXACTLY)
-    mean, covariance = point.mean, point.covariance()[6:, :6]
-
-    def log_partition():
-        return -by_tap(model, v[None], adaptive(EXACTLY), workers).free_energy[0]
-
-    measured = slopes(log_partition, model.weights)
-    means = np.outer(mean[6:], mean[:6])
-    assert_allclose(measured, means + covariance, atol=1e-7)
-    of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
-    assert np.abs(measured - means - of_tap).max() > 1e-3
-    # Of several points, the mean; where there is no Gaussian, as of TAP.
-    found = _vamp.mean_covariance(model, [point, point, point._replace(factor=None)])
-    assert_allclose(found, (2 * covariance + of_tap) / 3, rtol=1e-12)
-
-
 # Evidence.
 
 
@@ -348,31 +327,6 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
             assert_allclose(second.hidden_mean, first.hidden_mean)
 
 
-def test_rows_leave_the_second_order_by_themselves(workers):
-    """Two clusters: rows in them keep the second order, those between them do not."""
-    visible = Gaussian(np.full(6, -1.3), np.ones(6))
-    model = Model(np.full((2, 6), 1.3), visible, Bernoulli(np.zeros(2)))
-    V = np.outer([-1.0, 0.0, 1.0], np.full(6, 1.3))  # the middle leaves hidden units undecided
-    together = by_tap(model, V, EXACTLY, workers)
-    assert (together.visible_variance > 0).all(axis=1).tolist() == [True, False, True]
-    for i in range(3):
-        alone = by_tap(model, V[i : i + 1], EXACTLY, workers)
-        for name in ("free_energy", "visible_mean", "hidden_mean"):
-            assert_allclose(alone[name][0], together[name][i], atol=1e-9)
-    known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
-    found = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(known=known))
-    assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
-    # Between the clusters, only the known ones would lose their precision, or only the other.
-    known[:, 5] = False
-    for rest, last, stays in [(1.0, 100.0, True), (100.0, 1.0, False)]:
-        units = Gaussian(visible.intercept, np.array([rest] * 5 + [last]))
-        evidence = _tap.Evidence(known=known[1:2])
-        found = _tap.solve(
-            model._replace(visible=units), V[1:2], EXACTLY, workers, evidence=evidence
-        )
-        assert (found.hidden_variance > 0).all() == stays
-
-
 @both_orders
 def test_weights_too_large_for_two_gaussian_layers(order, workers):
     gaussian = Gaussian(np.ones(2), np.ones(2))
@@ -380,20 +334,3 @@ def test_weights_too_large_for_two_gaussian_layers(order, workers):
     solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
     assert np.isfinite(_tap.total_log_partition(solutions))
-
-
-def test_gaussian_pair_of_layers_is_nearly_exact(workers):
-    """ln Z of a Gaussian in closed form, which exists for small weights."""
-    rng, scales, errors = np.random.default_rng(0), [0.02, 0.04, 0.08], []
-    visible, hidden = (Gaussian(rng.normal(size=n), rng.uniform(1, 2, n)) for n in (3, 2))
-    W = rng.normal(size=(2, 3))
-    u = np.concatenate([visible.intercept, hidden.intercept])
-    for scale in scales:
-        J = np.diag(np.concatenate([visible.precision, hidden.precision]))
-        J[3:, :3], J[:3, 3:] = -scale * W, -scale * W.T
-        exact = 0.5 * (u @ np.linalg.solve(J, u) - np.linalg.slogdet(J / (2 * np.pi))[1])
-        model = Model(scale * W, visible, hidden)
-        solutions = by_tap(model, np.zeros((1, 3)), EXACTLY, workers)
-        assert solutions.converged.all()
-        errors.append([-solutions.free_energy[0] - exact])
-    assert power_of(scales, errors) == pytest.approx(4, abs=0.4)

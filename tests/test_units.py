@@ -102,28 +102,6 @@ def assert_of_many_digits(support, cases, expected, dtype, rtol):
         assert abs(got[2][k] / variance - 1) <= 5 * rtol + noise * size
 
 
-@pytest.mark.parametrize("dtype, atol", [(np.float64, 1e-10), (np.float32, 3e-6)])
-@pytest.mark.parametrize("low, high", SUPPORTS)
-def test_quantiles(low, high, dtype, atol):
-    """The share of the law below the quantile of u is u."""
-    u = np.concatenate([[1e-9, 1e-4], np.linspace(0.01, 0.99, 23), [1 - 1e-4, 1 - 1e-6]])
-    for a, b in itertools.product([-300.0, -50.0, -1.0, 0.0, 1.0, 50.0, 1e3], [0.0, 30.0, -4.0]):
-        # Fields as large as keep the peaks within reach.
-        b = b + a * (low + high) / 2
-        b, a = float(dtype(b)), float(dtype(a))
-        x = np.empty(len(u), dtype)
-        columns = [np.full(len(u), value, dtype) for value in (b, a)]
-        truncated_quantile(*columns, u.astype(dtype), low, high, x)
-        whole = tilted_moments(b, a, low, high)[0]
-        below = [np.exp(tilted_moments(b, a, low, end)[0] - whole) if end > low else 0
-                 for end in x.astype(float)]  # fmt: skip
-        density = np.exp(b * x.astype(float) - a / 2 * x.astype(float) ** 2 - whole)
-        rounding = np.finfo(dtype).eps * max(abs(low), abs(high)) * density
-        if dtype == np.float32:
-            rounding += 2 * np.finfo(dtype).eps * (abs(b) + abs(a) * max(abs(low), high)) * high
-        assert (np.abs(below - u) <= atol + 2 * rounding).all(), (a, b)
-
-
 # The contract, for each law.
 
 
@@ -257,26 +235,6 @@ def test_weights_are_integrated(name, beta):
         assert_allclose(log_partition - log_partition[0], expected, atol=1e-8)
 
 
-@every_law
-def test_types(name):
-    """float32 gives float32, close to float64."""
-    single, double = laws(np.float32)[name], laws(np.float32)[name].astype(np.float64)
-    rng = np.random.default_rng(4)
-    field, precision = (rng.normal(0, 3, shape).astype(np.float32) for shape in [(6, 4), (4,)])
-    for method in ("log_partition", "mean", "variance"):
-        low, high = (getattr(units, method)(field, precision) for units in (single, double))
-        assert low.dtype == np.float32 and high.dtype == np.float64
-        assert_allclose(low, high, rtol=1e-4, atol=1e-5)
-    assert single.mean(0.0).dtype == np.float32 and single.mean(0.0).shape == (4,)
-    assert single.mean(np.zeros((2, 3, 1), np.float32)).shape == (2, 3, 4)
-    sample = single.sample(field, Stream(0))
-    assert sample.dtype == np.float32 and single.contains(sample).all()
-    for gradients in (single.gradients(sample), single.gradients(None, field)):
-        assert {value.dtype for value in gradients.values()} == {np.dtype(np.float32)}
-    assert single.fallen(0.5, single.base()).mean(field).dtype == np.float32
-    assert single.log_weight(sample).dtype == np.float64
-
-
 @pytest.mark.parametrize("name", BOUNDED)
 def test_domain(name):
     units = laws()[name]
@@ -299,58 +257,6 @@ def test_from_data(name):
     assert_allclose(fitted.variance(0.0)[1:], X.var(axis=0)[1:], atol=3e-3)
     neutral = type(units).neutral(3, np.float32)
     assert len(neutral) == 3 and neutral.mean(0.0).dtype == np.float32
-
-
-@settings(max_examples=cases(40))
-@given(
-    name=st.sampled_from(["Bernoulli", "Categorical", "Gaussian", "TG", "TGB"]),
-    storage=st.sampled_from([np.asarray, sparse.csr_matrix]),
-    dtype=st.sampled_from([np.bool_, np.int8, np.uint8, np.int32, np.int64, np.float16]),
-    weighted=st.booleans(),
-    seed=st.integers(0, 100),
-)
-def test_integers_and_weights_are_fitted_like_floats_and_repetitions(
-    name, storage, dtype, weighted, seed
-):
-    if dtype == np.float16:
-        storage = np.asarray  # SciPy has no such matrices
-    # Squares of numbers up to 100 are not in int8 or uint8.
-    rng, top = np.random.default_rng(seed), 1 if dtype == np.bool_ else 100
-    X = rng.integers(top, size=(12, 3), endpoint=True)
-    words = one_hot(rng.integers(0, [2, 1], (12, 2)), [2, 1])
-    kind, options, X = {
-        "Bernoulli": (Bernoulli, {}, X % 2),
-        "Categorical": (Categorical, {"n_values": [2, 1]}, words),
-        "Gaussian": (Gaussian, {}, X),
-        "TG": (TruncatedGaussian, {"high": top}, X),
-        "TGB": (TruncatedGaussBernoulli, {"high": top}, X),
-    }[name]
-    weights = rng.integers(1, 4, 12) if weighted else np.ones(12, int)
-    dense, rows = X.astype(np.float64), storage(X.astype(dtype))
-    given_weights = weights.astype(float) if weighted else None
-    fitted = kind.from_data(rows, weights=given_weights, **options)
-    expected = kind.from_data(storage(dense), weights=given_weights, **options)
-    repeated = kind.from_data(np.repeat(dense, weights, axis=0), **options)
-    for key, values in expected.parameters().items():
-        assert fitted.parameters()[key].dtype == np.float64
-        # Sums of squares up to 12e4, whose differences may cancel, are added in another order.
-        assert_allclose(fitted.parameters()[key], values, rtol=1e-9, atol=1e-11)
-        assert_allclose(fitted.parameters()[key], repeated.parameters()[key], rtol=1e-6)
-    assert_allclose(fitted.log_weight(rows), fitted.log_weight(dense), rtol=1e-12)
-    for key, slope in fitted.gradients(rows).items():
-        assert_allclose(slope, fitted.gradients(dense)[key], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("given_as", [list, lambda x: np.array(x, dtype=np.float16)])
-def test_parameters_given_as_integers_become_floats(given_as):
-    for kind in (Bernoulli, Gaussian, TruncatedGaussian, lambda *u: Categorical([2], *u)):
-        n = 2 if kind in (Gaussian, TruncatedGaussian) else 1
-        units, floats = kind(*[given_as([1, 2])] * n), kind(*np.tile([1.0, 2.0], (n, 1)))
-        assert {value.dtype for value in units.parameters().values()} == {np.dtype(np.float64)}
-        for one in (units, floats):
-            one.ascend({key: np.full(2, 0.25) for key in one.parameters()}, 0.5)
-        assert_array_equal(units.intercept, [1.125, 2.125])
-        assert_array_equal(units.mean(0.0), floats.mean(0.0))
 
 
 # Samples. A false alarm of any of these tests has a probability of 1e-6 or less.
@@ -435,20 +341,6 @@ def test_categorical_units_are_softmax(widths, dtype):
         assert_array_equal(drawn.argmax(axis=1)[clear], chosen[clear])
 
 
-def test_not_a_number_stays_in_its_unit():
-    units = Categorical([2, 3, 9, 9], np.zeros(23))
-    field = np.zeros((1, 23))
-    field[0, 3] = field[0, 20] = np.nan
-    expected = np.repeat([False, True, False, True], [2, 3, 9, 9])
-    assert_array_equal(np.isnan(units.mean(field))[0], expected)
-    assert_array_equal(np.isnan(units.sample(field, Stream(0)))[0], expected)
-    infinite = np.zeros((2, 23))
-    infinite[0, 1], infinite[1, 2:4] = np.inf, -np.inf
-    mean = units.mean(infinite)
-    assert_allclose(mean[0, :2], [0, 1], atol=1e-30)
-    assert_allclose(mean[1, 2:5], [0, 0, 1], atol=1e-30)
-
-
 def test_categorical_units_from_data():
     dtype, storage = np.float32, sparse.csr_matrix
     codes = np.random.default_rng(0).integers(0, [2, 3, 1], (20, 3))
@@ -465,21 +357,6 @@ def test_categorical_units_from_data():
     log_odds = Bernoulli.from_data(X[:, 1:2]).intercept
     assert_allclose(two.intercept[1] - two.intercept[0], log_odds, rtol=1e-5)
     assert len(Categorical.neutral(3, dtype, n_values=4)) == 12
-
-
-def test_what_categorical_units_are():
-    units = Categorical([3, 1, 2], np.arange(6.0))
-    assert (len(units), units.n_units, units.width, units.n_states) == (6, 3, None, None)
-    assert units.states() is None and units.is_enumerable and not units.is_binary
-    assert units.state_counts.tolist() == units.widths.tolist() == [3, 1, 2]
-    assert [units.columns_of(i) for i in range(3)] == [slice(0, 3), slice(3, 4), slice(4, 6)]
-    X = np.array([[0.2, 0.7, 0.1, 1.0, 0.5, 0.5], [1, 0, 0, 1, 0, 1]])
-    assert units.contains(X).all()
-    wrong = np.array([[1, 1, 0, 1, 0, 1], [0, 0, 0, 1, 0, 1], [0, 1, 0, 1, np.nan, 1]])
-    legal = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 0, 0]]
-    assert_array_equal(units.contains(wrong), legal)
-    assert_array_equal(units.nearest(X)[0], [0, 1, 0, 1, 1, 0])
-    assert_array_equal(units.mode(np.zeros((1, 6))), [[0, 0, 1, 1, 0, 1]])
 
 
 # Gaussians.
@@ -523,43 +400,6 @@ def test_gaussian_precisions_stay_positive():
         assert np.isfinite(units.log_partition(3.0, precision)).all()
     assert units.variance(0.0, -1.5)[0] == pytest.approx(2)
     assert units.contains(np.array([1e300, np.inf, np.nan])).tolist() == [True, False, False]
-
-
-def test_units_side_by_side():
-    """Each part has its columns, its units and its steps of the stream."""
-    parts = [
-        Bernoulli(np.array([0.5, 1.0])),
-        Categorical([2, 3], np.arange(5.0)),
-        Gaussian(np.ones(1), np.full(1, 2.0)),
-    ]
-    units = Stacked(parts)
-    assert (len(units), units.n_units, units.width, units.n_states) == (8, 5, None, None)
-    assert units.widths.tolist() == [1, 1, 2, 3, 1]
-    assert units.state_counts.tolist() == [2, 2, 2, 3, np.inf] and not units.is_enumerable
-    assert [units.columns_of(i).start for i in range(5)] == [0, 1, 2, 4, 7]
-    assert_array_equal(units.tail_precision, [np.inf] * 7 + [2.0])
-    field = np.random.default_rng(0).normal(size=(5, 8))
-    X = units.sample(field, Stream(0))
-    assert units.contains(X).all() and not units.contains(X + 2)[:, :7].any()
-    assert_array_equal(units.nearest(X), X)
-    stream, cut = Stream(0), [slice(0, 2), slice(2, 7), slice(7, 8)]
-    for part, at in zip(parts, cut, strict=True):
-        assert_array_equal(part.sample(field[:, at], stream), X[:, at])
-        assert_array_equal(part.mode(field[:, at]), units.mode(field)[:, at])
-        for name in ("mean", "variance"):
-            values = getattr(units, name)(field, field**2)[:, at]
-            assert_array_equal(values, getattr(part, name)(field[:, at], field[:, at] ** 2))
-    expected = sum(part.log_weight(X[:, at]) for part, at in zip(parts, cut, strict=True))
-    assert_allclose(units.log_weight(X), expected, rtol=1e-12)
-    assert units.mean(field).shape == (5, 8) and units.log_partition(field).shape == (5, 5)
-    values = np.array([[0.0, 0.3, 0.7]])
-    assert_array_equal(units.state_shares(3, values), values)
-    assert_allclose(units.state_shares(1, np.array([[0.3]])), [[0.7, 0.3]])
-    bits = Categorical.from_data(X[:, 2:7], [2, 3])
-    assert_array_equal(units.fitted_to(X).layers[1].intercept, bits.intercept)
-    slopes = {key: np.ones_like(value) for key, value in units.parameters().items()}
-    units.ascend(slopes, 0.1)
-    assert_allclose(parts[2].precision, 2 * np.exp(0.2))
 
 
 def test_moments_of_a_fit_from_data_are_those_of_one_more_uniform_row():
