@@ -85,7 +85,7 @@ from sklearn_boltz.restricted.training import (
     _tracker,
 )
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import divided
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap

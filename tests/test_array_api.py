@@ -355,43 +355,6 @@ def test_checks_of_scikit_learn(xp, estimator, check, dtype):
     check("", estimator, xp.__name__, xp.device, dtype, **weights)
 
 
-def rows_of_groups():
-    """400 rows of float32 in which the columns go together by fours."""
-    rng = np.random.default_rng(0)
-    kind = rng.random((400, 3)) < 0.5
-    return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(
-        "float32"
-    )
-
-
-@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
-def test_products_of_bfloat16_learn_as_well(X, y, kind):
-    """Of 5 fits, the mean score is within 5 standard errors of that in float32."""
-    torch = pytest.importorskip("torch")
-    options, n_fits = {"learning_rate": 0.2}, 5
-    rows, labels = torch.asarray(rows_of_groups()), None
-    if kind is RBMClassifier:
-        options, n_fits = {"early_stopping": False}, 1
-        rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
-    with sklearn.config_context(array_api_dispatch=True):
-        fits = []
-        for lower in (False, True):
-            fits.append(
-                [machine(kind, max_iter=30, random_state=k, **options) for k in range(n_fits)]
-            )
-            for model in fits[-1]:
-                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
-                    model.fit(rows, labels)
-                assert model.components_.dtype == torch.float32
-        scores = [[model.score(rows, labels) for model in models] for models in fits]
-    assert (fits[0][0].components_ != fits[1][0].components_).any()  # they were of lower precision
-    if kind is RBMClassifier:
-        assert scores[0][0] > 0.8 and abs(scores[1][0] - scores[0][0]) < 0.05
-    else:
-        errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
-        assert np.mean(scores[1]) > np.mean(scores[0]) - 5 * np.linalg.norm(errors) - 1e-3
-
-
 # Classes.
 
 

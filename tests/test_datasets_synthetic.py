@@ -225,34 +225,3 @@ def test_alignment_samples_follow_their_distribution(alphabet, n_sites, n_contac
         alignment.coupling[:] = 0
         with pytest.raises(AssertionError):
             assert_drawn(alignment.codes, *brute_force_potts(alignment))
-
-
-@settings(max_examples=cases(30))
-@given(
-    n_sites=st.integers(1, 9),
-    data=st.data(),
-    alphabet=st.sampled_from(["protein", "dna", "_*^", "ab"]),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_alignment_model(n_sites, data, alphabet, seed):
-    n_contacts = data.draw(st.none() | st.integers(0, n_sites * (n_sites - 1) // 2))
-    alignment = make_alignment(
-        5, n_sites, alphabet=alphabet, n_contacts=n_contacts, n_steps=1, random_state=seed
-    )
-    q = len(alignment.alphabet)
-    assert alignment.codes.shape == (5, n_sites) and alignment.codes.dtype == np.int8
-    assert 0 <= alignment.codes.min() and alignment.codes.max() < q
-    letters = [[alignment.alphabet[code] for code in row] for row in alignment.codes]
-    assert alignment.letters.tolist() == letters
-    contacts = alignment.contacts.tolist()
-    if n_contacts is None:
-        n_contacts = min(n_sites, n_sites * (n_sites - 1) // 2)
-    assert len(contacts) == n_contacts and contacts == sorted(contacts)
-    assert len(set(map(tuple, contacts))) == n_contacts and all(i < j for i, j in contacts)
-    coupling = alignment.coupling
-    assert coupling.shape == (n_sites, n_sites, q, q) and alignment.field.shape == (n_sites, q)
-    assert_array_equal(coupling, coupling.transpose(1, 0, 3, 2))
-    for sums in (coupling.sum(axis=2), coupling.sum(axis=3), alignment.field.sum(axis=1)):
-        assert_allclose(sums, 0, atol=1e-12)
-    coupled = np.argwhere(np.triu(np.abs(coupling).max(axis=(2, 3)) > 0))
-    assert coupled.tolist() == contacts

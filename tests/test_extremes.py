@@ -12,10 +12,8 @@ from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
     TAPRBM,
-    FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
-    MaximumEntropy,
 )
 
 # Of two layers of binary units: those that have a pair of intercepts.
@@ -130,22 +128,3 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
         assert model.n_iter_ > 0 and np.isfinite(model.score(X))
 
 
-# Sizes.
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (30, 300)])
-@each(DENSITIES)
-@pytest.mark.filterwarnings("ignore:The (AIS|RAISE) estimate")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sizes(estimator, shape):
-    of_all_pairs = isinstance(estimator, (FVBMPseudoLikelihood, MaximumEntropy))
-    if shape[1] > 100 and (of_all_pairs or isinstance(estimator, FSLLDensity)):
-        shape = (shape[0], 50 if of_all_pairs else 20)  # 20: of all joint states
-    model, quick = clone(estimator), {"alpha": 1.0, "max_iter": 2}
-    model.set_params(**{name: quick[name] for name in quick.keys() & model.get_params()})
-    X = np.random.default_rng(0).integers(2, size=shape)
-    model.fit(X)
-    for values in (model.transform(X[:50]), model.sample(2, random_state=0)):
-        assert np.isfinite(values).all()
-    if shape[1] < 10:
-        assert np.isfinite(model.score_samples(X)).all()

@@ -5,8 +5,6 @@ Where a figure is said to be within 4 standard errors, that fails by chance with
 fixed seeds, except for those that hypothesis chooses.
 """
 
-from functools import partial
-
 import numpy as np
 import pytest
 from conftest import cases
@@ -117,23 +115,6 @@ def test_the_ladder_beside_enumeration(estimator):
     assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
-@pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
-def test_same_bits_whatever_the_threads(n_values, monkeypatch):
-    monkeypatch.setattr(_tempering.Rung, "cost", 1e9)  # threads are worth their while
-    model, found = random_model(n_values, 0), []
-    for n_jobs in (1, 2):
-        path, rng = path_to(model)
-        with Workers(n_jobs) as workers:
-            betas = _tempering.find_betas(path, [1.0], rng, workers)
-            record = _tempering.ThermalRecord(
-                _tempering.make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers
-            )
-            record.run(2)
-        found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
-    for one, two in zip(*found, strict=True):
-        assert_array_equal(one, two)
-
-
 def test_a_broken_ladder_says_so():
     """From independent columns to a cold lattice in one step: no bounds, and a warning."""
     model = ising(2.0)
@@ -214,25 +195,6 @@ def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
         assert np.abs(z).max() < 4.5, name
         assert found[name][2] == found[name][3]
     assert (found.std_err.entropy < 0.05).all()
-
-
-def test_entropy_and_specific_heat(estimator, monkeypatch):
-    T = 1.5
-    exact = statistics.thermodynamics(estimator, T)
-    assert estimator.entropy(T) == pytest.approx(exact.entropy[0], abs=1e-10)
-    heat = statistics.specific_heat(estimator, T)
-    assert heat == pytest.approx(exact.specific_heat[0], abs=1e-10)
-    # The slope of the energy, by differences of exact values.
-    heat = np.diff(statistics.thermodynamics(estimator, [T - 1e-3, T + 1e-3]).energy)[0] / 2e-3
-    assert heat == pytest.approx(exact.specific_heat[0], rel=1e-4)
-    monkeypatch.setattr(_model, "MAX_STATES", 1)
-    other = estimator_of(estimator._model(), low=-1)
-    assert abs(other.entropy(T) - exact.entropy[0]) < 4 * 0.05
-    assert other.entropy(T) == other.entropy(T)
-    assert statistics.specific_heat(other, T) == pytest.approx(heat, rel=0.1)
-    for method in (other.entropy, partial(statistics.specific_heat, other)):
-        with pytest.raises(ValueError, match="temperature"):
-            method(0.0)
 
 
 # Samples.

@@ -125,25 +125,6 @@ def test_batches_without_a_string_are_filled(library):
             assert (found.to_pylist() if library == "pyarrow" else list(found)) == ["it", "no"]
 
 
-def test_means_of_levels_are_filled_where_they_are_numbers():
-    rng = np.random.default_rng(0)
-    level = rng.integers(1, 9, size=400)
-    X = pd.DataFrame({
-        "level": level, "kind": pd.Categorical(level), "stars": level,
-        "near": level + rng.normal(scale=2, size=400),
-    })  # fmt: skip
-    for name, rows in (("level", range(50)), ("kind", range(50, 100)), ("stars", range(100, 150))):
-        X[name] = X[name].astype(X[name].dtype if name == "kind" else float)
-        X.loc[rows, ["level", "kind", "stars"]] = None
-    imputer = BoltzmannImputer(how="mean", columns={"stars": "nominal"}).fit(X)
-    filled = imputer.transform(X)[:150]
-    assert set(filled["kind"]) | set(filled["stars"]) <= set(range(1, 9))
-    assert (filled["level"] % 1 != 0).mean() > 0.9
-    modes = imputer.set_params(how="mode").transform(X)[:150]
-    errors = [((rows["level"] - level[:150]) ** 2).mean() for rows in (filled, modes)]
-    assert errors[0] < errors[1] - 0.3
-
-
 def exact_probabilities(network, row):
     """p of the joint values of the missing codes of a row, by the scores of all states."""
     missing = np.flatnonzero(np.isnan(row))

@@ -58,7 +58,7 @@ def test_interrupts_lose_nothing(estimator):
                 assert found == expected or estimator not in META
             if k % 4 == 0:
                 assert answers(model.fit(X)) == expected
-    assert n_old >= N_ANYWHERE // 4
+    assert n_old >= 2
 
 
 @each(STREAMED)

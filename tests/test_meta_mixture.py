@@ -149,18 +149,6 @@ def test_weights_are_as_good_as_those_of_another_optimiser(seed, n_parts, n_rows
     assert bound <= loss(found.x / found.x.sum())
 
 
-def test_weights_with_impossible_rows():
-    log_p = np.log([[0.5, 0.1], [1e-300, 0.2], [0.3, 0.3]])
-    log_p[1, 0] = -np.inf
-    row_weights = np.array([1.0, 1.0, 2.0])
-    weights = likeliest_weights(log_p, row_weights)
-    impossible = np.vstack([log_p, [[-np.inf, -np.inf]]])
-    assert_allclose(likeliest_weights(impossible, np.append(row_weights, 5.0)), weights)
-    assert_array_equal(likeliest_weights(impossible[3:], np.ones(1)), [0.5, 0.5])
-    # By hand: the first derivative of ln(.1 + .4 w) + ln(.2 (1 - w)) is 0.
-    assert weights[0] == pytest.approx(0.375, abs=0.01)
-
-
 def test_held_out_rows_gain_by_the_mixture(capsys):
     X = discrete_rows(300, seed=3)
     mixture = BoltzmannMixture(TWO, validation_fraction=0.2, random_state=0, verbose=1).fit(X)

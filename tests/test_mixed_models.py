@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from oracles_rbm import CELL, all_points, law_of, pseudo_likelihoods, small_layer
+from oracles_rbm import all_points, law_of, pseudo_likelihoods, small_layer
 from private import (
     Layered,
     Stream,
@@ -76,23 +76,6 @@ def test_pseudo_likelihood_of_units(pair):
     assert np.isfinite(log_pseudo_likelihood(model, mixed)).all()
     with pytest.raises(ValueError, match="finitely many"):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
-
-
-@pytest.mark.parametrize(
-    ("pair", "beta"), [("C-B", 0.5), ("M-C", 2.0), ("G-BC", 0.5), ("M-M", 2.0)]
-)
-def test_temperature(pair, beta):
-    """p(v, h)^β: ratios of the free energies are those of the powers."""
-    model = law_of(*pair.split("-"), 0.4).model
-    V, visible = all_points(model.visible)
-    H, hidden = all_points(model.hidden)
-    cell = sum(np.log(CELL) for count in model.hidden.state_counts if np.isinf(count))
-    logs = beta * (V @ model.weights.T @ H.T + hidden - cell)
-    expected = logsumexp(logs, axis=1)[: len(V)] + beta * model.visible.log_weight(V)
-    got = -model.tempered(beta).free_energy(V)
-    near = expected > expected.max() - 30
-    difference = (got - expected)[near]
-    assert_allclose(difference, difference[0], atol=1e-8)
 
 
 DEEP = [("C", "B", "C"), ("BC", "C", "B"), ("M", "C", "B"), ("C", "CC", "G")]

@@ -18,10 +18,8 @@ from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEnt
 from sklearn_boltz.statistics import (
     autocorrelation_time,
     estimate_inverse_temperature,
-    local_minima,
     r_hat,
     swendsen_wang,
-    thermodynamics,
     to_bqm,
     to_ising,
 )
@@ -99,19 +97,6 @@ def test_energies_of_given_bits_have_their_constant():
     for method in ("ladder", "ais"):
         estimate = network.log_partition(method, random_state=0)
         assert abs(estimate.value - log_z) < 5 * estimate.std_err
-    T = np.array([0.5, 1.0, 3.0])
-    p = np.exp(log_softmax(log_w / T[:, None], axis=1))
-    figures = thermodynamics(network, T)
-    assert_allclose(figures.log_partition, np.logaddexp.reduce(log_w / T[:, None], axis=1))
-    assert_allclose(figures.energy, -p @ log_w)
-    assert_allclose(figures.entropy, -(p * np.log(p)).sum(axis=1))
-    assert_allclose(figures.specific_heat, (p @ log_w**2 - (p @ log_w) ** 2) / T**2)
-    minima = local_minima(network, x)
-    assert_allclose(
-        minima.energy,
-        -((minima.states @ J) * minima.states).sum(axis=1) / 2 - minima.states @ h,
-        atol=1e-12,
-    )
     # A fit of rows has the energies of spins.
     assert_allclose(
         network.fit(x).energy(np.ones((1, 5))),

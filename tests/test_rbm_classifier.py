@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from contract.frames import memory_map
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -214,21 +214,6 @@ def test_missing_cells_are_summed_out(fitted, of_every, problem):
     assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
     for agrees, found in zip(agree, filled, strict=True):
         assert_allclose(found, p[agrees] @ EVERY[agrees] / p[agrees].sum(), atol=1e-6)
-
-
-def test_log_pseudo_likelihood_and_columns(fitted):
-    rows, log_p = EVERY[::9], fitted.score_samples(EVERY)
-    numbers, expected = np.arange(256)[::9], 0.0
-    for i in range(8):
-        log_odds = log_p[numbers] - log_p[numbers ^ 2 ** (7 - i)]
-        expected = expected - np.logaddexp(0, -log_odds)
-        p = fitted.predict_column_proba(rows, i)
-        of_state = p[np.arange(len(rows)), rows[:, i].astype(int)]
-        assert_allclose(of_state, expit(log_odds), atol=1e-6)
-    assert_allclose(fitted.log_pseudo_likelihood(rows), expected, atol=1e-5)
-    gaps = rows.copy()
-    gaps[:, 0] = np.nan
-    assert (fitted.log_pseudo_likelihood(gaps) > fitted.log_pseudo_likelihood(rows) - 10).all()
 
 
 def test_energy_and_log_partition(fitted, problem):

@@ -147,27 +147,6 @@ def test_a_mode_that_annealed_chains_do_not_find(strength, is_found):
         assert "chains are still where they began" in found.verdict
 
 
-def one_hot(seed):
-    """Eight kinds of rows, and columns of strings that nearly follow from the kind, as 0 and 1."""
-    rng = np.random.default_rng(seed)
-    kind, parts = rng.integers(8, size=300), []
-    for n_values in rng.integers(2, 6, size=10):
-        p = rng.dirichlet(np.full(n_values, 0.2), size=8)[kind]
-        words = (rng.random((300, 1)) > np.cumsum(p, axis=1)).sum(axis=1).clip(0, n_values - 1)
-        parts.append(np.eye(n_values)[words])
-    return np.hstack(parts)
-
-
-@pytest.mark.filterwarnings("ignore:.*is not to be trusted:UserWarning")
-def test_one_hot_columns_have_finite_ends():
-    """Also where a training has kept no ladder."""
-    model = SDCPRBM(60, max_iter=20, track_likelihood=False, random_state=0)
-    X = one_hot(0)
-    found = model.fit(X).log_partition(random_state=0)
-    assert found.method != "exact" and -np.inf < found.low <= found.value <= found.high < np.inf
-    assert -model.free_energy(X).min() <= found.high
-
-
 # Tracking.
 
 

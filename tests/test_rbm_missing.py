@@ -10,8 +10,7 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from oracles import assert_drawn
-from oracles_rbm import SmallRBM, binary, law_of
+from oracles_rbm import binary, law_of
 from private import (
     RBMModel,
     _gaps,
@@ -193,30 +192,7 @@ def test_scores_of_real_columns():
     )
 
 
-def test_hidden_units_are_drawn_with_what_is_missing():
-    """Against the exact joint probabilities of the hidden units."""
-    model = SDCPRBM(2, max_iter=0, random_state=0).fit(np.eye(4))
-    rng = np.random.default_rng(0)
-    model.components_, model.intercept_visible_ = rng.normal(size=(2, 4)), rng.normal(size=4)
-    v, n = np.array([1.0, np.nan, np.nan, 0.0]), 4000
-    drawn = model.sample_hidden(np.tile(v, (n, 1)), random_state=0)
-    small = SmallRBM(model.components_, model.intercept_visible_, model.intercept_hidden_)
-    p = small.joint[((small.V == v) | np.isnan(v)).all(axis=1)].sum(axis=0)
-    assert_drawn(drawn, small.H, p / p.sum())
-
-
 # The positive phase.
-
-
-def test_transitions_keep_the_distribution_of_missing_cells(machine, workers):
-    model, V, rows, _ = machine
-    rng, n = np.random.default_rng(0), 5000
-    v = max(V[1:], key=lambda v: len(machine.completions(v)[0]) * np.isfinite(v).any())
-    agree, _, p = machine.completions(v)
-    start = rows[rng.choice(agree, size=n, p=p)]
-    ends = _gaps.complete(model, start, np.tile(np.isnan(v), (n, 1)), 1, workers)
-    assert (ends == start).all(axis=1).mean() < 0.9
-    assert_drawn(ends, rows[agree], p)
 
 
 def test_the_gradient_is_that_of_what_is_observed(machine, workers):

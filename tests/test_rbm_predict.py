@@ -225,22 +225,6 @@ def test_conditionals_of_a_deep_model():
     assert_array_equal(model.gibbs(V, 0), V)
 
 
-def test_inverse_transform_of_deep_models():
-    dbm = random_dbm((5, 4, 3, 2), seed=3)
-    model, V = deep(dbm), rows(5, 7)
-
-    def down(k, mean):
-        """Means of the layer below layer k."""
-        return 1 / (1 + np.exp(-(mean @ dbm.weights[k - 1] + dbm.intercepts[k - 1])))
-
-    H = model.mean_hidden(V)
-    for output, expected in [
-        (-1, down(1, down(2, down(3, H[2])))), (1, down(1, down(2, H[1]))), ("all", down(1, H[0])),
-    ]:  # fmt: skip
-        model.set_params(output_layer=output)
-        assert_allclose(model.inverse_transform(model.transform(V)), expected)
-
-
 # Unit types of users.
 
 

@@ -183,19 +183,6 @@ def test_a_law_of_ones_own(grey):
 
 
 @both_machines
-def test_adaptive_tap_agrees_on_a_small_model(kind):
-    X = rows(40, 6)
-    tap, adaptive = (
-        small(kind, max_iter=20, inference=TAP(max_iter=30, n_gibbs=0, adaptive=adaptive))
-        for adaptive in (False, True)
-    )
-    assert not np.array_equal(parameters(adaptive.fit(X)), parameters(tap.fit(X)))
-    assert_allclose(parameters(adaptive), parameters(tap), atol=0.02)
-    exact = adaptive.log_partition("exact").value
-    assert adaptive.log_partition("tap").value == pytest.approx(exact, abs=1e-3)
-
-
-@both_machines
 def test_parameters_are_used(kind, digits):
     """Each has an effect on the fit."""
     X = digits[:60]

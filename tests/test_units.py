@@ -417,23 +417,6 @@ def test_the_mode_is_by_log_weight_and_field():
     assert_array_equal(Bernoulli(np.array([0.6, 1.0])).mode(field), [[0, 1], [1, 0]])
 
 
-def test_chosen_units_side_by_side():
-    """Any of them have the distributions that they have among all."""
-    units = Stacked([
-        Bernoulli(np.array([0.5, 1.0])),
-        Categorical([2, 3], np.arange(5.0)),
-        Gaussian(np.ones(2), np.array([2.0, 3.0])),
-    ])  # fmt: skip
-    field = np.random.default_rng(0).normal(size=(4, len(units)))
-    log_partition, mean = units.log_partition(field), units.mean(field)
-    for n in range(1, units.n_units + 1):
-        for some in itertools.combinations(range(units.n_units), n):
-            columns = np.concatenate([np.arange(len(units))[units.columns_of(i)] for i in some])
-            alone = units.chosen(np.array(some))
-            assert_allclose(alone.log_partition(field[:, columns]), log_partition[:, some])
-            assert_allclose(alone.mean(field[:, columns]), mean[:, columns])
-
-
 def test_a_slab_is_never_taken_for_the_spike():
     """Values of the slab that underflow are not zero."""
     for low, high in [(0.0, 1.0), (-1.0, 0.0)]:
