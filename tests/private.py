@@ -85,12 +85,12 @@ from sklearn_boltz.restricted.training import (
     _tracker,
 )
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
-from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._rows import divided
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import holm
-from sklearn_boltz.statistics.covariance import _separation
+from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import CompletedRows
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature

@@ -126,5 +126,3 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
     if model.n_iter_ == 0:
         model.set_params(learning_rate=0.01, early_stopping=False, warm_start=True).fit(X)
         assert model.n_iter_ > 0 and np.isfinite(model.score(X))
-
-

@@ -16,6 +16,7 @@ from private import (
     PseudoLikelihood,
     Regressions,
     SpinModel,
+    _completed,
     _em,
     as_parameters,
     to_zero_sum,
@@ -168,6 +169,20 @@ def test_the_information_is_the_derivative_of_the_expected_scores(model):
     penalty = problem.penalised(np.zeros_like(derivative))
     assert penalty.any()
     assert_allclose(completed.information(), penalty - derivative, atol=1e-5)
+
+
+def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
+    model, n = random_potts([3, 2, 4], 2), 4000
+    codes, weights = np.array([[-1, 1, -1]], dtype=np.int8), np.array([1.5])
+    monkeypatch.setattr(_completed, "N_COMPLETIONS", n)
+    states, expected, _ = _completed.all_of(codes, weights, model)
+    rows, shares, first = _completed.drawn(codes, weights, model)
+    assert_array_equal(first, [0])
+    assert_allclose([expected.sum(), *shares], [1.5, *np.full(n, 1.5 / n)])
+    found = (rows[:, None] == states).all(axis=2).sum(axis=0)
+    # Of 12 states, one is off by more than 5 standard errors with a probability of 7e-6.
+    p = expected / 1.5
+    assert (np.abs(found - n * p) < 5 * np.sqrt(n * p * (1 - p)) + 1).all()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles_rbm import random_rbm
-from private import SGD, Stream, Workers, uniform
+from private import SGD, Adam, Stream, Workers, uniform
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_shifting_bar
@@ -114,6 +114,18 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
     if centered:
         np.testing.assert_allclose(learner.visible_offset, expected[3])
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
+
+
+def test_adam_is_the_published_algorithm():
+    rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
+    mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)
+    for t in range(1, 6):
+        g = rng.normal(size=4)
+        adam.move([x], [g], 0.1)
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        corrected = mean / (1 - 0.9**t), square / (1 - 0.999**t)
+        expected += 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 1e-8)
+        np.testing.assert_allclose(x, expected, rtol=1e-10)
 
 
 def test_learns_the_shifting_bar():
