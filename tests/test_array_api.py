@@ -19,9 +19,8 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.utils import _array_api, estimator_checks
 
-from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
+from sklearn_boltz.restricted import SDCPRBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -436,15 +435,11 @@ OF_NUMPY = "computes with NumPy arrays only"
     "kind, options, message",
     [
         (SDCPRBM, {"hidden": "gaussian"}, ONLY_BITS),
-        (SDCPRBM, {"columns": "gaussian", "centered": False}, ONLY_BITS),
         (SDCPRBM, {"tempered": 0.5}, "tempered=0"),
         (SDCPRBM, {"chains": random_spins}, "chains='auto'"),
         (TAPRBM, {"inference": "adaptive"}, "inference='tap'"),
-        (RBMClassifier, {"columns": "gaussian"}, ONLY_BITS),
         (InfiniteRBM, {}, f"InfiniteRBM {OF_NUMPY}"),
-        (TAPDBM, {"hidden_layer_sizes": 4}, f"TAPDBM {OF_NUMPY}"),
         (FVBMPseudoLikelihood, {}, f"FVBMPseudoLikelihood {OF_NUMPY}"),
-        (FSLLDensity, {}, f"FSLLDensity {OF_NUMPY}"),
     ],
 )
 def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):

@@ -148,19 +148,6 @@ def test_network_dirichlet_moments():
         assert abs(squares.mean() - law.var()) < 5 * squares.std() / np.sqrt(len(values))
 
 
-def test_network_state_fixes_the_network():
-    options = {"return_distribution": True, "network_state": 0}
-    X1, p1 = make_bayesian_network(8, random_state=1, **options)
-    X2, p2 = make_bayesian_network(8, random_state=2, **options)
-    assert_array_equal(p1, p2)
-    assert np.any(X1 != X2)
-    # Without it, random_state gives one network whatever the number of samples.
-    _, p3 = make_bayesian_network(8, 10, random_state=1, return_distribution=True)
-    _, p4 = make_bayesian_network(8, 99, random_state=1, return_distribution=True)
-    assert_array_equal(p3, p4)
-    assert np.any(p1 != p3)
-
-
 @pytest.mark.parametrize("side", [1, 2, 3, 4])
 def test_bars_and_stripes_distribution(side):
     X, p = make_bars_and_stripes(side, return_distribution=True)

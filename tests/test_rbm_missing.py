@@ -126,20 +126,6 @@ def test_annealing_of_missing_cells_is_unbiased(machine, monkeypatch, workers):
     assert abs(ratios.mean() - 1) < SIGMAS * ratios.std() / np.sqrt(len(ratios))
 
 
-@pytest.mark.parametrize("machine", [("BC", "C")], indirect=True)
-def test_conditionals_by_chains(machine, monkeypatch, workers):
-    """With many chains, what has to be sampled is as it would be by sums."""
-    model, V = machine.model, machine.V[1:7]
-    functions = _observed.mean_hidden, _observed.log_pseudo_likelihood
-    expected = [function(model, V, 0, workers) for function in functions]
-    for name, value in [("EXACT_MISSING", -1), ("EXACT_HIDDEN", -1), ("ROW_CHAINS", 4000)]:
-        monkeypatch.setattr(_observed, name, value)
-    means, pseudo = (function(model, V, 0, workers) for function in functions)
-    # 20,000 states, of 4,000 independent chains.
-    assert_allclose(means, expected[0], atol=SIGMAS * 0.5 / np.sqrt(4000))
-    assert_allclose(pseudo, expected[1], atol=0.1)
-
-
 def test_a_row_does_not_depend_on_others(monkeypatch):
     for name in ("EXACT_SUM", "EXACT_MISSING", "EXACT_HIDDEN"):
         monkeypatch.setattr(_observed, name, -1)

@@ -101,15 +101,6 @@ def test_modes_beyond_enumeration_cannot_be_improved():
         assert_allclose(model.free_energy(filled), best)
 
 
-def test_mode_of_a_continuum_is_the_mean():
-    X = np.random.default_rng(0).random((50, 4))
-    model = TAPRBM(2, columns="truncated_gaussian", max_iter=2, random_state=0).fit(X)
-    X[:, 1] = np.nan
-    for method in ("gibbs", "tap"):
-        how = dict(method=method, random_state=0)
-        assert_array_equal(model.impute(X, how="mode", **how), model.impute(X, **how))
-
-
 # Samples.
 
 

@@ -155,17 +155,6 @@ def test_densities_are_those_of_the_columns_of_the_table(hidden):
     assert mean == pytest.approx(expected, abs=5 * error)
 
 
-def test_the_scale_of_a_real_column_does_not_matter():
-    """In other units, the model is the same: densities differ by the factor of the scale."""
-    X = weather()
-    model = mixed(UNLABELLED[0]).fit(X)
-    other = X.assign(degrees=1000 * X["degrees"] + 7)
-    again = mixed(UNLABELLED[0]).fit(other)
-    difference = model.score_samples(X) - again.score_samples(other)
-    assert_allclose(difference, np.log(1000), atol=1e-3)
-    assert_allclose(model.components_, again.components_, atol=1e-5)
-
-
 # Training.
 
 

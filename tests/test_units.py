@@ -359,19 +359,6 @@ def test_categorical_units_from_data():
     assert len(Categorical.neutral(3, dtype, n_values=4)) == 12
 
 
-# Gaussians.
-
-
-@both_types
-def test_gaussian_samples(dtype):
-    units = Gaussian(np.array([1.0, -4.0], dtype), np.array([0.25, 4.0], dtype))
-    X = units.sample(np.full((N_DRAWS, 2), 0.5, dtype), Stream(3))
-    assert X.dtype == dtype
-    for x, law in zip(X.astype(float).T, [(6.0, 2.0), (-0.875, 0.5)], strict=True):
-        assert stats.kstest(x, stats.norm(*law).cdf).pvalue > ALARM
-    assert abs(stats.pearsonr(*X.T).statistic) < 6 / np.sqrt(N_DRAWS)
-
-
 def test_gaussian_units_from_data():
     dtype, storage = np.float32, sparse.csr_matrix
     X = np.random.default_rng(0).normal([1.0, -30.0, 0.0, 5.0], [1, 2, 0, 0], (400, 4))
