@@ -73,13 +73,12 @@ fuzz: $(VENV)/.installed-test $(VENV)/.built
 	while SKLEARN_BOLTZ_FUZZ=8 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m hypothesis -n auto; \
 		do [ $$(date +%s) -lt $$end ] || exit 0; done; exit 1
 
-# What the working tree changes beside another commit, BASE: results of 150 fits, and times.
+# What the working tree changes beside another commit, BASE: results of 150 fits.
 net: $(VENV)/.installed-test $(VENV)/.built
 	rm -rf build/net && git worktree prune && git worktree add --force --detach build/net $(BASE)
 	cd build/net && $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	PYTHONPATH=$(CURDIR)/build/net $(BIN)/python tests/net.py record build/net.pickle
-	-PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py compare build/net.pickle
-	PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py times build/net
+	PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py compare build/net.pickle
 
 # The lowest versions that pyproject.toml declares; of what these need in turn, the newest.
 test-oldest:

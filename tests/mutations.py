@@ -53,8 +53,7 @@ ROOMS = {
     "test_mixed_models.py test_scores.py contract/test_enumeration.py",
     "partition/": "test_ladder.py test_rbm_ladder.py test_rbm_model.py test_fvbm_ladder.py "
     "contract/test_estimates.py",
-    "loglinear/": "test_fsll*.py test_basis.py test_distribution.py test_hadamard.py "
-    "test_dual_update.py contract/test_enumeration.py",
+    "loglinear/": "test_fsll*.py test_hadamard.py test_dual_update.py contract/test_enumeration.py",
     "units/": "test_units.py test_rbm_*.py test_tap*.py test_mixed_models.py",
 }
 # What replaces an operator, with spaces around it, and a number beside one.

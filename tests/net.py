@@ -1,23 +1,17 @@
-"""What a change of code changes: results of many fits, and their times, beside another commit.
+"""What a change of code changes: results of many fits, beside another commit.
 
     python tests/net.py record FILE          results of this tree, in a file
     python tests/net.py compare FILE         names the results that differ from those of a file
-    python tests/net.py times TREE           ratios of times to those of another tree that is built
 
 ``make net BASE=HEAD`` builds another commit, and compares both.
 """
 
 import argparse
-import importlib
 import itertools
-import os
 import pickle
-import subprocess
 import sys
 import warnings
 from pathlib import Path
-from statistics import median
-from time import process_time
 
 import numpy as np
 import scipy.sparse as sp
@@ -206,101 +200,14 @@ def compare(old, new):
     return n_different
 
 
-# Times.
-
-KERNELS = "networks", "loglinear", "metrics", "restricted"
-
-
-def timed():
-    """What is timed, by name: functions without arguments. Fits, and kernels of asv's suite."""
-    found = {name: lambda its=its: fit(*its) for name, its in fits().items() if "bits" in name}
-    sys.path.insert(0, str(Path(__file__).parents[1] / "asv_benchmarks"))
-    for module in KERNELS:
-        module = importlib.import_module(f"benchmarks.{module}")
-        for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__:
-                for values in itertools.product(*_parameters(kind)):
-                    for method in [m for m in vars(kind) if m.startswith("time_")]:
-                        name = f"{kind.__name__}.{method}{values}"
-                        found[name] = _of_suite(kind, method, values)
-    return found
-
-
-def _parameters(kind):
-    values = getattr(kind, "params", [])
-    return values if not values or isinstance(values[0], (list, tuple)) else [values]
-
-
-def _of_suite(kind, method, values):
-    suite = []
-
-    def call():
-        if not suite:
-            suite.append(kind())
-            getattr(suite[0], "setup", lambda *_: None)(*values)
-        getattr(suite[0], method)(*values)
-
-    return call
-
-
-def serve():
-    """Answer names that are read with the processor seconds of a call, until there are none."""
-    warnings.simplefilter("ignore")
-    known = timed()
-    print("\n".join(known), flush=True)
-    print(flush=True)
-    for line in sys.stdin:
-        start = process_time()
-        try:
-            known[line.strip()]()
-        except Exception:  # which the other tree may not have
-            print("nan", flush=True)
-            continue
-        print(process_time() - start, flush=True)
-
-
-class Server:
-    """A process that times the code of one tree."""
-
-    def __init__(self, tree):
-        paths = os.pathsep.join([str(tree), str(Path(__file__).parent)])
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        self.names = [line.strip() for line in iter(self.process.stdout.readline, "\n")]
-
-    def seconds(self, name):
-        print(name, file=self.process.stdin, flush=True)
-        return float(self.process.stdout.readline())
-
-
-def times(tree, only="", n_rounds=7):
-    """Print the ratios of times, ours to those of another tree, in turns; the slowest last."""
-    here = Path(__file__).parents[1]
-    ours, theirs = Server(here), Server(tree)
-    ratios = {}
-    for name in [name for name in ours.names if name in theirs.names and only in name]:
-        pairs = [(ours.seconds(name), theirs.seconds(name)) for _ in range(n_rounds + 1)][1:]
-        ratios[name] = median(a / b for a, b in pairs), min(a for a, _ in pairs)
-    for name, (ratio, seconds) in sorted(ratios.items(), key=lambda item: item[1][0]):
-        print(f"{ratio:6.2f}  {1e3 * seconds:9.2f} ms  {name}")
-    print(f"median of {len(ratios)} ratios: {median(ratio for ratio, _ in ratios.values()):.3f}")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["record", "compare", "times", "serve"])
-    parser.add_argument("path", nargs="?", type=Path)
-    parser.add_argument("--only", default="", help="part of the names of what is timed")
+    parser.add_argument("command", choices=["record", "compare"])
+    parser.add_argument("path", type=Path)
     arguments = parser.parse_args()
-    if arguments.command == "serve":
-        serve()
-    elif arguments.command == "times":
-        times(arguments.path.resolve(), arguments.only)
-    elif arguments.command == "record":
+    if arguments.command == "record":
         found = all_results()
         arguments.path.write_bytes(pickle.dumps(found))
         print(f"{len(found)} fits of {sklearn_boltz.__file__}")

@@ -7,36 +7,27 @@ A room that moves changes this file, not the tests.
 
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _given, _search, _size
+from sklearn_boltz.loglinear import _dual_update, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
-from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._completed import left_out
-from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights
-from sklearn_boltz.missing import _completion
 from sklearn_boltz.networks import _rows as network_rows
-from sklearn_boltz.networks.categorical._block_penalty import metrics
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
-from sklearn_boltz.networks.categorical._kernel import measure_blocks
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.location import _fit as location_fit
 from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
-from sklearn_boltz.networks.location._joint import JointLayout, joint_network, without_own
-from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model
+from sklearn_boltz.networks.location._joint import JointLayout, joint_network
+from sklearn_boltz.networks.model import _gauge, _model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
-from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import to_zero_sum
-from sklearn_boltz.networks.model._incomplete import cell_probabilities
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling import _sampling, _tempering
+from sklearn_boltz.networks.sampling import _tempering
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
@@ -51,27 +42,22 @@ from sklearn_boltz.networks.training import (
     _terms,
 )
 from sklearn_boltz.networks.training import _fit as _network_fit
-from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
-from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
-from sklearn_boltz.networks.training._solvers import bslm
 from sklearn_boltz.networks.training._strength import next_weights
 from sklearn_boltz.numerics import _memory, _random_kernel
-from sklearn_boltz.numerics._arrays import _compiled, as_numpy, namespace_of
+from sklearn_boltz.numerics._arrays import as_numpy, namespace_of
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz.numerics._random_kernel import normal, register_bytes, uniform
 from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_blas
-from sklearn_boltz.partition import _estimates, _ladder, _ladder_record
+from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
-from sklearn_boltz.partition._ladder_record import mean_and_error
 from sklearn_boltz.restricted import _rbm_classifier
-from sklearn_boltz.restricted.mean_field import _second_order, _spread_kernel, _tap, _vamp
+from sklearn_boltz.restricted.mean_field import _second_order, _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
-from sklearn_boltz.restricted.mean_field._second_order import Features
 from sklearn_boltz.restricted.mean_field._tap import TAP
-from sklearn_boltz.restricted.model import _class_arrays, _columns, _enumeration
+from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import (
@@ -80,53 +66,34 @@ from sklearn_boltz.restricted.model._enumeration import (
     exact_free_energy,
     exact_log_partition,
 )
-from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked
+from sklearn_boltz.restricted.model._layered import Layered, Stacked
 from sklearn_boltz.restricted.model._model import Model as RBMModel
 from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import (
-    _annealing,
-    _climb,
-    _gibbs_kernel,
-    _modes,
-    _observed,
-    _rungs,
-)
+from sklearn_boltz.restricted.sampling import _annealing, _climb, _gibbs_kernel, _observed
 from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains
-from sklearn_boltz.restricted.sampling._climb import same_parameters
-from sklearn_boltz.restricted.sampling._conditional import column_probabilities, impute
+from sklearn_boltz.restricted.sampling._conditional import impute
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.restricted.training import (
     _auto,
-    _cluster,
     _discriminative,
     _frank_wolfe,
     _gaps,
     _labelled_rows,
-    _progress,
-    _rows,
     _tap_steps,
     _tracker,
 )
-from sklearn_boltz.restricted.training._adam_kernel import adam_step
-from sklearn_boltz.restricted.training._epochs import Plan, Training
-from sklearn_boltz.restricted.training._frank_wolfe import Sample, linearised_objective
-from sklearn_boltz.restricted.training._initial import units_of_pairs
-from sklearn_boltz.restricted.training._monitor import RBMMonitor as TrainingMonitor
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam, _adam_step_of_arrays
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._rows import divided
 from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, SDCPLearner, SDCPScheme
-from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.statistics import _edge_inclusion, _physics
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap
 from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
-from sklearn_boltz.statistics.covariance._categorical import as_parameters, places_of_categories
+from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import CompletedRows
-from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
+from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile, Side
@@ -134,11 +101,9 @@ from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._frames import some_rows
-from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import find_places, form_of
-from sklearn_boltz.units import _bernoulli_arrays, _bernoulli_kernel
+from sklearn_boltz.units import _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments
-from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import observed_sums
+from sklearn_boltz.units._truncated_kernel import truncated_quantile

@@ -25,7 +25,7 @@ QUICK = [
     "test_fsll.py",
 ]  # fmt: skip
 NUMERICAL = [
-    *QUICK, "contract/test_enumeration.py", "test_batches.py", "test_completion.py",
+    *QUICK, "contract/test_enumeration.py", "test_batches.py",
     "test_fsll_missing.py", "test_fvbm.py", "test_fvbm_bootstrap.py", "test_fvbm_categorical.py",
     "test_fvbm_higher_order.py", "test_fvbm_inference.py", "test_fvbm_likelihood.py",
     "test_fvbm_models.py", "test_fvbm_ordered.py", "test_fvbm_penalty.py",

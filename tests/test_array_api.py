@@ -17,12 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _array_api, estimator_checks
 
-from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
+from sklearn_boltz.restricted import SDCPRBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -31,10 +29,6 @@ from contract.estimators import random_spins
 
 from private import (
     Stream,
-    _bernoulli_arrays,
-    _class_arrays,
-    _compiled,
-    _tracker,
     as_numpy,
     namespace_of,
 )
@@ -236,19 +230,6 @@ def test_random_numbers_have_the_same_bits_everywhere(
         assert as_numpy(u).dtype == dtype
 
 
-def test_recorded_draws_follow_keys_that_are_copied():
-    torch = pytest.importorskip("torch")
-    array, keys = torch.zeros(1, dtype=torch.float64), torch.zeros(4, dtype=torch.int64)
-    stream = Stream(3)
-    stream.step = 1022  # the keys that are made at once, 1,024, end within these steps
-    stream.numbers(array).keys(0, 1)
-    recorded = stream.with_keys(array, keys)
-    keys.copy_(stream.numbers(array).keys(1022, 4))
-    for _ in range(4):
-        u = recorded.uniform_beside(array, (5, 7))
-        assert (as_numpy(u) == stream.uniform((5, 7))).all()
-
-
 METHODS = "transform", "free_energy", "score_samples", "log_pseudo_likelihood", "mean_hidden"
 
 
@@ -272,41 +253,6 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
             assert (as_numpy(found) == getattr(reference, name)(X, random_state=2)).all()
         assert_same_samples(mine, reference, rows, X)
         assert_same_partition_function(mine, reference, n_temperatures=50, n_chains=30)
-
-
-def test_what_the_processor_computes_lies_on_the_device(xp, X):
-    reference = machine(max_iter=20, learning_rate=0.3).fit(X[:, :12])
-    mine, rows = xp.has(reference), xp.asarray(X[:, :12])
-    assert mine.entropy() == pytest.approx(reference.entropy(), abs=1e-12)
-    found, wanted = mine.predict_column_proba(rows, 2), reference.predict_column_proba(X[:, :12], 2)
-    assert isinstance(found, type(rows))
-    assert_close(found, wanted, 1e-12)
-
-
-def test_the_ladder_of_a_training_is_that_of_numpy(xp, monkeypatch):
-    """All rungs at once and one after the other, with the same chains and exchanges."""
-    rng = np.random.default_rng(0)
-    kinds = rng.random((6, 40)) < 0.5
-    X = (kinds[rng.integers(6, size=200)] ^ (rng.random((200, 40)) < 0.05)).astype(np.float64)
-    settings = {"n_components": 20, "batch_size": 50, "learning_rate": 0.3, "max_iter": 12}
-    if xp.__name__ == "array_api_strict":  # which is slow
-        settings["max_iter"] = 3
-    fits = [machine(**settings, track_likelihood=40.0).fit(rows) for rows in (xp.asarray(X), X)]
-    ladders = [fit._training.tracker.ladder for fit in fits]
-    assert len(ladders[0]) == len(ladders[1]) >= (2 if settings["max_iter"] == 3 else 5)
-    for mine, reference in zip(*(ladder.rungs for ladder in ladders), strict=True):
-        assert (as_numpy(mine.states) == reference.states).all()
-    np.testing.assert_allclose(ladders[0].acceptances, ladders[1].acceptances, atol=1e-9)
-    assert_same_history(*fits, ["log_likelihood", "log_likelihood_std_err"])
-    monkeypatch.setattr(_tracker, "MOST_RUNGS", 3)
-    few = [machine(**settings, track_likelihood=40.0, warm_start=True) for _ in fits]
-    few = [fit.fit(rows) for fit, rows in zip(few, (xp.asarray(X), X), strict=True)]
-    ladders = [fit._training.tracker.ladder for fit in few]  # None where it was given up
-    assert (ladders[0] is None) == (ladders[1] is None)
-    assert ladders[0] is None or len(ladders[0]) == len(ladders[1]) <= 3
-    assert_same_history(*few, ["log_likelihood"])
-    found = pickle.loads(pickle.dumps(few[0])).fit(xp.asarray(X)).history_["log_likelihood"]
-    np.testing.assert_allclose(found, few[1].fit(X).history_["log_likelihood"], atol=1e-9)
 
 
 @SHORT
@@ -380,39 +326,6 @@ def test_scikit_learn_moves_estimators(xp, X):
     assert (back.transform(X) == reference.transform(X)).all()
 
 
-@pytest.mark.parametrize("shape", [(7, 30), (3, 50)])
-@pytest.mark.parametrize(
-    "module, name",
-    [(_bernoulli_arrays, name) for name in ("_mean", "_sample", "_draw", "_softplus")]
-    + [(_class_arrays, name) for name in ("_softplus_sums", "_sums_of_means")],
-)
-def test_compiled_functions_are_the_same(module, name, shape):
-    """By the compiler that PyTorch has for the processor; on GPUs it is another one."""
-    torch = pytest.importorskip("torch")
-    function, rng = getattr(module, name), np.random.default_rng(0)
-    compiled, n_classes = _compiled(function), 5
-    if compiled is function:
-        pytest.skip("PyTorch has no compiler here")
-    for dtype in ("float32",) if module is _class_arrays else ("float32", "float64"):
-        field, bias, label_fields, factors = (
-            torch.asarray(rng.uniform(size=size).astype(dtype))
-            for size in (shape, shape[1], (n_classes, shape[1]), (shape[0], n_classes))
-        )
-        parts = Stream(4).numbers(field).parts(2, shape)
-        arrays = {
-            "_sample": (field, bias, *parts),
-            "_draw": (field, *parts),
-            "_softplus_sums": (field, label_fields, factors[0].double()),
-            "_sums_of_means": (field, label_fields, factors),
-        }
-        arrays = arrays.get(name, (field, bias))
-        found, wanted = (f(*arrays, xp=namespace_of(field)) for f in (compiled, function))
-        if name == "_sums_of_means":
-            found, wanted = (np.hstack([a.ravel() for a in some]) for some in (found, wanted))
-        atol = {"_sample": 0, "_draw": 0, "_mean": 1e-6, "_softplus": 1e-6}.get(name, 1e-4)
-        assert_close(found, wanted, atol)
-
-
 @pytest.fixture
 def tables_of_bits(monkeypatch):
     """The tables of scikit-learn's checks, cut at 0: on a device, columns are Bernoulli units."""
@@ -439,79 +352,6 @@ def test_checks_of_scikit_learn(xp, estimator, check, dtype):
     weights = {"check_sample_weight": True}
     weights = weights if weights.keys() & signature(check).parameters else {}  # scikit-learn 1.6
     check("", estimator, xp.__name__, xp.device, dtype, **weights)
-
-
-def rows_of_groups():
-    """400 rows of float32 in which the columns go together by fours."""
-    rng = np.random.default_rng(0)
-    kind = rng.random((400, 3)) < 0.5
-    return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(
-        "float32"
-    )
-
-
-@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
-def test_products_of_bfloat16_learn_as_well(X, y, kind):
-    """Of 5 fits, the mean score is within 5 standard errors of that in float32."""
-    torch = pytest.importorskip("torch")
-    options, n_fits = {"learning_rate": 0.2}, 5
-    rows, labels = torch.asarray(rows_of_groups()), None
-    if kind is RBMClassifier:
-        options, n_fits = {"early_stopping": False}, 1
-        rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
-    with sklearn.config_context(array_api_dispatch=True):
-        fits = []
-        for lower in (False, True):
-            fits.append(
-                [machine(kind, max_iter=30, random_state=k, **options) for k in range(n_fits)]
-            )
-            for model in fits[-1]:
-                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
-                    model.fit(rows, labels)
-                assert model.components_.dtype == torch.float32
-        scores = [[model.score(rows, labels) for model in models] for models in fits]
-    assert (fits[0][0].components_ != fits[1][0].components_).any()  # they were of lower precision
-    if kind is RBMClassifier:
-        assert scores[0][0] > 0.8 and abs(scores[1][0] - scores[0][0]) < 0.05
-    else:
-        errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
-        assert np.mean(scores[1]) > np.mean(scores[0]) - 5 * np.linalg.norm(errors) - 1e-3
-
-
-@SHORT
-def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
-    """No number comes from the device, and nothing is moved, in the mini-batches of an epoch."""
-    torch = pytest.importorskip("torch")
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    from private import Training
-
-    called = []
-
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            called.append(str(function))
-            return function(*args, **(kwargs or {}))
-
-    learn = Training.learn
-
-    def watched(*args):
-        with Watch():
-            learn(*args)
-
-    monkeypatch.setattr(_bernoulli_arrays, "host_view", lambda array: None)
-    monkeypatch.setattr(Training, "learn", watched)
-    with sklearn.config_context(array_api_dispatch=True):
-        for kind in (SDCPRBM, TAPRBM):
-            machine(kind, n_components=15, track_likelihood=False).fit(torch.asarray(X))
-        labels = np.where(np.arange(len(X)) < 200, y, -1)
-        for settings in CLASS_FITS.values():
-            machine(RBMClassifier, max_iter=1, **settings).fit(
-                torch.asarray(X), torch.asarray(labels)
-            )
-    assert any("mm" in name for name in called)
-    forbidden = "_local_scalar_dense", "nonzero", "is_nonzero", "lift_fresh", "item"
-    assert not {name for name in called if any(word in name for word in forbidden)}
 
 
 # Classes.
@@ -595,15 +435,11 @@ OF_NUMPY = "computes with NumPy arrays only"
     "kind, options, message",
     [
         (SDCPRBM, {"hidden": "gaussian"}, ONLY_BITS),
-        (SDCPRBM, {"columns": "gaussian", "centered": False}, ONLY_BITS),
         (SDCPRBM, {"tempered": 0.5}, "tempered=0"),
         (SDCPRBM, {"chains": random_spins}, "chains='auto'"),
         (TAPRBM, {"inference": "adaptive"}, "inference='tap'"),
-        (RBMClassifier, {"columns": "gaussian"}, ONLY_BITS),
         (InfiniteRBM, {}, f"InfiniteRBM {OF_NUMPY}"),
-        (TAPDBM, {"hidden_layer_sizes": 4}, f"TAPDBM {OF_NUMPY}"),
         (FVBMPseudoLikelihood, {}, f"FVBMPseudoLikelihood {OF_NUMPY}"),
-        (FSLLDensity, {}, f"FSLLDensity {OF_NUMPY}"),
     ],
 )
 def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):
@@ -618,44 +454,6 @@ def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):
         for train in (model.fit, model.partial_fit):
             with pytest.raises(ValueError, match=message):
                 train(rows)
-
-
-def test_bad_values(xp, X):
-    model, bad = machine().fit(xp.asarray(X)), X.copy()
-    bad[3, 5] = 2
-    with pytest.raises(ValueError, match=r"column 5, but row 3 has the value 2"):
-        machine().fit(xp.asarray(bad))
-    with pytest.warns(UserWarning, match="outside the values from 0 to 1"):
-        model.transform(xp.asarray(bad))
-
-
-@SHORT
-@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
-def test_missing_cells(xp, X, y, kind):
-    reference = machine(kind, max_iter=2, n_components=5, early_stopping=False).fit(X, y)
-    mine, gaps = xp.has(reference), X.copy()
-    gaps[3, 5] = np.nan
-    names = ["transform", "free_energy"]
-    names += ["predict", "predict_proba"] if kind is RBMClassifier else []
-    for name in names:
-        with pytest.raises(ValueError, match=f"{kind.__name__}: rows on a device must be complete"):
-            getattr(mine, name)(xp.asarray(gaps))
-    with pytest.raises(ValueError, match="NaN"):
-        machine(kind).fit(xp.asarray(gaps), xp.asarray(y))
-
-
-@SHORT
-def test_labels_that_cannot_be(xp, X, y):
-    rows, y = xp.asarray(X), y.copy()
-    for labels, message in [(0 * y, "only one class, 0"), (y[:-1], "has 299 labels")]:
-        with pytest.raises(ValueError, match=message):
-            machine(RBMClassifier).fit(rows, xp.asarray(labels))
-    model = machine(RBMClassifier, early_stopping=False).fit(rows, xp.asarray(y))
-    y[4] = 7
-    with pytest.raises(ValueError, match=r"label 7, which is none of the classes 0, 1, 2"):
-        model.score_samples(rows, xp.asarray(y))
-    with pytest.raises(ValueError, match="is not the same as on the last call"):
-        model.partial_fit(rows, xp.asarray(y), classes=xp.asarray(np.arange(8)))
 
 
 def test_rows_that_lie_elsewhere(xp, X):
@@ -681,15 +479,3 @@ def test_tensors_with_gradients(X):
         model = machine().fit(rows)
         assert not model.transform(rows).requires_grad
     assert_same_parameters(model, machine().fit(X))
-
-
-@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
-def test_divergence_leaves_the_last_good_model(xp, X, kind):
-    rows, settings = xp.asarray(X), {"warm_start": True, "n_components": 15, "max_iter": 1}
-    model = machine(kind, **settings).fit(rows)
-    before = as_numpy(model.components_).copy()
-    model.set_params(learning_rate=1.7e308, max_iter=2)
-    with pytest.warns(ConvergenceWarning, match="parameters diverged"):
-        model.fit(rows)
-    assert (as_numpy(model.components_) == before).all()
-    assert np.isfinite(as_numpy(model.transform(rows))).all()

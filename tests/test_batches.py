@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rounding import within
 from sklearn.base import clone
 
-from private import _batches, _objective, network_rows
-from private import _rows as _streams
+from private import network_rows
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -57,11 +56,9 @@ def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
     assert_array_equal(model.intercept_, expected.intercept_)
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("alpha", [0.0, 0.005])
+@pytest.mark.parametrize(("solver", "alpha"), [("newton", 0.0), ("lbfgs", 0.005)])
 def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     monkeypatch.setattr(network_rows, "MOST_ENTRIES", 8)  # no rows are kept
-    monkeypatch.setattr(_objective, "PART_ENTRIES", 300)
     X = make_rows()
     X[:, 6] = 1
     expected = FVBMPseudoLikelihood(solver=solver, alpha=alpha, tol=1e-9).fit(X)
@@ -107,60 +104,16 @@ def test_rbms_have_the_same_bits_on_a_memory_map(estimator, tmp_path):
 
 @SHORT
 @pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
-def test_rbms_on_batches_do_not_depend_on_the_source(estimator, monkeypatch, tmp_path):
+def test_rbms_on_batches_do_not_depend_on_the_source(estimator, tmp_path):
     X = make_rows(400)
     expected = parameters(clone(estimator).fit(Batches(pieces_of(X, 130))))
     model = clone(estimator).fit(Batches(memory_map(X, tmp_path), batch_rows=130))
     assert_array_equal(parameters(model), expected)
     model = clone(estimator).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
     assert_allclose(parameters(model), expected, rtol=0, atol=1e-6)
-    # A memory map of many rows is taken in batches, not by the numbers of its rows.
-    monkeypatch.setattr(_streams, "MOST_INDEXED", 100)
-    monkeypatch.setattr(_batches, "BATCH_ENTRIES", 130 * X.shape[1])
-    assert_array_equal(parameters(clone(estimator).fit(memory_map(X, tmp_path))), expected)
 
 
 # The parts.
-
-
-@given(
-    lengths=st.lists(st.integers(0, 40), max_size=6),
-    n_lanes=st.integers(1, 5),
-    batch_size=st.integers(1, 30),
-    seed=st.integers(0, 10),
-)
-def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
-    blocks = [(k, np.arange(n)) for k, n in enumerate(lengths)]
-    batches = list(
-        _batches.mini_batches(iter(blocks), n_lanes, batch_size, np.random.default_rng(seed))
-    )
-    found = sorted((k, row) for pieces in batches for _, k, rows in pieces for row in rows)
-    assert found == [(k, row) for k, n in enumerate(lengths) for row in range(n)]
-    sizes = [sum(len(rows) for _, _, rows in pieces) for pieces in batches]
-    assert all(size == batch_size for size in sizes[:-1])
-    if len(sizes) > 1:
-        assert (batch_size + 1) // 2 <= sizes[-1] < batch_size + (batch_size + 1) // 2
-    for pieces in batches:
-        assert all(0 <= lane < n_lanes for lane, _, _ in pieces)
-
-
-def test_parquet(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import dataset, parquet
-
-    X = make_rows()
-    table = pa.table({name: X[:, j] for j, name in enumerate("abcdefgh")})
-    parquet.write_table(table.slice(0, 400), tmp_path / "1.parquet", row_group_size=90)
-    parquet.write_table(table.slice(400), tmp_path / "2.parquet", row_group_size=90)
-    expected = FSLLDensity().fit(X)
-    for source in (
-        Batches(tmp_path),
-        Batches(str(tmp_path), batch_rows=50),
-        dataset.dataset(tmp_path),
-    ):
-        model = FSLLDensity().fit(source)
-        assert_array_equal(model.theta_, expected.theta_)
-        assert model.feature_names_in_.tolist() == list("abcdefgh")
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))

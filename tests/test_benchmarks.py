@@ -85,18 +85,6 @@ def test_scripts_answer_help_from_anywhere(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_only_one_file_loads_data_sets():
-    loads = re.compile(r"\bnp\.load\w*\(|\bfetch_\w+|\bload_digits\b|\.npz\b|\.npy\b|def load_")
-    found = {
-        f"{path.relative_to(BENCHMARKS)}: {text}"
-        for path in BENCHMARKS.rglob("*.py")
-        if path.name != "_data.py"
-        for text in loads.findall(path.read_text(encoding="utf-8"))
-    }
-    # The help of --data names the kind of the files.
-    assert found == {"_common.py: .npz"}
-
-
 # What the pages quote.
 
 PAGES = [
@@ -214,16 +202,6 @@ def test_pages_quote_what_the_logs_have():
         for marker, text, line in passages(page.read_text(encoding="utf-8"))
     }
     assert {place: figures for place, figures in wrong.items() if figures} == {}
-
-
-def test_a_changed_digit_is_noticed():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    changes = [("187 edges", "188 edges"), ("**44 times", "**37 times"), (".866", ".867")]
-    changes += [("−38.7", "−38.8"), ("9 to 45 %", "9 to 57 %"), ("(−249.0)", "(−249.1)")]
-    for right, wrong in changes:
-        assert right in text
-        found = [unfounded(*passage[:2]) for passage in passages(text.replace(right, wrong))]
-        assert [len(figures) for figures in found if figures] == [1], wrong
 
 
 # Words beside a number that only a measurement gives.

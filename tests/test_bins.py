@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kstest
 
-from private import Bins, Table
+from private import Bins
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -145,33 +145,6 @@ def test_samples_have_the_distribution_of_the_column():
     assert kstest(drawn, numbers).pvalue > 1e-4
 
 
-def test_numbers_of_samples_are_spread_over_their_bins_and_imputed_ones_are_not():
-    """The expected distance of independent draws from their distribution is .87 / √n.
-
-    That it is below a third of this has a probability of less than 1e-4.
-    """
-    numbers = np.random.default_rng(5).normal(size=2000)
-    table = Table.of_numbers(numbers[:, None]).with_bins(numbers[:, None], np.array([True]), most=2)
-    codes, gaps = np.repeat([[0.0], [1.0]], 1000, axis=0), np.full((2000, 1), np.nan)
-    rng, cells = np.random.default_rng(6), [np.sort(numbers)[:1000], np.sort(numbers)[1000:]]
-    sampled = table.decode(codes, rng)
-    imputed = table.fill(gaps, codes, np.isnan(gaps), rng)
-    for own, in_order, independent in zip(cells, sampled.reshape(2, -1), imputed.reshape(2, -1),
-                                          strict=True):  # fmt: skip
-        # Of 64 quantiles, between which numbers are interpolated.
-        assert kstest(in_order, own).statistic < 1 / 63 + 2 / 1000
-        assert kstest(independent, in_order).statistic > 0.87 / 3 / 1000**0.5
-
-
-def test_the_greatest_number_has_a_density_like_others():
-    """Alone in its bin, and no atom: the distance to the next number is its width."""
-    x = NUMBERS["half stars"]
-    bins = Bins.learn(x)
-    shares = np.bincount(bins.encode(x).astype(int)) / len(x)
-    p = shares[bins.encode(x[-1:]).astype(int)] * np.exp(bins.log_density(x[-1:]))
-    assert not np.isin(x[-1], bins.atoms) and p == pytest.approx(14 / 174 / 0.5, rel=0.1)
-
-
 def test_a_few_numbers_of_many_cells_have_a_bin_each():
     """Twelve prices do not share bins where each has twenty cells; densities stay comparable."""
     prices = np.array([1, 2, 2.5, 4, 8, 15.96, 19.6, 20, 22, 50, 99.9, 248.75])
@@ -184,14 +157,3 @@ def test_a_few_numbers_of_many_cells_have_a_bin_each():
         share = np.bincount(bins.encode(x).astype(int)) / len(x)
         scores.append((np.log(share)[bins.encode(x).astype(int)] + bins.log_density(x)).mean())
     assert abs(scores[1] - scores[0]) < 0.5
-
-
-def test_held_out_density_is_near_the_truth():
-    """Of a normal distribution, whose entropy is known: within .1 nats at 1,000 numbers."""
-    rng = np.random.default_rng(3)
-    train, test = rng.normal(size=1000), rng.normal(size=20_000)
-    bins = Bins.learn(train)
-    share = np.bincount(bins.encode(train).astype(int)) / len(train)
-    score = np.log(share)[bins.encode(test).astype(int)] + bins.log_density(test)
-    truth = -0.5 * np.log(2 * np.pi) - 0.5
-    assert truth - 0.1 < score.mean() < truth + 0.02  # its error is .007

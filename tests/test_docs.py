@@ -130,20 +130,6 @@ def test_importing_and_fitting_print_nothing_and_do_not_import_matplotlib():
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_api_pages_of_displays_promise_no_estimator():
-    jinja2 = pytest.importorskip("jinja2")
-    environment = jinja2.Environment()
-    environment.filters["underline"] = environment.filters["escape"] = str
-    path = source("doc", "_templates", "autosummary", "class.rst")
-    template = environment.from_string(path.read_text())
-
-    def page(methods):
-        return template.render(objname="Thing", module="m", methods=methods, common_methods=[])
-
-    assert "every scikit-learn estimator has" not in page(["plot", "from_estimator"])
-    assert "set_callbacks" in page(["fit", "get_params", "set_params"])
-
-
 FOUND = {
     "anomaly": "outliers",
     "BernoulliRBM": "migration",

@@ -86,33 +86,3 @@ def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
     assert change == pytest.approx(expected[0], abs=3e-6 if dtype == np.float32 else 1e-13)
     if code != expected[1]:  # only if two terms are equally good to rounding
         assert dtype == np.float32
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_nan_is_never_a_champion(dtype):
-    t, d = tables(10, dtype, 0)
-    t[5:] = np.nan
-    p, _ = penalty(10, dtype)
-    change, code, _ = _dual_update.scan(t, d, p, -1e-6, 0, t.size // p.lanes)
-    assert np.isfinite(change)
-    assert code < 5
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_active_changes(dtype):
-    t, d = tables(8, dtype, 0)
-    rng = np.random.default_rng(0)
-    codes, theta, r = rng.integers(1, 256, size=20), rng.normal(size=20), rng.random(20) / 100
-    ty, dy = t[codes].astype(float), d[codes].astype(float)
-    adjust = gain(ty, dy)
-    remove = np.log(np.cosh(theta) - ty * np.sinh(theta)) + theta * dy - r
-    result = _dual_update.active_changes(t, d, codes, theta, r)
-    expected = adjust.min(), adjust.argmin(), remove.min(), remove.argmin()
-    assert_allclose(result, expected, rtol=1e-12)
-
-
-def test_active_changes_of_huge_weights():
-    t, d = np.array([1.0, 1 - 1e-16]), np.array([1.0, 0.5])
-    with np.errstate(all="raise"):
-        result = _dual_update.active_changes(t, d, np.array([1]), np.array([1e4]), np.zeros(1))
-    assert np.isfinite(result).all()

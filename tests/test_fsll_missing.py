@@ -10,17 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
-from scipy.stats import binomtest
 from sklearn.base import clone
 from test_fsll import SOLVERS, random_data
 
 import oracles
-from private import _distribution, _factor, _given
 from private import _loglinear_fit as _fit
-from private import _loglinear_incomplete as _incomplete
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.datasets import make_bayesian_network
 
 
 def random_table(n_values, n_rows, seed, share=0.3):
@@ -127,22 +123,6 @@ def test_a_row_of_which_only_a_constant_column_is_known_says_nothing_about_other
     assert other.marginal(3)[1] > one.marginal(3)[1]
 
 
-def test_limits_of_the_search_hold():
-    X = random_table([2] * 6, 400, seed=4)
-    free = FSLLDensity(alpha=0.1).fit(X)
-    assert len(free.theta_) > 4
-    assert len(FSLLDensity(alpha=0.1, max_basis=3).fit(X).theta_) <= 3
-    assert (FSLLDensity(alpha=0.1, max_order=1).fit(X).basis_ != 0).sum(axis=1).max() == 1
-    short = FSLLDensity(alpha=0.1, max_iter=3).fit(X)
-    assert not short.converged_
-    assert short.n_iter_ < free.n_iter_
-    assert short.cost_ == pytest.approx(observed_cost(short, X), abs=1e-9)
-    none = FSLLDensity(max_iter=0).fit(X)
-    assert len(none.theta_) == 0 and none.cost_ == pytest.approx(observed_cost(none, X), abs=1e-9)
-    threads = FSLLDensity(alpha=0.1, n_jobs=3).fit(X)
-    assert_array_equal(threads.theta_, free.theta_)
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_rows_with_many_missing_cells_are_drawn(solver, monkeypatch):
     X = random_table([2] * 6, 300, seed=6)
@@ -165,77 +145,6 @@ def test_rows_with_many_missing_cells_are_drawn(solver, monkeypatch):
     assert first.cost_path_[0] - first.cost_ > 0.7 * gain
 
 
-def test_large_groups_are_summed_block_by_block(monkeypatch):
-    X = random_table([2, 3, 2, 2], 200, seed=7)
-    model = FSLLDensity(alpha=0.2).fit(X)
-
-    def results():
-        yield model.score_samples(X)
-        yield model.transform(X)
-        yield model.predict_column_proba(X, 1)
-        for how in ("mean", "mode"):
-            yield model.impute(X, how=how)
-
-    expected = list(results())
-    monkeypatch.setattr(_distribution, "FEW", 0)
-    assert_allclose(model.score_samples(X), expected[0], atol=1e-12)
-    monkeypatch.setattr(_given, "CHUNK", 4)
-    monkeypatch.setattr(_factor, "BLOCK", 4)
-    for found, before in zip(results(), expected, strict=True):
-        assert_allclose(found, before, atol=1e-12)
-    row = np.array([[np.nan, np.nan, 1, np.nan]])
-    p = np.exp(model.score_samples(completions(row[0], [2, 3, 2, 2])) - model.score_samples(row))
-    draws = model.impute(np.repeat(row, 500, axis=0), how="sample", random_state=0)
-    counts = [(draws == x).all(axis=1).sum() for x in completions(row[0], [2, 3, 2, 2])]
-    # In twelve cells: a false alarm in 80 million.
-    assert min(binomtest(k, 500, q).pvalue for k, q in zip(counts, p, strict=True)) > 1e-9
-
-
-def test_score_test_finds_what_completions_hide(monkeypatch):
-    X = make_bayesian_network(10, 3000, max_parents=2, network_state=1, random_state=0)
-    X = X.astype(float)
-    X[np.random.default_rng(0).random(X.shape) < 0.5] = np.nan
-    model = FSLLDensity().fit(X)
-    assert (np.diff(model.cost_path_) <= 1e-10).all()
-    monkeypatch.setattr(_incomplete.IncompleteSearch, "_widen", lambda self: False)
-    without = FSLLDensity().fit(X)
-    assert len(model.theta_) > len(without.theta_)
-    assert model.cost_ < without.cost_ - 0.01
-
-
-def test_information_of_the_score_test_is_that_of_observed_cells(monkeypatch):
-    """The covariance of E[Φ | observed cells] over the rows, as often as each occurs."""
-    n_values, given = [2, 3, 2, 2], []
-    X = random_table(n_values, 300, seed=9)
-    choose, choose_terms = _incomplete.choose, _incomplete.IncompleteSearch._choose
-
-    def spy(residual, variance, of_active, with_active, *rest):
-        given[-1] += variance, of_active, with_active
-        return choose(residual, variance, of_active, with_active, *rest)
-
-    def spy_terms(search, codes, *rest):
-        decode = search._space.decode
-        given.append([decode(search._state.codes), search._state.theta.copy(), decode(codes)])
-        return choose_terms(search, codes, *rest)
-
-    monkeypatch.setattr(_incomplete, "choose", spy)
-    monkeypatch.setattr(_incomplete.IncompleteSearch, "_choose", spy_terms)
-    FSLLDensity(columns=list(map(range, n_values)), alpha=0.3).fit(X)
-    active, theta, others, variance, of_active, with_active = given[0]
-    p = oracles.log_linear_probabilities(n_values, active, theta)
-    terms = np.ravel_multi_index(np.vstack([active, others]).T, n_values)
-    basis = oracles.basis_matrix(n_values)[terms].T
-    scores = []
-    for row in X[~np.isnan(X).all(axis=1)]:
-        rows = np.ravel_multi_index(completions(row, n_values).T, n_values)
-        scores.append(p[rows] @ basis[rows] / p[rows].sum() - p @ basis)
-    information, n = np.mean([np.outer(score, score) for score in scores], axis=0), len(active)
-    assert n and len(others)
-    assert_allclose(of_active, information[:n, :n], atol=1e-12)
-    assert_allclose(with_active, information[:n, n:], atol=1e-12)
-    assert_allclose(variance, np.diag(information)[n:], atol=1e-12)
-
-
 def test_weights_of_terms_are_those_of_the_maximum():
     """Newton's method on the observed cost, by finite differences, has nowhere to go."""
     n_values = [2, 3, 2]
@@ -247,27 +156,3 @@ def test_weights_of_terms_are_those_of_the_maximum():
             model.theta_ = theta.copy()
             model.theta_[k] += step
             assert observed_cost(model, X) > best
-
-
-def test_estimates_are_consistent():
-    """The divergence from the true distribution falls like the reciprocal number of rows."""
-    n_values, n_seeds = [2, 3, 2, 2], 6
-    basis = np.array([[1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 0]])
-    p = oracles.log_linear_probabilities(n_values, basis, [0.5, -0.4, 0.5, 0.4, 0.3])
-    states = oracles.states(n_values)
-    divergence = {}
-    for n_rows in (500, 8000):
-        values = []
-        for seed in range(n_seeds):
-            rng = np.random.default_rng([seed, n_rows])
-            X = states[rng.choice(len(p), n_rows, p=p)].astype(float)
-            # Missing at random: more often where the first column is 1, which is always observed.
-            X[:, 1:][rng.random((n_rows, 3)) < 0.15 + 0.3 * X[:, :1]] = np.nan
-            model = FSLLDensity(columns=list(map(range, n_values))).fit(X)
-            values.append(p @ (np.log(p) - model.score_samples(states)))
-        divergence[n_rows] = np.mean(values)
-    # Without consistency, the ratio would be 1, not 1/16.
-    assert divergence[8000] < divergence[500] / 4
-    # About k/2N for the k = 5 parameters, and some for the missing half: with 6 seeds, three
-    # times as much has a probability of less than 1e-6 (chi-squared of 30 degrees of freedom).
-    assert divergence[8000] < 3 * 5 / 8000

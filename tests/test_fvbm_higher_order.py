@@ -104,45 +104,6 @@ def test_all_triples(d, seed, missing, n_known):
         assert_allclose(scores, expected[:n_best], rtol=1e-3, atol=1e-6)
 
 
-def test_heirs():
-    triples = [(0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3), (1, 2, 4)]
-    assert _terms.heirs(triples, 4) == [(0, 1, 2, 3)]
-    assert _terms.heirs(triples[1:], 4) == []
-
-
-def gain_of(term, X, present=False, alpha=0.0):
-    """What `gains` says of a term, in a fit with or without it."""
-    pairs = PseudoLikelihood(np.ascontiguousarray(2.0 * X.T - 1), np.ones(len(X)), alpha)
-    d, terms = X.shape[1], [term] if present else []
-    found, *_ = _terms.refit(pairs, SpinModel(np.zeros((d, d)), np.zeros(d)), terms, 1e-6)
-    problem = _terms.InteractionPseudoLikelihood(pairs, terms)
-    tanh = problem.tanh(found.coupling, found.intercept, found.weights)
-    return _terms.gains(pairs, tanh, [term], found.weights if present else [0.0], set(terms))[0]
-
-
-def test_the_gain_is_that_of_a_test_of_scores():
-    """Twice the gain of a term that is not there is distributed as the square of a normal number.
-
-    Columns are skewed and coupled, and all pairs are fitted. Of 200 data sets, those above the 90 %
-    quantile of chi-square: a binomial number, outside of whose interval 1 of 10,000 runs falls. One
-    with the information H for the variance would have far more.
-    """
-    network, rng = random_network(5, [], [], seed=1), np.random.default_rng(0)
-    tables = network.sample(200 * 800, rng, 1).reshape(200, 800, 5)
-    exceeded = sum(2 * gain_of((0, 2, 4), X) > chi2.isf(0.1, 1) for X in tables)
-    low, high = binom.interval(1 - 1e-4, 200, 0.1)
-    assert low <= exceeded <= high + 5  # asymptotic: a little more than that
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.01])
-def test_the_gain_of_a_term_in_the_model(alpha):
-    """Before a term is appended, and after the refit, nearly the same."""
-    X = random_network(6, [(0, 1, 2)], [0.15], seed=2).sample(4000, np.random.default_rng(0), 1)
-    before, after = (gain_of((0, 1, 2), X, present, alpha) for present in (False, True))
-    assert before > 10
-    assert after == pytest.approx(before, rel=0.15)
-
-
 # Which terms are chosen.
 
 

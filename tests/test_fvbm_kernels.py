@@ -10,21 +10,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import (
     agreeing,
     enumerate_states,
-    random_interactions,
     random_potts,
     random_spins,
     with_gaps,
 )
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 from private import (
     _bslm,
-    _gibbs,
-    _interaction_gibbs,
-    categorical_sweeps,
     enumerate_rows,
     importance_weights,
-    uniform,
 )
 
 
@@ -46,43 +41,6 @@ def test_tanh_and_log_cosh_are_good_to_the_last_digits():
         exact = mpmath.tanh(mpmath.mpf(x))
         assert abs(tanh[0, lane] - exact) <= 5e-16 * abs(exact)
         assert abs(log_cosh - mpmath.log(mpmath.cosh(mpmath.mpf(x)))) <= 5e-16 * max(1, abs(x))
-
-
-def test_values_that_are_not_finite():
-    fields = np.full((1, _bslm.N_LANES), 1.0)
-    fields[0, 0] = np.nan
-    log_cosh, tanh = evaluate(fields, np.ones(_bslm.N_LANES))
-    assert np.isnan(log_cosh) and np.isnan(tanh[0, 0])
-    log_cosh, tanh = evaluate(np.full((1, _bslm.N_LANES), -np.inf), np.ones(_bslm.N_LANES))
-    assert log_cosh == np.inf
-    assert_array_equal(tanh, -1)
-
-
-@settings(max_examples=cases(40))
-@given(st.integers(1, 5), st.integers(1, 150), st.integers(0, 2**32 - 1))
-def test_evaluate_fields(d, vectors, seed):
-    rng = np.random.default_rng(seed)
-    fields, weights = (
-        rng.normal(size=(d, vectors * _bslm.N_LANES)),
-        rng.random(vectors * _bslm.N_LANES),
-    )
-    log_cosh, tanh = evaluate(fields, weights)
-    assert_allclose(tanh, np.tanh(fields), rtol=1e-15)
-    assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
-
-
-@settings(max_examples=cases(30))
-@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
-def test_row_fields(n, d, seed):
-    x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, d))
-    model = random_spins(d, seed)
-    coupling, b = model.coupling, model.intercept
-    out = np.empty_like(x)
-    _gibbs.row_fields(x, coupling, b, out)
-    assert_allclose(out, x @ coupling + b, atol=1e-12)
-    alone = np.empty_like(x[-1:])
-    _gibbs.row_fields(x[-1:], coupling, b, alone)
-    assert_array_equal(alone, out[-1:])
 
 
 def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
@@ -125,111 +83,6 @@ def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
     tolerance = 1e-12 * np.exp(2 * largest)
     assert_allclose(coupling, expected[0], rtol=tolerance, atol=tolerance)
     assert_allclose(intercept, expected[1], rtol=tolerance, atol=tolerance)
-
-
-FIRST, N_SWEEPS = 5, 3
-scales = st.sampled_from([1.0, 0.3])
-seeds = st.integers(0, 2**60)
-
-
-def swept(x, free, seed, rows, draw):
-    """The states after some sweeps; `draw(x, j, u)` are the new values of a column."""
-    x, numbers = x.copy(), np.empty((int(rows.max()) + 1, x.shape[1]))
-    for sweep in range(FIRST, FIRST + N_SWEEPS):
-        uniform(numbers, seed, sweep)
-        u = numbers[rows]
-        for j in range(x.shape[1]):
-            x[:, j] = np.where(free[:, j], draw(x, j, u[:, j]), x[:, j])
-    return x
-
-
-@settings(max_examples=cases(30))
-@given(st.integers(1, 12), st.integers(1, 9), scales, seeds)
-def test_gibbs_sweeps(n, d, scale, seed):
-    rng, coupling = np.random.default_rng(seed), random_spins(d, seed, scale=0.5).coupling
-    rows = rng.integers(10, size=n).astype(np.uint64)
-    x, offset = rng.choice([-1.0, 1.0], size=(n, d)), rng.normal(size=d)
-    free = rng.random((n, d)) < 0.7
-
-    def draw(x, j, u):
-        return np.where(u < expit(2 * (scale * (x @ coupling)[:, j] + offset[j])), 1, -1)
-
-    expected, local = swept(x, free, seed, rows, draw), x @ coupling
-    free = free.view(np.uint8)
-    _gibbs.gibbs_sweeps(x, local, coupling, offset, scale, free, seed, FIRST, N_SWEEPS, rows)
-    assert_array_equal(x, expected)
-    assert_allclose(local, x @ coupling, atol=1e-12)
-
-
-@settings(max_examples=cases(25))
-@given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), scales, seeds)
-def test_categorical_sweeps(n_values, n, scale, seed):
-    rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
-    rows = rng.integers(10, size=n).astype(np.uint64)
-    codes = np.stack([rng.integers(m, size=n) for m in n_values], axis=1).astype(np.int32)
-    free, offset = rng.random(codes.shape) < 0.7, rng.normal(size=len(model.intercept))
-
-    def draw(codes, j, u):
-        own = slice(model.starts[j], model.starts[j + 1])
-        fields = scale * (model.one_hot(codes) @ model.coupling) + offset
-        return (np.cumsum(softmax(fields[:, own], axis=1), axis=1) <= u[:, None]).sum(axis=1)
-
-    expected, local = swept(codes, free, seed, rows, draw), model.one_hot(codes) @ model.coupling
-    categorical_sweeps(
-        codes, local, model.coupling, offset, model.starts, scale, free.view(np.uint8),
-        np.empty(max(n_values)), seed, FIRST, N_SWEEPS, rows,
-    )  # fmt: skip
-    assert_array_equal(codes, expected)
-    assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
-
-
-@settings(max_examples=cases(25))
-@given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
-def test_interaction_sweeps(d, n, scale, seed):
-    rng, model = np.random.default_rng(seed), random_interactions(d, seed)
-    rows = rng.integers(10, size=n).astype(np.uint64)
-    x, terms = rng.choice([-1.0, 1.0], size=(n, d)), model.arrays
-    free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
-
-    def total(x):
-        fields = x @ model.coupling
-        for term, weight in zip(model.terms, model.weights, strict=True):
-            for j in term:
-                fields[:, j] += weight * x[:, [k for k in term if k != j]].prod(axis=1)
-        return fields
-
-    def draw(x, j, u):
-        others = (x > 0).sum(axis=1) - (x[:, j] > 0)
-        field = scale * (total(x)[:, j] + model.steps[others]) + offset[j]
-        return np.where(u < expit(2 * field), 1, -1)
-
-    sums = np.empty(n)
-    _interaction_gibbs.sum_terms(x, *terms, sums)
-    products = [x[:, term].prod(axis=1) for term in model.terms]
-    assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
-    expected, local = swept(x, free, seed, rows, draw), x @ model.coupling
-    by_column = model.chains(x > 0, 0).by_column
-    _interaction_gibbs.add_term_fields(x, *terms, local)
-    assert_allclose(local, total(x), atol=1e-12)
-    _interaction_gibbs.interaction_sweeps(
-        x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
-        free.view(np.uint8), seed, FIRST, N_SWEEPS, rows,
-    )  # fmt: skip
-    assert_array_equal(x, expected)
-    assert_allclose(local, total(x), atol=1e-12)
-
-
-def test_sweeps_with_fields_beyond_the_range_of_exp():
-    x, free, rows = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8), np.arange(4, dtype=np.uint64)
-    offset, none = np.array([-1e4, 1e4]), np.zeros((2, 2))
-    _gibbs.gibbs_sweeps(x, np.zeros((4, 2)), none, offset, 1.0, free, 0, 0, 1, rows)
-    assert_array_equal(x, [[-1, 1]] * 4)
-    codes, offset = np.zeros((4, 2), dtype=np.int32), np.array([-1e4, 0.0, 1e4, 1e300, -1e300])
-    categorical_sweeps(
-        codes, np.zeros((4, 5)), np.zeros((5, 5)), offset, np.array([0, 3, 5]), 1.0, free,
-        np.empty(3), 0, 0, 1, rows,
-    )  # fmt: skip
-    assert_array_equal(codes, [[2, 0]] * 4)
 
 
 def enumerate_missing(model, codes, max_states=np.inf):
@@ -279,17 +132,6 @@ def test_enumerate_rows_of_many_states(n_values):
     """More than the blocks have, and columns with more values than a block has states."""
     model = random_potts(n_values, 1)
     assert_enumerated(model, np.full((1, len(n_values)), -1), 1e-12)
-
-
-def test_enumerate_rows_leaves_what_has_too_many_states():
-    """Groups that nothing connects are counted by themselves."""
-    model = random_potts([3, 3, 2, 4], 0)
-    model.coupling[:6, 6:] = model.coupling[6:, :6] = 0
-    codes = np.array([[-1, -1, -1, -1], [-1, -1, 0, -1], [-1, 0, -1, -1], [0, 1, 1, 2]])
-    for max_states, expected in ((9, [1, 1, 1, 1]), (8, [0, 0, 1, 1]), (3, [0, 0, 0, 1])):
-        p, _, is_exact = enumerate_missing(model, codes, max_states)
-        assert_array_equal(is_exact, expected)
-        assert_array_equal(p[is_exact == 0], model.fields(codes)[is_exact == 0])
 
 
 @pytest.mark.parametrize("n_drawn", range(5))

@@ -1,7 +1,5 @@
 """FVBMPseudoLikelihood on rows with missing cells: EM, and errors of the estimates."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,6 @@ from networks import assert_share
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import enumerate_states, random_potts, random_spins
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from private import (
     CategoricalPseudoLikelihood,
@@ -18,16 +15,12 @@ from private import (
     PottsModel,
     PseudoLikelihood,
     Regressions,
-    SolverMonitor,
     SpinModel,
     _completed,
     _em,
     as_parameters,
-    fitted_curvature,
-    row_scores,
     to_zero_sum,
 )
-from private import _network_incomplete as _incomplete
 from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -81,29 +74,6 @@ def test_em_ends_where_the_expected_score_is_zero(solver):
     assert np.abs(expected_score(first, X)).max() > 1
 
 
-@pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 2, 3]])
-def test_em_raises_the_observed_log_likelihood(n_values):
-    """Of the pseudo-likelihood a round maximises no part of the likelihood, so that single rounds
-    may lower it; by next to nothing, which is measured: below 0.02 nats of the sum over the rows
-    in 120 fits. From independent columns it rises by far more.
-    """
-    truth = random_potts(n_values, seed=5, scale=0.5)
-    X = table(truth, 300, 0.3, 2)
-    columns = list(map(range, n_values))
-    base = FVBMPseudoLikelihood(columns=columns, alpha=1e3).fit(X)
-    coupling, intercept = base.coupling_, base.intercept_
-    path = [300 * base.score(X)]
-    for rounds in (1, 2, 3, 5, 8, 30):
-        model = FVBMPseudoLikelihood(columns=columns, max_iter=rounds, tol=1e-7, alpha=0.0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, coupling_init=coupling, intercept_init=intercept)
-        path.append(300 * model.score(X))
-    assert (np.diff(path) > -0.05).all()
-    assert path[-1] > path[0] + 5
-    assert (np.diff(model.history_["log_pseudo_likelihood"]) != 0).all()
-
-
 def test_completions_by_draws(monkeypatch):
     """As if rows had too many completions: near the exact fit, the same each time."""
     X = table(random_spins(5, 3, scale=0.4), 500, 0.3, 1)
@@ -115,58 +85,6 @@ def test_completions_by_draws(monkeypatch):
     off = ~np.eye(5, dtype=bool)
     assert (np.abs(drawn.coupling_ - exact.coupling_)[off] < 0.5 * spread[off]).all()
     assert_array_equal(drawn.coupling_, clone(drawn).fit(X).coupling_)
-
-
-def test_ctrl_c_leaves_the_last_round(monkeypatch):
-    X = table(random_spins(5, 3, scale=0.35), 300, 0.3, 1)
-    expected = FVBMPseudoLikelihood(max_iter=2, tol=1e-9, alpha=0.0)
-    with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
-        expected.fit(X)
-
-    original = SolverMonitor.stop
-
-    def stop(recorder):
-        # A round, not an iteration of its refit.
-        if recorder.first is None and len(recorder.values) == 2:
-            raise KeyboardInterrupt
-        return original(recorder)
-
-    monkeypatch.setattr(SolverMonitor, "stop", stop)
-    model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True, alpha=0.0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X)
-    assert_array_equal(model.coupling_, expected.coupling_)
-    assert model.n_iter_ == 2 and not model.converged_
-    monkeypatch.undo()
-    assert model.fit(X).converged_
-    again = FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
-    assert_allclose(model.coupling_, again.coupling_, atol=1e-3)
-
-
-@pytest.mark.parametrize("missing", ["em", "observed"])
-def test_rows_and_columns_without_a_value(missing):
-    X = table(random_spins(4, 1), 200, 0.2, 0)
-    gaps = np.full((30, 4), np.nan)
-    X = X[~np.isnan(X).all(axis=1)]
-    model = FVBMPseudoLikelihood(missing=missing, alpha=0.01, tol=1e-9)
-    expected = clone(model).fit(X)
-    assert_allclose(expected.score_samples(gaps), 0, atol=1e-9)
-    assert_allclose(expected.log_pseudo_likelihood(gaps), 0, atol=1e-12)
-    empty = np.column_stack([X, np.full(len(X), np.nan)])
-    with pytest.warns(UserWarning, match="no row that counts has a value in column 4"):
-        found = clone(model).fit(empty)
-    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-12)
-    assert_allclose(found.score_samples(empty), expected.score_samples(X), atol=1e-9)
-    constant = np.column_stack([X, np.where(np.arange(len(X)) % 3, 1.0, np.nan)])
-    found = clone(model).fit(constant)
-    assert_array_equal(found.coupling_[4], 0)
-    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-4)
-    counts = np.sum(constant[:, 4] == 1)
-    assert found.marginal(4)[1] == pytest.approx((counts + 0.5) / (counts + 1))
-    last = found.history_["log_pseudo_likelihood"][-1]
-    assert np.isfinite(last) and np.isnan(statistics.inference(found, constant).std_err[4])
-    only = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit([[1.0, np.nan], [np.nan, 0.0]])
-    assert only.converged_ and np.isfinite(only.score([[1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("kind", [FVBMPseudoLikelihood, MaximumEntropy, FSLLDensity])
@@ -267,65 +185,15 @@ def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
     assert (np.abs(found - n * p) < 5 * np.sqrt(n * p * (1 - p)) + 1).all()
 
 
-@pytest.mark.parametrize("model", [random_spins(4, 2, 0.3), random_potts([3, 2, 3], 2, 0.3)])
-def test_the_jackknife_of_completed_rows_leaves_each_out(model):
-    """It corrects each completion by itself, which is nearly (H - H_i)⁻¹ s_i of the row."""
-    X = table(model, 120, 0.15, 3)
-    codes = np.where(np.isnan(X), -1, X)[(~np.isnan(X)).any(axis=1)].astype(np.int8)
-    _, whole = completed_rows(model, codes, np.ones(len(codes)), 0.0)
-    information, changes = whole.information(), []
-    for row in codes:
-        _, one = completed_rows(model, row[None], np.ones(1), 0.0)
-        (part,) = one
-        scores = row_scores(part.features, part.residuals, part.pairs) @ part.weights
-        changes.append(np.linalg.solve(information - one.information(), scores))
-    found = [
-        fitted_curvature(information, whole.theta, whole, np.arange(codes.shape[1]),
-                         jackknife=jackknife, is_symmetric=False).covariance().diagonal()
-        for jackknife in (True, False)
-    ]  # fmt: skip
-    expected = np.sum(np.square(changes), axis=0)
-    assert_allclose(found[0], expected, rtol=0.05)
-    assert (found[1] < 0.95 * expected).all()
-
-
-def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):
-    """The same draws whether a state is searched for or compared with all, and row by row."""
-    model = random_potts([4, 3, 4, 2, 3], 0)
-    codes = model.sample(3, np.random.default_rng(0), 1)
-    codes[:, 1:4] = -1
-    codes = np.repeat(codes, 4, axis=0)
-    filled = {}
-    for many in (1, 2**20):
-        monkeypatch.setattr(_incomplete, "MANY", many)
-        generator = np.random.default_rng(1)
-        filled[many] = _incomplete.impute(model, codes, "sample", 1, generator)
-    assert_array_equal(filled[1], filled[2**20])
-    assert_array_equal(filled[1][:, [0, 4]], codes[:, [0, 4]])
-    assert len(np.unique(filled[1][:4], axis=0)) > 1
-    generator = np.random.default_rng(1)
-    alone = [_incomplete.impute(model, row[None], "sample", 1, generator)[0] for row in codes]
-    assert_array_equal(filled[1], alone)
-    for how in ("mean", "mode"):
-        filled = _incomplete.impute(model, codes, how, 1, generator)
-        for row, values in zip(codes, filled, strict=True):
-            alone = _incomplete.impute(model, row[None], how, 1, generator)[0]
-            assert_allclose(values, alone, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("model", "allowed"),
     [
         (FVBMPseudoLikelihood(), True),
-        (FVBMPseudoLikelihood(missing="observed"), True),
         (FVBMPseudoLikelihood(solver="bslm"), True),
         (FVBMPseudoLikelihood(solver="bslm", missing="observed"), False),
-        (SparseFVBM(), True),
         (SparseFVBM(max_order=3), False),
-        (SparseFVBM(max_order=3, missing="observed"), True),
         (SparseFVBM(nodewise="and"), False),
         (SparseFVBM(nodewise="and", missing="observed"), True),
-        (MaximumEntropy(), True),
         (MaximumEntropy(count_potential=True), False),
         (MaximumEntropy(terms=[(0, 1, 2)]), False),
     ],

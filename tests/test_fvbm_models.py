@@ -1,7 +1,5 @@
 """Networks as distributions: every verb against enumeration, for columns of any kind."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,6 @@ from oracles_fvbm import (
     estimator_of,
     random_interactions,
     random_model,
-    random_potts,
     random_spins,
     seeds,
     with_gaps,
@@ -26,7 +23,7 @@ from oracles_fvbm import (
 from scipy.special import logsumexp
 
 from oracles import assert_drawn
-from private import SpinModel, _factor, _model
+from private import SpinModel, _model
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -92,46 +89,6 @@ def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
         assert best == pytest.approx(given_row.max(), rel=1e-9)
 
 
-def test_eight_probabilities():
-    """Known answers, with the first variable fastest."""
-    x = np.array(list(itertools.product([-1, 1], repeat=3)))[:, ::-1]
-    model = FVBMPseudoLikelihood(alpha=1.0).fit(x)
-    model.intercept_ = np.array([0, 0.5, 0.25])
-    model.coupling_ = 0.1 * (1 - np.eye(3))
-    expected = [0.0666189, 0.04465599, 0.1213876, 0.1213876, 0.07362527, 0.07362527, 0.2001342,
-                0.2985652]  # fmt: skip
-    assert_allclose(np.exp(model.score_samples(x)), expected, rtol=5e-7)
-    for j, p in enumerate([0.5382340, 0.7414746, 0.6459500]):
-        assert model.marginal(j)[1] == pytest.approx(p, rel=5e-7)
-
-
-@settings(max_examples=cases(25))
-@given(columns.filter(lambda n: len(n) > 1), seeds, st.sampled_from([0.4, 1.0, 3.0]))
-def test_given_and_tempered(n_values, seed, temperature):
-    model = random_model(n_values, seed)
-    states, _, weights = enumerate_states(model)
-    rng = np.random.default_rng(seed)
-    known = rng.permutation(len(n_values))[: len(n_values) // 2]
-    values = np.array([rng.integers(n_values[j]) for j in known])
-    part = model.given(known, values).tempered(temperature)
-    kept = (states[:, known] == values).all(axis=1)
-    free = np.setdiff1d(np.arange(len(n_values)), known)
-    expected = weights[kept] / temperature
-    found = part.log_weight(states[kept][:, free])
-    assert_allclose(found - found[0], expected - expected[0], atol=1e-10)
-    assert_array_equal(part.n_values, np.array(n_values)[free])
-
-
-@pytest.mark.parametrize(("n_values", "scale"), [([2, 3, 4, 2, 3], 0.7), ([2] * 7, 400.0)])
-def test_sums_as_products_of_matrices(n_values, scale, monkeypatch):
-    """The same as in logarithms, and where exp overflows."""
-    model = random_potts(n_values, 1, scale=scale)
-    codes = with_gaps(enumerate_states(model)[0], 30, 0)
-    expected = model.log_conditionals_of_any(codes)
-    monkeypatch.setattr(_incomplete, "MANY", 1)
-    assert_allclose(model.log_conditionals_of_any(codes), expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize(("n_values", "share"), [([2] * 25, 0), ([3, 2, 4, 3], 0.25)])
 def test_rows_do_not_depend_on_others(n_values, share):
     model = estimator_of(random_model(n_values, 0))
@@ -155,16 +112,6 @@ def test_chains_know_their_weights(d, seed):
     assert_allclose(chains.log_weight(model.intercept), weights, atol=1e-11)
     p = np.exp(model.log_conditionals(chains.codes))
     assert_allclose(chains.probabilities(model.intercept), p, atol=1e-11)
-
-
-def test_a_potential_that_is_large_enough_for_several_blocks(monkeypatch):
-    monkeypatch.setattr(_factor, "BLOCK", 8)
-    model = random_interactions(7, 3)
-    states, log_p, weights = enumerate_states(model)
-    assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-10)
-    assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p, abs=1e-10)
-    found = model.marginal([1, 4])
-    assert found[1, 0] == pytest.approx(np.exp(log_p) @ ((states[:, 1] == 1) & (states[:, 4] == 0)))
 
 
 def neighbours(state, n_values):
@@ -273,19 +220,3 @@ def test_where_nothing_is_enumerated(n_values, seed, request):
     assert 0 < estimate.std_err < 0.02
     assert abs(estimate.value - logsumexp(weights)) < 5 * estimate.std_err
     assert abs(model.log_partition_ - logsumexp(weights)) < 0.1
-
-
-@settings(max_examples=cases(10))
-@given(columns, seeds)
-def test_mean_log_weights_of_a_row_by_chains_are_its_own(n_values, seed):
-    model = random_model(n_values, seed)
-    every, log_p, _ = enumerate_states(model)
-    codes = with_gaps(every, 2 * _incomplete.FEW_ROWS + 3, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_incomplete, "MAX_STATES", 1)
-        found, p = _incomplete.expected_log_weights(model, codes)
-        for i in (0, _incomplete.FEW_ROWS, len(codes) - 1):
-            alone = _incomplete.expected_log_weights(model, codes[[i]])
-            missing = np.repeat(codes[i] < 0, model.n_values)
-            assert_array_equal(alone[0], found[[i]])
-            assert_array_equal(alone[1][0, missing], p[i, missing])

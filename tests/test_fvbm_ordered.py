@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import assert_share, fit, items
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import brute_conditional, enumerate_states, random_potts
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import binom
@@ -18,11 +17,7 @@ from scipy.stats import binom
 from oracles import differences
 from private import (
     CategoricalPseudoLikelihood,
-    Table,
-    cell_probabilities,
     holm,
-    measure_blocks,
-    metrics,
     next_weights,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
@@ -67,34 +62,6 @@ def test_trends_are_cheaper_than_jumps():
 
 
 @settings(max_examples=cases(20))
-@given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=4))
-def test_blocks_are_measured_from_both_sides(columns):
-    n_values, ordered = np.ascontiguousarray(np.array(columns).T)
-    own, sizes = metrics(n_values, ordered), np.outer(n_values, n_values)
-    pairs = list(combinations(range(len(n_values)), 2))
-    starts, n = np.zeros(sizes.shape, dtype=np.int64), 0
-    for pair in pairs:
-        starts[pair], n = n, n + sizes[pair]
-    coupling = np.random.default_rng(n).normal(size=n)
-    found = np.empty(n)
-    measure_blocks(coupling, n_values, starts, ordered.astype(np.int8), found)
-    for i, j in pairs:
-        place = slice(starts[i, j], starts[i, j] + sizes[i, j])
-        block = coupling[place].reshape(n_values[i], -1)
-        assert_allclose(found[place], (own[i] @ block @ own[j]).ravel(), atol=1e-12)
-
-
-def test_each_pair_has_its_weight():
-    weights = np.arange(16.0).reshape(4, 4)
-    weighted, plain, none = problem(None, pair_weights=weights), problem(None), problem(None, 0)
-    for k, (i, j, place) in enumerate(plain.blocks()):
-        theta = np.zeros(plain.n_parameters)
-        theta[place] = 0.1 * (k + 1)
-        costs = [none.evaluate(theta)[0] - own.evaluate(theta)[0] for own in (plain, weighted)]
-        assert_allclose(costs[1], weights[i, j] * costs[0], rtol=1e-9)
-
-
-@settings(max_examples=cases(20))
 @given(st.integers(0, 2**32 - 1))
 def test_weights_are_those_of_each_pair(seed):
     """γ is the trace of (H + Λ)⁻¹ H of a pair, whose variance 2/(λ w) is Σ m²/γ without a prior."""
@@ -112,27 +79,6 @@ def test_weights_are_those_of_each_pair(seed):
         gamma = np.trace(np.linalg.solve(shrunk, information))
         expected = (gamma + 1 / n) / (strength * (m[own] ** 2).sum() / 2 + 1 / n)
         assert_allclose(found[i, j], expected)
-
-
-def test_without_order_the_penalty_is_the_plain_one():
-    plain, none = problem(None), problem([False] * 4)
-    theta = np.random.default_rng(1).normal(size=plain.n_parameters)
-    for mine, other in zip(none.evaluate(theta), plain.evaluate(theta), strict=True):
-        assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
-
-
-def test_probabilities_of_cells():
-    """Averages of probabilities of 40,000 correlated sweeps, and exact ones; the seed is fixed."""
-    model, generator = random_potts(Q), np.random.default_rng(0)
-    every, log_p, _ = enumerate_states(model)
-    codes = np.array([[-1, 0, -1, 2], [-1, -1, -1, -1], [1, -1, 0, 2], [1, 1, 0, 2]])
-    exact = cell_probabilities(model, codes, 10**6, 1, generator)
-    drawn = cell_probabilities(model, codes, 1, 40_000, generator)
-    for row, j in zip(*np.nonzero(codes < 0), strict=True):
-        own = slice(model.starts[j], model.starts[j + 1])
-        expected = brute_conditional(model, every, log_p, codes[row], j)
-        assert_allclose(exact[row, own], expected, rtol=1e-10)
-        assert_allclose(drawn[row, own], expected, atol=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +136,6 @@ def test_ordered_types_are_ordinal(ratings):
     kinds = ["nominal", "ordinal", "ordinal", "binary"]
     assert list(model.columns_.values()) == kinds and model.ordered_.tolist()[:3] == [0, 1, 1]
     assert FVBMPseudoLikelihood(columns={"two": "nominal"}).fit(X).columns_["two"] == "nominal"
-    table = Table.learn(X)
-    assert table.is_ordered.tolist() == [False, True, True, False] and not table.has_means.any()
     # Their weak couplings are shrunk, by more than the least strength of .09.
     model = FVBMPseudoLikelihood().fit(X[["word", "bit", "one"]])
     assert model.ordered_.any() and model.alpha_ > 1
@@ -283,16 +227,6 @@ def test_a_level_that_does_not_occur_takes_no_trend_its_sign(ratings):
         results[0].contrast({"m[one=4,two=4]": 1}).to_frame()
 
 
-def test_trends_that_do_not_fit_into_memory_are_refused(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, (50, 30))
-    model = FVBMPseudoLikelihood(columns="ordinal").fit(X)
-    monkeypatch.setattr("sklearn_boltz.numerics._memory.available_memory", lambda: 1000)
-    monkeypatch.setattr("sklearn_boltz.numerics._memory.SMALL", 100)
-    with pytest.raises(ValueError, match="A network of trends with 495 parameters .*nominal"):
-        statistics.aic(model, X)
-
-
 @pytest.mark.parametrize("share", [0, 0.15])
 def test_p_values_of_trends_are_uniform(share):
     """Of 6 × 50 tests that are nearly independent, 5 %; a false alarm has the probability 1e-6."""
@@ -331,15 +265,3 @@ def test_criteria_are_those_of_trends():
     pairs = SparseFVBM(columns="ordinal", edges=[(0, 1)], alpha=0).fit(X)
     with pytest.raises(ValueError, match="one has trends of ordinal columns"):
         statistics.likelihood_ratio(model, X, pairs)
-
-
-def test_number_of_draws():
-    """A row of 13 missing bits is completed by draws: more of them, less noise."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((160, 1)) < 0.5, 1.0, 0.0) * np.ones(14)
-    X = np.where(rng.random(X.shape) < 0.3, 1 - X, X)
-    X[:80, 1:] = np.nan
-    few, same, many = (fit(X, alpha=0.1, n_draws=n, tol=0.1).coupling_ for n in (1, 1, 30))
-    exact = fit(X[80:], alpha=0.1).coupling_
-    assert_array_equal(few, same)
-    assert np.linalg.norm(many - exact) < np.linalg.norm(few - exact)

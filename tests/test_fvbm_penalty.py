@@ -7,18 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from private import (
     CodesTask,
-    Contrasts,
     PseudoLikelihood,
-    Task,
     _strength,
     distinct_rows,
-    network_rows,
-    to_zero_sum,
 )
 from sklearn_boltz import statistics
-from sklearn_boltz.batches import Batches
-
-no_warning = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def auto(X, sample_weight=None, **options):
@@ -47,43 +40,6 @@ def test_curvature_of_independent_columns_is_exact():
     j, k = np.triu_indices(6, 1)
     scores = 2 * centred[:, j] * centred[:, k]  # residual times feature, at both ends
     assert_allclose(products, (scores**2).sum(axis=0))
-
-
-def test_curvature_of_rows_with_missing_cells():
-    """Rows in which a cell is missing count for the other columns only."""
-    X = spins(80, 3, 2)
-    codes = (X > 0).astype(np.int8)
-    codes[:20, 0] = -1
-    task = Task.of_incomplete_rows(codes, np.ones(80), 0.0)
-    zeros, intercept = np.zeros((3, 3)), np.array([0.1, -0.2, 0.3])
-    found = task.problem.pair_curvature(task.initial(zeros, intercept))
-    known = np.where(codes < 0, 0, X)
-    mean = known.sum(axis=0) / (codes >= 0).sum(axis=0)
-    u, e = (X - mean) * (codes >= 0), (X - np.tanh(intercept)) * (codes >= 0)
-    v = (1 - np.tanh(intercept) ** 2) * (codes >= 0)
-    for place, (j, k) in enumerate(zip(*np.triu_indices(3, 1), strict=True)):
-        assert_allclose(found[1, place], (v[:, j] * u[:, k] ** 2 + v[:, k] * u[:, j] ** 2).sum())
-        assert_allclose(found[2, place], ((e[:, j] * u[:, k] + e[:, k] * u[:, j]) ** 2).sum())
-
-
-def test_information_as_if_all_rows_had_the_same():
-    """Of bits with missing cells, by the formula for spins."""
-    X, rng = spins(70, 4, 3), np.random.default_rng(3)
-    weights, known = rng.integers(1, 4, 70).astype(float), rng.random(X.shape) > 0.1
-    codes = np.where(known, X > 0, -1).astype(np.int8)
-    task = CodesTask(codes, weights, np.full(4, 2), 0.0)
-    problem = task.problem
-    theta = problem.centered(rng.normal(size=problem.n_parameters))
-    found, (couplings, _, _) = problem.pair_information(theta), problem.pair_curvature(theta)
-    assert_array_equal(found[0], couplings)
-    m = np.zeros((4, 4))
-    m[np.triu_indices(4, 1)] = couplings
-    fields = theta[1:8:2] + (X * known) @ (m + m.T)
-    v = weights @ ((1 - np.tanh(fields) ** 2) * known)
-    mean = weights @ (X * known) / (weights @ known)
-    u = weights @ ((X - mean) ** 2 * known)
-    both = np.outer(u, v) / weights.sum()
-    assert_allclose(found[1], (both + both.T)[np.triu_indices(4, 1)])
 
 
 def test_curvature_of_independent_categories_is_exact():
@@ -136,15 +92,6 @@ def test_strong_couplings_have_the_least_strength_and_weak_ones_more():
     assert auto(weak[:, :2]).alpha_ * 300 == pytest.approx(2)
 
 
-def test_the_solver_asked_for_chooses_the_strength(monkeypatch):
-    X = categories(200)
-    expected = auto(X)
-    monkeypatch.setattr(Contrasts, "information", None)  # second derivatives
-    found = auto(X, solver="lbfgs")
-    assert found.alpha_ == pytest.approx(expected.alpha_, rel=0.05)
-    assert_allclose(found.coupling_, expected.coupling_, atol=0.05)
-
-
 def test_total_strength_is_bounded_as_rows_grow():
     """The chain of .4 has Σ m² / n_pairs of about .06."""
     few, many = (auto(spins(n, 6, 5)).alpha_ * n for n in (2000, 50_000))
@@ -182,49 +129,6 @@ def test_each_pair_of_categories_has_a_strength(order):
     pairs = task.problem.pair_information(theta)
     again = _strength.next_weights(*pairs, 400 * alpha, task.problem.pair_weights, n_values)
     assert_allclose(again[np.triu_indices(4, 1)].min(), weights.min(), rtol=0.4)
-
-
-def test_few_strong_pairs_are_shrunk_less():
-    """Four pairs that agree, among 28: other rows are likelier, by two errors of 8 tables."""
-    gains = []
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        X = rng.integers(4, size=(2200, 8))
-        X[:, ::2] = np.where(rng.random((2200, 4)) < 0.7, X[:, 1::2], X[:, ::2])
-        chosen = auto(X[:200], columns="nominal")
-        uniform = fit(X[:200], columns="nominal", alpha=chosen.alpha_)
-        scores = [model.log_pseudo_likelihood(X[200:]).mean() for model in (chosen, uniform)]
-        gains.append(scores[0] - scores[1])
-    assert np.mean(gains) > 2 * np.std(gains, ddof=1) / np.sqrt(8)
-
-
-def test_curvature_of_batches(monkeypatch):
-    """By passes over batches, and of the rows in memory."""
-    X = spins(300, 6, 7)
-    expected = auto(X)
-    monkeypatch.setattr(network_rows, "MOST_ENTRIES", 10)
-    model = auto(Batches([X[:100], X[100:]]))
-    assert model._seen is None
-    assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)
-    assert_allclose(model.coupling_, expected.coupling_, atol=1e-3)
-    # Rows that were not kept are those that `inference` is given.
-    assert_allclose(
-        statistics.inference(model, X).estimate, statistics.inference(fit(X), X).estimate, atol=1e-4
-    )
-
-
-@no_warning
-@pytest.mark.parametrize(("n", "same"), [(40, 0.5), (40, 0.75), (400, 0.6), (400, 0.95)])
-def test_held_out_rows(n, same):
-    """Of 12 sets: by 2 sd or .01 nats no worse than without a penalty, and better of few rows."""
-    gains = []
-    for seed in range(12):
-        X = spins(n + 5000, 8, seed, same=same)
-        scores = [f(X[:n]).log_pseudo_likelihood(X[n:]).mean() for f in (auto, fit)]
-        gains.append(scores[0] - scores[1])
-    assert np.mean(gains) > -max(2 * np.std(gains, ddof=1) / np.sqrt(12), 0.01)
-    if n == 40 and same == 0.75:
-        assert min(gains) > 0.1
 
 
 def test_alpha_has_a_ceiling():
@@ -273,21 +177,3 @@ def test_inference_is_that_without_a_penalty(fitted):
     assert statistics.to_networkx(chosen).edges["x0", "x1"]["weight"] == chosen.coupling_[0, 1]
     with pytest.raises(ValueError, match="for this fit"):
         statistics.to_networkx(auto(spins(200, 5)), result)
-
-
-def test_ordered_columns():
-    """The common strength is of contrasts in which their penalty is a sum of squares."""
-    codes, n_values = categories(200).astype(np.int8), np.array([2, 3, 4, 3])
-    task = CodesTask(codes, np.ones(200), n_values, 0.0, n_values > 2)
-    problem, rng = task.problem, np.random.default_rng(0)
-    theta = rng.normal(size=problem.n_parameters)
-    coupling, intercept = problem.unpack(theta)
-    theta = problem.pack(*to_zero_sum(coupling, intercept, n_values))
-    problem.set_alpha(0.0)
-    free = problem.evaluate(theta)[0]
-    problem.set_alpha(1.0)
-    penalty = (free - problem.evaluate(theta)[0]) / problem.penalty
-    contrasts, _, _ = problem.pair_curvature(theta)
-    assert_allclose(4 * contrasts @ contrasts, penalty, rtol=1e-8)
-    least = _strength.least_strength(n_values)
-    assert auto(categories(200), columns="ordinal").alpha_ * 200 > 2 * least

@@ -1,7 +1,6 @@
 import doctest
 import itertools
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,61 +73,6 @@ def test_any_numbers_and_the_way_back(dtype, data):
     assert_allclose(np.sum(b.astype(np.float64) ** 2), energy, rtol=tolerance, atol=1e-300)
     back = fwht(b) / a.size
     assert_allclose(back, a, rtol=0, atol=tolerance * np.sqrt(energy / a.size) + 1e-37)
-
-
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, object])
-def test_other_dtypes_become_float64(dtype):
-    a = np.array([1, 0, 1, 1], dtype=dtype)
-    result = fwht(a, overwrite_a=True)
-    assert result.dtype == np.float64
-    assert_array_equal(result, [3, 1, -1, 1])
-    assert_array_equal(a, np.array([1, 0, 1, 1], dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("overwrite_a", [False, True])
-def test_awkward_memory(overwrite_a, dtype, tmp_path):
-    a = normal((6, 32, 4), dtype)
-    expected = textbook(a, 1)
-    read_only = a.copy()
-    read_only.flags.writeable = False
-    wide = np.zeros((6, 64, 4), dtype)
-    wide[:, ::2] = a
-    np.save(tmp_path / "a.npy", a)
-    packed = np.zeros(a.shape, dtype=[("byte", "i1"), ("value", dtype)])
-    packed["value"] = a
-    unaligned = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:].view(dtype).reshape(a.shape)
-    unaligned[...] = a
-    inputs = {
-        "read-only": read_only,
-        "strided": wide[:, ::2],
-        "negative strides": a[::-1, ::-1, ::-1].copy()[::-1, ::-1, ::-1],
-        "Fortran order": np.asfortranarray(a),
-        "memory map": np.load(tmp_path / "a.npy", mmap_mode="r"),
-        "packed": packed["value"],
-        "unaligned": unaligned,
-        "swapped bytes": a.astype(np.dtype(dtype).newbyteorder()),
-    }
-    for name, value in inputs.items():
-        result = fwht(value, axis=1, overwrite_a=overwrite_a)
-        assert_array_equal(result, expected, err_msg=name)
-        assert result.dtype == dtype and result.dtype.isnative
-        assert_array_equal(np.asarray(value), a, err_msg=name)  # unchanged
-        assert type(result) is np.ndarray and result.flags.c_contiguous
-    assert_array_equal(fwht(a.astype(float).tolist(), axis=1), textbook(a.astype(float), 1))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(2**18,), (3 * 2**16, 2), (3, 2**14, 5), (3, 2, 2**15 + 1)])
-def test_threads_give_the_same_bits(shape, dtype, monkeypatch):
-    monkeypatch.setattr("sklearn_boltz.loglinear._hadamard._MIN_SIZE_PER_THREAD", 1000)
-    a = normal(shape, dtype)
-    axis = next(i for i, m in enumerate(shape) if not m & (m - 1))
-    expected = textbook(a, axis)
-    for n_jobs in (1, 2, 3, 4, -1):
-        assert_array_equal(fwht(a, axis=axis, n_jobs=n_jobs), expected)
-    with joblib.parallel_config("threading", n_jobs=2):
-        assert_array_equal(fwht(a, axis=axis), expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -8,7 +8,7 @@ import pytest
 from contract.state import assert_goes_on
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
@@ -111,38 +111,6 @@ def test_linearised_objective_is_the_functional_gradient(rbm, learner, data, cen
     assert _frank_wolfe.linearised_objective(0 * unit, data, law, 0.3, *args)[0] == pytest.approx(0)
 
 
-def test_means_that_do_not_match_do_not_hide_the_units():
-    """As printed, the search ends at a unit that is always on: a shift of the visible biases."""
-    V = binary(6)
-    p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
-    data = _frank_wolfe.Sample(V, p / p.sum())
-    law = _frank_wolfe.Enumeration.of(without_units(np.full(6, 0.5)))  # should be 0
-    mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
-    starts = _frank_wolfe.starting_points(3, data, law, np.random.default_rng(0))
-
-    def greatest_gain(*args):
-        units = [_frank_wolfe.linear_minimum(start, data, law, 0.001, *args)[0] for start in starts]
-        changes = [
-            _frank_wolfe.rescaled(u, (data.field(u), law.field(u)), _frank_wolfe.SCALES, data, law)
-            for u in units
-        ]
-        return max(_frank_wolfe.best_change(some, 0.0).gain for some in changes)
-
-    assert greatest_gain() < 0.01 < 0.1 < greatest_gain(mismatch)
-
-
-@pytest.mark.parametrize("container", [np.asarray, csr_matrix])
-def test_expectations_over_rows(rbm, container):
-    rows, unit = rbm.V[::5], np.random.default_rng(0).normal(size=7)
-    sample = _frank_wolfe.Sample(container(rows))
-    np.testing.assert_allclose(sample.field(unit), rows @ unit[:-1] + unit[-1])
-    values = expit(sample.field(unit))
-    np.testing.assert_allclose(sample.moment(values), np.append(values @ rows, values.sum()) / 13)
-    np.testing.assert_allclose(sample.visible_mean(), rows.mean(axis=0))
-    assert sample.log_mean_exp(values)[0] == pytest.approx(np.log(np.exp(values).mean()))
-    assert sample.log_mean_exp(0 * values)[1] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("centered", [True, False])
 def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
     law, unit = _frank_wolfe.Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
@@ -156,22 +124,6 @@ def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
         assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
         push = data.probability @ expit(change.scale * fields[0]) * change.scale
         assert change.shift == pytest.approx(push * centered)
-
-
-def test_sampled_gain_against_the_exact_one(rbm, learner, data):
-    """Chains that have the law estimate the gain within five standard errors."""
-    rng, n, exact = np.random.default_rng(3), 20_000, _frank_wolfe.Enumeration.of(learner)
-    unit = rng.normal(size=7)
-    chains = _frank_wolfe.ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
-    chains.follow(learner, 3, WORKERS)
-    gains = [
-        _frank_wolfe.rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
-        for law in (exact, chains)
-    ]
-    for true, estimate in zip(*gains, strict=True):
-        # The relative variance of the weights is 1 / ess - 1.
-        error = np.sqrt((1 / estimate.ess - 1) / n)
-        assert estimate.gain == pytest.approx(true.gain, abs=5 * error)
 
 
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
@@ -191,31 +143,6 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
     assert path[-1] > path[0] + 0.5 * (entropy - path[0])
-
-
-@pytest.mark.parametrize("plain", [False, True])
-def test_no_unit_is_found_where_nothing_is_to_gain(learner, data, plain):
-    """The data have the law of the model, and each weight costs something."""
-    law, rng = _frank_wolfe.Enumeration.of(learner), np.random.default_rng(0)
-    own = _frank_wolfe.Sample(law.rows, law.probability)  # to the bit
-    assert _frank_wolfe.find_unit(own, own, law, 1.0, rng, WORKERS, plain=plain) is None
-    change = _frank_wolfe.find_unit(data, data, law, 0.01, rng, WORKERS, plain=plain)
-    assert ((change.scale, change.shift) == (1, 0)) == plain
-
-
-@pytest.mark.parametrize("values", [[0.0, 1.0], [-2.0, 3.0]], ids=["bits", "numbers"])
-def test_noise_is_the_error_of_the_means_of_independent_rows(values):
-    rng, p, n = np.random.default_rng(0), np.array([0.1, 0.5, 0.8]), 40
-    errors, noises = [], []
-    for _ in range(500):
-        chains = _frank_wolfe.ChainSample(np.where(rng.random((n, 3)) < p, values[1], values[0]))
-        mean = values[0] + (values[1] - values[0]) * p
-        errors.append(np.mean((chains.visible_mean() - mean) ** 2))
-        noises.append(chains.noise(mean))
-    # Five standard errors: a false alarm has a probability of 1e-6.
-    error = np.hypot(np.std(errors), np.std(noises)) / np.sqrt(500)
-    bias = 1 if values == [0.0, 1.0] else 1 - 1 / n  # of a variance by the rows themselves
-    assert np.mean(noises) == pytest.approx(bias * np.mean(errors), abs=5 * error)
 
 
 def test_bias_steps_match_the_means(rbm, learner, data):
@@ -318,14 +245,6 @@ def test_a_penalty_does_not_keep_every_unit_out():
     X = make_shifting_bar(9).astype(float)
     excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
-    data, law = (
-        _frank_wolfe.Sample(X),
-        _frank_wolfe.Enumeration.of(without_units(logit(np.full(9, 1 / 9)))),
-    )
-    for alpha, found in [(0.01, False), (0.003, True)]:
-        rng = np.random.default_rng(0)
-        change = _frank_wolfe.find_unit(data, data, law, alpha, rng, WORKERS, n_starts=3)
-        assert (change is not None and change.gain > 1e-4) == found
     model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
     path = model.history_["log_likelihood"]
     assert path[0] == pytest.approx(8 * np.log(8 / 9) - np.log(9), abs=0.01)
@@ -395,10 +314,3 @@ def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
 
 def test_a_fit_goes_on_as_if_it_had_not_ended(X, model):
     assert_goes_on(model, X)
-
-
-def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
-    monkeypatch.setattr("sklearn_boltz.restricted.training._growth.FITTED_ROWS", 60)
-    for container in [np.asarray, csr_matrix]:
-        model = fitted(container(X))
-        assert model.score(X) > model.history_["log_likelihood"][0] + 0.3

@@ -1,7 +1,6 @@
 """Pictures of networks: what they show, and that it can be read."""
 
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -67,22 +66,6 @@ def test_heatmap(model, X):
     hatched = CouplingDisplay.from_estimator(model, X, colorbar=False, limit=2)
     assert len(hatched.ax_.collections[0].get_paths()) == 20 - hatched.significant.sum()
     assert hatched.colorbar_ is None and hatched.image_.get_clim() == (-2, 2)
-
-
-def test_long_names_of_rows_do_not_overlap():
-    n_names = 16
-    names = [f"export-administration-act-south-africa-{j}" for j in range(n_names)]
-    display = CouplingDisplay(coupling=np.zeros((n_names, n_names)), names=names).plot()
-    display.figure_.canvas.draw()
-    boxes = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
-    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
-    assert min(box.x0 for box in boxes) >= 0
-    given = plt.figure(figsize=(5, 5)).add_subplot()
-    assert display.plot(ax=given).figure_.get_size_inches().tolist() == [5, 5]
-    # Names without room are left out.
-    for n_nodes, shown in ((50, True), (200, False)):
-        display = sparse_network(n_nodes, 0).plot()
-        assert tick_labels(display.ax_.xaxis) == (display.names if shown else [])
 
 
 def test_significant_edges(model, X):
@@ -165,45 +148,6 @@ def test_ordinal_columns_have_the_signs_of_their_trends():
     assert (CouplingDisplay.from_estimator(mixed, kind="graph").norms >= 0).all()
 
 
-# Colours as people with no cones of one kind see them: Machado, Oliveira and Fernandes, 2009.
-COLOUR_VISION = {
-    "usual": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                   [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                     [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                   [0.004733, 0.691367, 0.303900]],
-}  # fmt: skip
-
-
-def seen(colours, vision):
-    """CIE L*a*b* of colours as they are seen."""
-    rgb = np.array([plt.matplotlib.colors.to_rgb(colour) for colour in colours])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    linear = np.clip(linear @ np.transpose(COLOUR_VISION[vision]), 0, 1)
-    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    xyz = linear @ np.transpose(to_xyz) / [0.9505, 1, 1.089]
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.column_stack([116 * f[:, 1] - 16, 500 * np.diff(-f)[:, 0], 200 * np.diff(-f)[:, 1]])
-
-
-@pytest.mark.parametrize("vision", COLOUR_VISION)
-def test_colours_can_be_told_apart(vision):
-    """A difference of 2.3 is just noticeable. In order of strength, the weakest edge first."""
-    coupling = np.zeros((8, 8))
-    coupling[[0, 2, 4, 6], [1, 3, 5, 7]] = 0.01, -0.011, 0.9, -1
-    display = CouplingDisplay(coupling=coupling + coupling.T, names=list("abcdefgh"))
-    edges = display.plot(kind="graph", layout="circle", groups="abcdefgh").edges_.get_colors()[
-        :, :3
-    ]
-    groups = [text.get_bbox_patch().get_facecolor()[:3] for text in nodes(display)]
-    for colours, least in ((groups, 15), (edges[:2], 10), (edges[2:], 10)):
-        lab = seen(colours, vision)
-        apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)]
-        assert apart.min() > least
-
-
 def test_groups():
     names, groups = ["one", "two", "three", "four"], ["left", "right", "left", "middle"]
     display = sparse_network(4, 0, names).plot(kind="graph", groups=groups)
@@ -237,7 +181,7 @@ LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"
 
 @pytest.mark.parametrize(
     ("n_nodes", "layout"),
-    [(1, "spring"), (9, "kamada_kawai"), (50, "spring"), (100, "kamada_kawai")],
+    [(1, "spring"), (50, "spring"), (100, "kamada_kawai")],
 )
 def test_every_node_can_be_read(n_nodes, layout):
     """At the default size of a figure: names in their boxes, no box over another, none cut off."""
@@ -257,28 +201,6 @@ def test_circle_without_networkx(n_nodes, monkeypatch):
     for layout in ("spring", "kamada_kawai"):
         with pytest.raises(ImportError, match="pip install networkx"):
             display.plot(kind="graph", layout=layout)
-
-
-def test_layout_is_the_same_for_the_same_seed():
-    first, second, other = (
-        sparse_network(12, 0).plot(kind="graph", random_state=seed).positions_ for seed in (3, 3, 4)
-    )
-    assert_array_equal(first, second)
-    assert np.abs(first - other).max() > 10
-    generator = sparse_network(12, 0).plot(kind="graph", random_state=np.random.RandomState(3))
-    assert_array_equal(generator.positions_, first)
-
-
-def test_strong_couplings_pull_together():
-    """Two cliques of five, one weak edge between them: partners are nearer than others."""
-    coupling = np.kron(np.eye(2), np.ones((5, 5))) - np.eye(10)
-    coupling[0, 5] = coupling[5, 0] = -0.05
-    display = CouplingDisplay(coupling=coupling, names=list("abcdefghij"))
-    for layout in ("spring", "kamada_kawai"):
-        xy = display.plot(kind="graph", layout=layout).positions_
-        distance = np.linalg.norm(xy[:, None] - xy, axis=2)
-        assert distance[coupling == 1].max() < distance[:5, 5:].max()
-        assert distance[coupling == 1].mean() < 0.5 * distance[1:5, 6:].mean()
 
 
 def test_pictures_of_hard_cases():

@@ -65,31 +65,6 @@ def test_path(chain, alpha, best, ylabel):
     assert_array_equal(PathDisplay.from_estimator(estimator, 1).coupling, others)
 
 
-def test_path_of_nodes(chain):
-    estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
-    path, ends = estimator.path_, []
-    for node, name in enumerate("abcdef"):
-        display = PathDisplay.from_estimator(estimator, name)
-        assert display.alpha == estimator.alpha_[node]
-        # The path of a column may end before those of others.
-        going = np.isfinite(path.alphas[:, node])
-        ends.append(going.sum())
-        assert_array_equal(display.lines_[0].get_xdata(), path.alphas[going, node])
-        others = np.delete(path.coupling[going, node], node, axis=1)
-        assert_array_equal([line.get_ydata() for line in display.lines_], others.T)
-        n_edges = display.axes_["n_edges"].lines[0].get_ydata()
-        assert_array_equal(n_edges, path.n_edges[going, node])
-        # Its neighbours in the chain, with the AND rule; there may be more in its own equation.
-        kept = np.delete(estimator.coupling_[node], node) != 0
-        assert (display.selected_ >= kept).all() and kept.any()
-        limit = display.axes_["coupling"].get_xlim()[0]
-        assert limit == pytest.approx(path.alphas[0, node], rel=0.02)
-        plt.close(display.figure_)
-    assert len(set(ends)) > 1
-    with pytest.raises(ValueError, match="the chosen variable"):  # it is constant
-        PathDisplay.from_estimator(estimator, 6)
-
-
 @pytest.fixture(scope="module")
 def alignment():
     return make_alignment(800, 10, alphabet="dna", random_state=0)
@@ -121,24 +96,6 @@ def drawn(display):
         label.split(" (")[0]: sorted(zip(*line.get_data()[::-1], strict=True))
         for line, label in zip(*lines, strict=True)
     }
-
-
-def test_what_a_contact_map_shows(potts, alignment):
-    options = {"min_separation": 1, "n_pairs": 20}
-    display = ContactMapDisplay.from_estimator(potts, alignment.contacts, **options)
-    shown = drawn(display)
-    for label, value in (("contact", 1), ("no contact", 0)):
-        chosen = display.pairs_[display.is_contact_ == value]
-        assert shown[label] == sorted(map(tuple, chosen))
-    lines, _ = display.ax_.get_legend_handles_labels()
-    styles = [(line.get_color(), line.get_marker()) for line in lines]
-    assert [len(set(of)) for of in zip(*styles, strict=True)] == [2, 2]
-    # Known contacts are below the diagonal, predictions above it.
-    below = np.argwhere(display.ax_.images[0].get_array().filled(0) == 1)
-    assert sorted(map(tuple, below[:, ::-1])) == sorted(map(tuple, alignment.contacts))
-    assert all(i < j for pairs in shown.values() for i, j in pairs)
-    n_found = int(display.is_contact_.sum())
-    assert display.ax_.get_title().startswith(f"{n_found} of 20 pairs are contacts (")
 
 
 def test_distances(potts, alignment):

@@ -15,11 +15,8 @@ from oracles import differences
 from private import (
     JointLayout,
     PottsModel,
-    as_parameters,
     joint_network,
-    places_of_categories,
     to_zero_sum,
-    without_own,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
@@ -66,44 +63,6 @@ def test_couplings_by_differences_of_the_log_density():
     at_zero = np.array([log_p(codes, np.zeros(2)) for codes in states]).reshape(3, 3)
     assert_allclose(biases[:3], at_zero.mean(axis=1) - at_zero.mean(), atol=1e-9)
     assert_array_equal(found, found.T)
-
-
-def test_moments_of_a_mixture():
-    gaussians = small_model(3).gaussians
-    p = np.exp(gaussians.log_weights)
-    second = sum(
-        q * (s + np.outer(a, a))
-        for q, a, s in zip(p, gaussians.intercepts, gaussians.covariances, strict=True)
-    )
-    mean, covariance = gaussians.moments
-    assert_allclose(mean, p @ gaussians.intercepts)
-    assert_allclose(covariance, second - np.outer(mean, mean))
-
-
-def test_slopes_of_levels_at_which_there_is_no_score():
-    """A column with an atom: its score has the same means where it exists, and no slope there."""
-    rng, layout = np.random.default_rng(0), JointLayout(np.array([2, 3]), np.array([True, False]))
-    intercept, slopes = rng.normal(size=1), rng.normal(size=(1, 5))
-    a, b = without_own(intercept, slopes, layout)
-    x = np.array([0, 1, 0, 0, 1.0])
-    assert_allclose(a + b @ x, intercept + slopes @ x)
-    assert (b[0, :2] == 0).all() and layout.sizes.tolist() == [3, 3]
-    assert layout.of_scores.tolist() == [False, False, True, False, False, False]
-
-
-def test_parameters_of_words_of_two_values_are_those_of_spins():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"bit": rng.integers(2, size=200), "word": rng.choice(["a", "b"], 200)})
-    X["spend"] = np.where(X["bit"] + 2 * rng.random(200) < 1.5, 0.0, rng.normal(size=200))
-    model = Location(alpha=0.0).fit(X)
-    assert model._coding.is_binary and model._layout().sizes.tolist() == [2, 2, 3]
-    places = places_of_categories(model._coding, model._layout())
-    spins = np.append(model.intercept_, model.coupling_[np.triu_indices(3, 1)])
-    potts, order = model._model().potts, model._layout().order
-    coupling = np.pad(potts.coupling, (0, 1))[np.ix_(order, order)]
-    intercept = np.pad(potts.intercept, (0, 1))[order]
-    expected = as_parameters(coupling, intercept, model._layout().sizes)
-    assert_allclose(np.abs(np.where(places < 0, 0, spins[places])), np.abs(expected), atol=1e-12)
 
 
 def chain(n, seed):

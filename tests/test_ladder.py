@@ -1,15 +1,13 @@
 """A ladder of models in general: Bennett's ratio, exchanges, and the constants, by enumeration."""
 
 import re
-from copy import deepcopy
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from private import Stream, Workers, _estimates, _ladder, _ladder_record
+from private import Stream, Workers, _estimates, _ladder
 
 N_STATES = 40
 WORKERS = Workers(1)
@@ -73,55 +71,6 @@ def test_bennett_by_two_gaussians():
     assert abs(ratio - np.log(1.5)) < 4 * error
 
 
-def test_a_chain_contributes_what_its_weight_moves():
-    """To the root of Bennett's equation, in which each chain has a weight."""
-    rng, n = np.random.default_rng(0), 5
-    forward, backward = rng.normal(1, 1, (1, 8, n)), rng.normal(0, 1, (1, 8, n))
-
-    def root(weights):
-        def off(x):
-            return weights @ (expit(forward[0] - x) - expit(backward[0] + x)).mean(axis=0)
-
-        return brentq(off, -10, 10, xtol=1e-14)
-
-    step, equal = 1e-5, np.full(n, 1 / n)
-    slopes = [(root(equal + step * e) - root(equal - step * e)) / (2 * step) for e in np.eye(n)]
-    found = _ladder_record.ratios_by_chain(forward, backward)[0]
-    np.testing.assert_allclose(found - root(equal), slopes, atol=1e-6)
-
-
-def test_ratios_of_a_pair_are_means_of_blocks():
-    rng, pair = np.random.default_rng(0), _ladder.Pair()
-    rounds = rng.normal(size=(7 * _ladder.BLOCK_ROUNDS, 2, 20))
-
-    def of_block(some):
-        return _ladder.bennett(*np.swapaxes(some, 0, 1).reshape(2, -1))
-
-    blocks = [of_block(block) for block in rounds.reshape(7, _ladder.BLOCK_ROUNDS, 2, 20)]
-    n_first = 2 * _ladder.BLOCK_ROUNDS + 2
-    for forward, backward in rounds[:n_first]:
-        pair.add(forward, backward)
-    rest, error = of_block(rounds[2 * _ladder.BLOCK_ROUNDS : n_first])
-    share = 2 / n_first  # of the rounds of the open block
-    value, std_err = pair.log_ratio()
-    assert value == pytest.approx(share * rest + (1 - share) * (blocks[0][0] + blocks[1][0]) / 2)
-    # An error falls with the root of the number of rounds.
-    assert std_err == pytest.approx(error * np.sqrt(share))
-    for forward, backward in rounds[n_first:]:
-        pair.add(forward, backward)
-    values = np.array([value for value, _ in blocks])
-    assert pair.log_ratio() == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)))
-
-
-def test_means_and_errors_by_hand_and_the_first_quarter_of_a_record():
-    mean, error = _ladder_record.mean_and_error(np.array([[1.0, 3.0], [0.0, 0.0]]))
-    np.testing.assert_allclose(mean, [2, 0])
-    np.testing.assert_allclose(error, [1, 0])
-    record = _ladder_record.Record(None, None)
-    record.blocks = list(range(8))
-    assert record.kept() == list(range(2, 8))
-
-
 # Rounds.
 
 
@@ -142,34 +91,6 @@ def test_constants_and_shares_behind_a_barrier():
     assert not ladder.is_broken()
 
 
-def test_a_broken_ladder_says_so():
-    states = np.random.default_rng(0).integers(N_STATES, size=(2, 50))
-    hill = 50 * np.cos(2 * np.pi * np.arange(N_STATES) / N_STATES)
-    ladder = _ladder.Ladder([Walk(hill, states[0]), Walk(-hill, states[1])], 0.0, Stream(1))
-    for _ in range(20):
-        ladder.round(WORKERS, n_steps=20)
-    assert ladder.is_broken()
-
-
-def test_rungs_come_and_go():
-    """ln Z with four rungs, and with three of them: within 4 standard errors."""
-    ladder, top = two_valleys(barrier=3, n_rungs=3, seed=0)
-    kept, start = deepcopy(ladder), ladder.rungs[0].states.copy()
-    ladder.round(WORKERS)
-    ladder.insert(1, Walk(0.25 * top, ladder.rungs[0].states.copy()))
-    for n_rungs in (4, 3):
-        if n_rungs == 3:
-            ladder.remove(2)
-            assert len(ladder.pairs) == 2 and np.isfinite(ladder.log_partitions()).all()
-        for _ in range(200):
-            ladder.round(WORKERS, n_steps=20)
-        values, errors = ladder.log_partitions()
-        assert len(values) == n_rungs
-        assert abs(values[-1] - logsumexp(top)) < 4 * errors[-1]
-    # A copy has states of its own.
-    assert (kept.rungs[0].states == start).all() and kept.n_rounds == 0
-
-
 # Estimates.
 
 
@@ -185,19 +106,6 @@ def test_figures_of_weights_by_hand():
     # Without a spread, four chains are too few all the same.
     few, enough = (_estimates.estimate_from_weights("ais", np.zeros(n), 1, None) for n in (4, 5))
     assert (few.std_err, few.trusted, enough.trusted) == (0, False, True)
-
-
-def test_an_estimate_stands_and_a_message_says_where_it_is_too_low():
-    estimate = Bunch(method="ladder", value=10.0)
-    assert _estimates.contradiction(estimate, Bunch()) is None
-    assert _estimates.contradiction(estimate, Bunch(low=9.0, value=12.0)) is None
-    higher = Bunch(low=11.0, value=14.0)
-    assert _estimates.contradiction(Bunch(method="exact", value=10.0), higher) is None
-    message = _estimates.contradiction(estimate, higher)
-    assert message.startswith("log_partition_ is 10.0, but an AIS run shows that ln Z is at least")
-    assert (
-        "too high by 1.0 nats or more. -free_energy(X) minus `value` of that run, 14.0" in message
-    )
 
 
 def climbed(**figures):

@@ -4,21 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from mean_field import EXACTLY, layered_of, power_of, random_layered, rows_of
 from oracles_rbm import SmallDBM, binary, random_dbm
 from private import (
     TAP,
-    BlockWeights,
     _second_order,
-    _tap,
     by_tap,
     clamp,
     exact_log_partition,
 )
-from sklearn_boltz.units import Bernoulli
 
 SIZES = [5, 4, 3]
 DEEPER = [4, 3, 3, 2]
@@ -27,30 +24,6 @@ OF_WORDS = ("bits and words", "one word", "bits", "words")
 
 
 # Two sides.
-
-
-@pytest.mark.parametrize("sizes", [SIZES, [2, 3, 4, 2, 3]])
-def test_block_weights_are_as_the_array_they_stand_for(sizes):
-    layered = layered_of(random_dbm(sizes))
-    weights = layered.sides().weights
-    whole = np.asarray(weights)
-    assert isinstance(weights, BlockWeights) and whole.shape == weights.shape
-    assert weights.size == sum(W.size for W in layered.weights) == np.count_nonzero(whole)
-    # Each block is where its two layers are.
-    for k, (W, columns) in enumerate(zip(layered.weights, layered.columns, strict=False)):
-        above = layered.columns[k + 1]
-        block = whole[above, columns] if k % 2 == 0 else whole[columns, above].T
-        assert_array_equal(block, W)
-    X = np.random.default_rng(0).standard_normal((6, whole.shape[1]))
-    assert_allclose(X @ weights.T, X @ whole.T, rtol=1e-12)
-    out = np.empty((6, whole.shape[0]))
-    assert np.matmul(np.asfortranarray(X), weights.T, out=out) is out
-    assert_allclose(out, X @ whole.T, rtol=1e-12)
-    assert_array_equal(np.asarray(weights.T), whole.T)
-    assert_array_equal(np.asarray(-(weights * weights)), -(whole**2))
-    assert_array_equal(np.asarray(0.5 * weights), 0.5 * whole)
-    with pytest.raises(TypeError):  # would not be zero where there are no weights
-        np.exp(weights)
 
 
 @pytest.mark.parametrize("most", [8, 2])
@@ -77,9 +50,6 @@ def test_a_deep_model_is_an_rbm_of_its_two_sides(sizes):
         same = (even == even[k]).all(axis=1)
         expected = dbm.joint[same] @ odd[same] / dbm.joint[same].sum()
         assert_allclose(model.mean_hidden(even[k : k + 1])[0], expected, atol=1e-12)
-
-
-# Several unit types on a side: what `Stacked` is, is tested with the unit types.
 
 
 # Given rows, and free: errors of the third order.
@@ -135,14 +105,3 @@ def test_tap_free_energy_of_incomplete_rows(sizes, workers):
         clamped = clamp(layered_of(small), v[np.newaxis], iteration, workers)
         errors.append(abs(clamped.free_energy(2)[0] + logsumexp(small.log_joint[agree])))
     assert errors[0] < 1e-4 and errors[0] / errors[1] > 2**2.7
-
-
-def test_evidence_counts_in_the_free_energy(workers):
-    """A field and a precision on a Bernoulli unit are an intercept: the same ln Z."""
-    model, rng = layered_of(random_dbm(SIZES, 0.3)).sides(), np.random.default_rng(0)
-    field = rng.standard_normal((1, len(model.visible)))
-    V, evidence = np.zeros_like(field), _tap.Evidence(field, 0.5)
-    solutions = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
-    tilted = model._replace(visible=Bernoulli(model.visible.intercept + field[0] - 0.25))
-    expected = by_tap(tilted, V, EXACTLY, workers).free_energy
-    assert_allclose(_tap.free_energy(model, solutions, 2, evidence), expected, atol=1e-10)

@@ -72,9 +72,9 @@ def test_the_density_integrates_to_one(name, around):
     assert_allclose(total + (density(0.2) if around else 0), 1, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["ages", "a heap", "temperatures"])
+@pytest.mark.parametrize("name", ["ages", "a heap"])
 def test_the_probabilities_of_whole_numbers_sum_to_one(name):
-    whole = np.arange(-300_000.0, 300_000)
+    whole = np.arange(-100_000.0, 100_000)
     whole = whole[~np.isin(whole, learnt(name).atoms)]
     assert_allclose(np.exp(log_density(name, whole)).sum(), 1, atol=1e-8)
 
@@ -127,41 +127,6 @@ def test_two_classes_are_a_gaussian_mixture_of_two():
     assert_allclose(score, expected.score(z), atol=1e-4)
 
 
-def test_known_scores_by_brute_force():
-    rng, z = np.random.default_rng(1), some_scores(40)
-    x = np.eye(3)[rng.integers(3, size=40)]
-    z[rng.random(z.shape) < 0.4] = np.nan
-    covariance = np.cov(some_scores(50, 3, 4).T)
-    a, slopes = rng.normal(size=3), rng.normal(size=(3, 3))
-    gaussians = location_gaussians.Gaussians(np.zeros(1), a[None], slopes, covariance[None])
-    log_p = log_densities(gaussians, csr_array(x), location_gaussians.Scores(z))
-    given = gaussians.observed(0, location_gaussians.Scores(z))
-    means = given.means(x @ slopes.T)
-    for i in range(40):
-        o, mean = ~np.isnan(z[i]), a + slopes @ x[i]
-        known = multivariate_normal(mean[o], covariance[np.ix_(o, o)]) if o.any() else None
-        assert_allclose(log_p[i, 0], 0 if known is None else known.logpdf(z[i, o]), atol=1e-9)
-        gain = covariance[:, o] @ np.linalg.inv(covariance[np.ix_(o, o)])
-        assert_allclose(means[i], mean + gain @ (z[i, o] - mean[o]), rtol=1e-9)
-        spread = covariance - gain @ covariance[o]
-        assert_allclose(given.spreads[given.which[i]], spread, atol=1e-9)
-
-
-def test_draws_have_the_conditional_moments():
-    """Means and covariances of 20,000 draws; false alarms: 9 entries beyond 4.5 sd, 1 in 10,000."""
-    z = np.tile([0.7, np.nan, np.nan], (20_000, 1))
-    covariance = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 2.0]])
-    gaussians = location_gaussians.Gaussians(
-        np.zeros(1), np.ones((1, 3)), np.zeros((3, 0)), covariance[None]
-    )
-    given = gaussians.observed(0, location_gaussians.Scores(z))
-    drawn = given.sample(np.zeros((len(z), 3)), np.random.default_rng(0))
-    assert (drawn[:, 0] == 0.7).all()
-    error = (drawn.mean(axis=0) - given.means(np.zeros((1, 3)))[0])[1:]
-    assert (np.abs(error) < 4.5 * drawn[:, 1:].std(axis=0) / np.sqrt(20_000)).all()
-    assert_allclose(np.cov(drawn.T)[1:, 1:], given.spreads[0][1:, 1:], atol=4.5 * 2 * 2**0.5 / 141)
-
-
 def categories_and_scores(n=150, seed=0, missing=0.25):
     """A network of two columns, and two scores that depend on them, some unknown."""
     rng = np.random.default_rng(seed)
@@ -189,15 +154,6 @@ def small_model(n_classes=1, seed=0):
         rng.normal(size=(2, 6)), roots @ roots.transpose(0, 2, 1) / 4,
     )  # fmt: skip
     return location_model.LocationModel(small_network(seed), gaussians)
-
-
-def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
-    codes, z = categories_and_scores()
-    path = []
-    monkeypatch.setattr(location_fit, "TOL", 1e-7)
-    (rows,) = location_fit.completed(small_network(), codes, [z], np.ones(len(z)))
-    location_fit.fit_one(rows, 1.0, path)
-    assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()
 
 
 # The model, by brute force.
@@ -248,40 +204,6 @@ def test_rows_with_gaps_by_enumeration(n_classes):
             (best, _), (_, mean) = max(found.items(), key=lambda item: item[1][0])
             assert tuple(filled[i]) == best
             assert_allclose(scores[i], mean, atol=1e-9)
-
-
-def test_rows_with_many_completions_have_draws(monkeypatch):
-    """Of 100 rows of 200 draws, an error beyond 4.5 sd of the mean is one in 100,000."""
-    model = small_model(2)
-    codes, z = categories_and_scores(100, missing=0.5)
-    exact = model.category_probabilities(codes, z)
-    means = model.expectation(codes, z, lambda states, means, variances: means, 2)
-    log_sums = model.log_sums(codes, z, np.zeros(6))
-    monkeypatch.setattr(location_model, "MOST_COMPLETIONS", 1)
-    found = model.category_probabilities(codes, z)
-    missing = np.repeat(codes < 0, 3, axis=1)
-    assert np.abs(found - exact)[missing].mean() < 0.04 and (found - exact)[~missing].max() < 1e-12
-    drawn = model.expectation(codes, z, lambda states, means, variances: means, 2)
-    assert np.abs(drawn - means).mean() < 0.1
-    assert_allclose(model.log_sums(codes, z, np.zeros(6)), log_sums, rtol=1e-9)
-    again = model.category_probabilities(codes[50:], z[50:])
-    assert_array_equal(again, found[50:])
-    filled, scores = model.complete(codes, z, "mode", None)
-    assert (filled >= 0).all() and np.isfinite(scores).all()
-
-
-def test_draws_of_categories_given_scores():
-    """Shares of 40,000 completions of a row; 18 within 4.5 sd, false alarms 1 in 8,000."""
-    model = small_model(2)
-    z = np.tile([0.4, np.nan], (40_000, 1))
-    codes, drawn = model.complete(np.full((40_000, 2), -1), z, "sample", np.random.default_rng(0))
-    found = enumerated(model, [-1, -1], z[0])
-    total = logsumexp([log_p for log_p, _ in found.values()])
-    for state in product(range(3), range(3)):
-        p = np.exp(logsumexp([found[state, c][0] for c in range(2)]) - total)
-        share = (codes == state).all(axis=1).mean()
-        assert abs(share - p) < 4.5 * np.sqrt(p * (1 - p) / 40_000)
-    assert np.isfinite(drawn).all()
 
 
 # The estimator.
@@ -355,17 +277,6 @@ def test_a_missing_word_is_summed_out_and_has_probabilities(model):
     assert_array_equal(filled, np.array(list("abc"))[p.argmax(axis=1)])
     is_word = [name.startswith("word=") for name in model.get_feature_names_out()]
     assert_allclose(model.transform(rows)[:, is_word], p, atol=1e-12)
-
-
-def test_the_mean_of_a_missing_number():
-    """Of normal numbers, it is that of a regression; within .05, where F and the numbers differ."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=2000)
-    X = np.column_stack([x, 0.8 * x + 0.6 * rng.normal(size=2000)])
-    model = Location().fit(X)
-    rows = np.column_stack([np.linspace(-1.5, 1.5, 7), np.full(7, np.nan)])
-    for how in ("mean", "mode"):
-        assert_allclose(model.impute(rows, how=how)[:, 1], 0.8 * rows[:, 0], atol=0.1)
 
 
 def test_samples_are_of_the_model(model):
@@ -454,8 +365,8 @@ def whole_numbers(name, n=400):
 def test_whole_numbers_sum_to_what_rows_have_without_them(name):
     """The order of columns decides which number is given by the middle of the other: within .2."""
     X = whole_numbers(name)
-    model, last, every = Location().fit(X), X.columns[-1], np.arange(-3000.0, 5000)
-    for i, column in product(range(3), {last, "years"}):
+    model, last, every = Location().fit(X), X.columns[-1], np.arange(-1000.0, 2000)
+    for i, column in product(range(2), {last, "years"}):
         row = X.iloc[[i]]
         each = model.score_samples(pd.concat([row] * len(every)).assign(**{column: every}))
         without = model.score_samples(row.assign(**{column: np.nan}))[0]
@@ -479,12 +390,3 @@ def test_sparse_networks_have_scores_but_no_terms_with_them():
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
     with pytest.raises(ValueError, match="max_order at 2"):
         Sparse(max_order=3).fit(X)
-
-
-def test_few_values_are_categories():
-    """As of bins: numbers that are all atoms have no scores."""
-    X = pd.DataFrame({"x": np.arange(60) % 5 / 2, "y": np.random.default_rng(0).normal(size=60)})
-    assert Location().fit(X).n_values_.tolist() == [5, 1]
-    model = Location().fit(with_gaps(wages()))
-    assert model.n_values_.tolist() == [1, 3, 1, 1, 2]
-    assert model.transform(with_gaps(wages())).shape == (150, len(model.get_feature_names_out()))

@@ -109,22 +109,6 @@ def test_control_groups_of_version_2(system):
     assert _memory.available_memory() == 0  # never less
 
 
-def test_control_groups_of_version_1(system):
-    lines = "4:cpu,cpuacct:/elsewhere\n3:memory:/docker/17\n0::/\n"
-    write(system / "proc" / "self", cgroup=lines)
-    files = {"memory__limit_in_bytes": f"{4 * GIB}", "memory__usage_in_bytes": f"{GIB}"}
-    stat = f"inactive_file 17\ntotal_inactive_file {GIB // 4}\n"
-    # In a container its own group is the root, whatever its path on the host.
-    write(system / "cgroup" / "memory", memory__stat=stat, **files)
-    assert _memory.available_memory() == 3.25 * GIB
-    write(system / "cgroup" / "memory" / "docker" / "17", memory__stat="", **files)
-    assert _memory.available_memory() == 3 * GIB
-    # Of controllers without a limit there is a huge number.
-    for folder in (system / "cgroup" / "memory", system / "cgroup" / "memory" / "docker" / "17"):
-        write(folder, memory__limit_in_bytes="9223372036854771712")
-    assert _memory.available_memory() == 8 * GIB
-
-
 def test_limit_of_the_address_space(system, monkeypatch):
     limit = [6 * GIB]
     resource = SimpleNamespace(
@@ -139,16 +123,3 @@ def test_limit_of_the_address_space(system, monkeypatch):
     assert _memory.available_memory() == 4 * GIB
     limit[0] = -1
     assert _memory.available_memory() == 8 * GIB
-
-
-def test_other_systems(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory, "PROC", tmp_path)
-    monkeypatch.setattr(_memory, "resource", None)
-    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}
-    monkeypatch.setattr(_memory.os, "sysconf", sizes.__getitem__, raising=False)
-    assert _memory.available_memory() == 4 * GIB
-    monkeypatch.delattr(_memory.os, "sysconf")
-    assert _memory.available_memory() is None
-    _memory.check_memory(2**60, "It", "Wait.")
-    with pytest.raises(ValueError, match="It would take more than 10,000 GiB of memory, and "):
-        _memory.check_memory(2**63, "It", "Wait.")

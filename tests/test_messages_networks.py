@@ -47,9 +47,6 @@ def test_the_least_temperature_of_the_message():
         (2, {"alpha": 0.01, "solver": "bslm"}, "use solver='newton', or use a larger alpha"),
         (2, {"alpha": 0.0, "solver": "lbfgs"}, "use solver='newton', or set alpha > 0"),
         (2, {"alpha": 0.01, "kind": MaximumEntropy}, "or use a larger alpha"),
-        (3, {"alpha": 0.01}, "or use a larger alpha"),
-        (3, {"alpha": 0.0}, "or set alpha > 0"),
-        (3, {"alpha": 0.01, "solver": "lbfgs"}, "or use a larger alpha"),
         (3, {"alpha": 0.0, "solver": "lbfgs"}, "or set alpha > 0"),
     ],
 )

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
 
-from private import _network_incomplete as _incomplete
 from private import calibrate
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
@@ -71,40 +68,6 @@ def test_bayes_rule_of_the_joint_density(density, priors):
     assert_allclose(model.score_samples(STATES), logsumexp(joint, axis=1) + 3 * seen, rtol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def two_modes():
-    """Rows of eight columns of values 0 to 2, most of which follow the class, and some with gaps.
-
-    Of these, six are without a value, and the others lack two thirds of the cells.
-    """
-    rng = np.random.default_rng(0)
-    y = (rng.random(600) < 0.3).astype(int)
-    X = np.where(rng.random((600, 8)) < 0.15, rng.integers(3, size=(600, 8)), 2 * y[:, None])
-    gaps = X[:20].astype(float)
-    gaps[np.random.default_rng(1).random(gaps.shape) < 2 / 3] = np.nan
-    gaps[:6] = np.nan
-    return X, y, gaps
-
-
-@pytest.mark.parametrize("density", [None, SDCPRBM(20, max_iter=5, random_state=0)])
-def test_many_missing_cells_are_summed_out_by_annealing(density, two_modes, monkeypatch):
-    """Against enumeration, within four standard errors: less than 1 in 900 seeds exceed them."""
-    X, y, gaps = two_modes
-    model = BoltzmannClassifier(density, joint=True).fit(X, y)
-    exact = model.predict_proba(gaps)
-    monkeypatch.setattr(_incomplete, "MAX_STATES", 2)
-    found = model.predict_proba(gaps)
-    if density is None:
-        assert_allclose(found, exact, atol=0.12)
-        assert np.abs(found - exact).max() > 0  # an estimate indeed
-    # Probabilities of a row do not depend on the others.
-    assert_allclose(found[:6], found[:1].repeat(6, axis=0), rtol=1e-6)
-    order = np.random.default_rng(2).permutation(len(gaps))
-    assert_allclose(model.predict_proba(gaps[order]), found[order], rtol=1e-6)
-    alone = np.concatenate([model.predict_proba(gaps[[i]]) for i in (0, 10)])
-    assert_allclose(alone, found[[0, 10]], rtol=1e-6)
-
-
 # Tables.
 
 
@@ -115,19 +78,6 @@ def test_rows_unlike_any_class_are_told(joint):
     X = rng.normal(size=(200, 3)) + 5 * y[:, None]
     model = BoltzmannClassifier(joint=joint).fit(X, y)
     assert model.score_samples(np.full((1, 3), 30.0)) < model.score_samples(X).min()
-
-
-def test_routing_and_search(animals):
-    table, _, y = animals
-    weights = np.arange(len(y)) % 3
-    with config_context(enable_metadata_routing=True):
-        model = BoltzmannClassifier().set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=True)
-        found = cross_validate(model, table, y, params={"sample_weight": weights}, cv=3)
-    assert (found["test_score"] > 0.8).all()
-    search = GridSearchCV(BoltzmannClassifier(), {"joint": [True, False]}, scoring="neg_log_loss")
-    search.fit(table, y)
-    assert search.best_score_ > -0.5  # of the shares of the classes: -1.03
 
 
 def test_other_densities():
@@ -175,18 +125,6 @@ def test_calibration_recovers_offsets_and_the_factor(scale):
     assert factor == pytest.approx(scale, abs=0.04)
 
 
-def test_calibration_with_weights_is_that_of_repeated_rows():
-    rng = np.random.default_rng(1)
-    scores, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
-    weights = rng.integers(4, size=60)
-    log_priors = np.log([0.2, 0.3, 0.5])
-    found, factor = calibrate(scores, y, weights.astype(float), log_priors)
-    every = np.repeat(np.arange(60), weights)
-    expected, expected_factor = calibrate(scores[every], y[every], None, log_priors)
-    assert_allclose(found, expected, atol=2e-3)
-    assert factor == pytest.approx(expected_factor, abs=2e-3)
-
-
 def test_offsets_make_wrong_constants_right():
     X, y = discrete_rows(1000)
     X[:, 0] = np.minimum(X[:, 0], 1 - (np.arange(1000) % 3 == 0))  # more zeros
@@ -225,6 +163,3 @@ def test_a_joint_density_of_a_class_without_a_value(animals, density):
     table, _, y = animals
     gaps = table.drop(columns="weight").assign(eggs=table["eggs"].mask(y == "fish"))
     assert BoltzmannClassifier(density, joint=True).fit(gaps, y).score(gaps, y) > 0.8
-
-
-# Bins.

@@ -87,13 +87,6 @@ def test_jobs_are_done_elsewhere_and_give_the_bits_of_a_sequence(estimator, tabl
         assert_array_equal(other[name], values, err_msg=name)
 
 
-def test_jobs_are_done_in_processes(table):
-    for estimator in estimators(NETWORK):
-        one = answers(estimator, *table)
-        for name, values in answers(estimator.set_params(n_jobs=2), *table).items():
-            assert_array_equal(values, one[name], err_msg=name)
-
-
 STAGES = [
     ["class 0.0: ", "class 1.0: ", "calibration: "],
     ["pairs: ", "rbm: "],

@@ -5,21 +5,18 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from private import _network_incomplete, left_out
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    MaximumEntropy,
 )
 
 
@@ -89,16 +86,13 @@ def test_equal_rows_have_equal_scores_in_any_batch(density, container):
     assert change < 1e-9 if density is None else change > 0.1  # nothing is drawn, or other draws
 
 
-@pytest.mark.parametrize("by_chains", [False, True])
-def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkeypatch):
-    """Also in bins; with chains within six standard errors, where less than 1 in 10,000 fail."""
+def test_the_default_network_has_the_mean_over_all_completions():
+    """Also in bins."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(coupled_rows(400), columns=list("abcde")).astype(str)
     X = X.assign(pay=X["a"].astype(int) + rng.normal(size=400))
     detector = BoltzmannOutlierDetector().fit(X)
     network = detector.estimator_
-    if by_chains:
-        monkeypatch.setattr(_network_incomplete, "MAX_STATES", 1)
     gap = X.iloc[[0]].assign(b=None, c=None, pay=np.nan)
     bins = detector._table.columns[5].bins
     rows = detector._rows(gap, detector._table).repeat(9 * bins.n_bins, axis=0)
@@ -109,8 +103,7 @@ def test_the_default_network_has_the_mean_over_all_completions(by_chains, monkey
     terms = log_p + bins.mean_log_density[rows[:, 5].astype(int)]
     found = detector.score_samples(gap)[0] + detector._mean
     found -= 3 * np.log(400 / 401)  # of three words, no one is unseen
-    atol = 6 * np.sqrt(p @ (terms - p @ terms) ** 2 / 10) if by_chains else 1e-6
-    assert_allclose(found, p @ terms, rtol=0, atol=atol)
+    assert_allclose(found, p @ terms, rtol=0, atol=1e-6)
 
 
 def test_scores_are_comparable_however_many_cells_are_missing(coupled):
@@ -141,17 +134,6 @@ def test_a_word_that_fit_has_not_seen_is_improbable():
     assert detector.predict([["c", "x"]]) == [-1]
 
 
-def test_iris_with_one_class_left_out():
-    X, y = load_iris(return_X_y=True)
-    found = []
-    for c in range(3):
-        others = np.flatnonzero(y != c)
-        detector = BoltzmannOutlierDetector().fit(X[others[::2]])
-        new = np.concatenate([others[1::2], np.flatnonzero(y == c)])
-        found.append(roc_auc_score(y[new] != c, detector.score_samples(X[new])))
-    assert np.mean(found) > 0.88
-
-
 # Offsets.
 
 
@@ -177,55 +159,6 @@ def test_contamination_is_the_share_of_outliers():
         on_the_fence = np.isclose(detector.held_out_scores_, detector.offset_, rtol=0, atol=1e-6)
         assert 0 <= share - found.mean() <= on_the_fence.mean()
         assert_array_equal(found, detector.held_out_scores_ < detector.offset_)
-
-
-def many_columns(n, seed):
-    """Rows of 20 bits that depend on two numbers."""
-    rng, weights = np.random.default_rng(seed), np.random.default_rng(0).normal(size=(2, 20))
-    return (rng.normal(size=(n, 20)) + rng.normal(size=(n, 2)) @ weights > 0).astype(int)
-
-
-def test_contamination_is_the_share_of_outliers_among_new_rows():
-    """Five tables have .078 with an error of .012: a false alarm in less than 1 of 10,000 runs."""
-    new, shares = many_columns(2000, seed=100), []
-    for seed in range(1, 6):
-        detector = BoltzmannOutlierDetector(contamination=0.1).fit(many_columns(100, seed))
-        shares.append((detector.predict(new) == -1).mean())
-    assert np.mean(shares) == pytest.approx(0.1, abs=0.07)
-
-
-@pytest.mark.parametrize("weights", [None, np.r_[0, 0, np.ones(38)]])
-def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
-    X = coupled_rows(40).astype(float)
-    X[:, 0] = np.arange(40)  # no equal rows
-    density = FVBMPseudoLikelihood(
-        columns=[range(40), range(3), range(3), range(3), range(3)], alpha=0.1
-    )
-    detector = BoltzmannOutlierDetector(density, random_state=0).fit(X, sample_weight=weights)
-    counted = np.ones(40) if weights is None else weights
-    rows, generator = X[counted > 0], np.random.RandomState(0)
-    generator.randint(2**31, size=2)  # seeds of completions and of the density
-    held_out = {}
-    for left, held in left_out(rows, np.ones(len(rows)), 3, generator):
-        assert_array_equal(np.flatnonzero(left == 0), held)
-        fitted = clone(density).fit(rows[left > 0])
-        own = -fitted.free_energy(rows)
-        held_out |= dict(zip(rows[held, 0], own[held] - own[left > 0].mean(), strict=True))
-    new = detector.score_samples(X)
-    expected = [held_out.get(i, new[i]) for i in range(40)]
-    assert_allclose(detector.held_out_scores_, expected, atol=1e-9)
-
-
-def test_one_count_of_each_row_is_left_out():
-    rows = np.array([[0.0, np.nan], [1, 0], [0, np.nan], [2, 2], [1, 1]])
-    weights = np.array([1.0, 3, 1, 1, 0.5])
-    folds = list(left_out(rows, weights, 3, np.random.RandomState(0)))
-    assert len(folds) == 3
-    assert sorted(np.concatenate([held for _, held in folds])) == [0, 1, 2, 3, 4]
-    for left, held in folds:
-        assert (0 in held) == (2 in held)  # equal rows
-        one = np.array([1, 1, 0, 1, 0.5]) * np.isin(np.arange(5), held)
-        assert_array_equal(weights - left, one)
 
 
 # Other tables and densities.
@@ -269,11 +202,9 @@ def brute_surprise(density, row, j, values):
     ("density", "low"),
     [
         (FVBMPseudoLikelihood(columns=range(3), unseen="error"), 0),
-        (FSLLDensity(columns=range(3), unseen="error"), 0),
         (SDCPRBM(4, columns=[list(range(3))] * 5, max_iter=10), 0),
         (BoltzmannMixture([("pairs", FVBMPseudoLikelihood()), ("all", FSLLDensity())]), 0),
         (FVBMPseudoLikelihood(), -1),
-        (MaximumEntropy(), 0),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -293,45 +224,6 @@ def test_surprises_are_those_of_scores(density, low):
         assert found[i, j] == pytest.approx(expected, abs=1e-4)
 
 
-def test_surprises_of_the_default():
-    """Words, levels, numbers and gaps: by the network of the codes, and numbers by their bins."""
-    rng = np.random.default_rng(0)
-    word = rng.integers(3, size=400)
-    X = pd.DataFrame({
-        "word": np.array(["a", "b", "c"])[word],
-        "level": np.where(rng.random(400) < 0.8, word, rng.integers(3, size=400)),
-        "number": word + rng.normal(size=400),
-        "empty": None,
-    })  # fmt: skip
-    with pytest.warns(UserWarning, match="empty"):
-        detector = BoltzmannOutlierDetector(random_state=0).fit(X)
-    new = X[:30].copy()
-    new.loc[new.index[:5], "level"] = np.nan
-    found = detector.explain(new)
-    assert list(found.columns) == list(X.columns) and found.index.equals(new.index)
-    assert_array_equal(found.isna().to_numpy(), new.isna().to_numpy())
-    codes = detector._rows(new, detector._table)
-    for j, n_values in enumerate(detector.estimator_.n_values_.tolist()):
-        for i in np.flatnonzero(~np.isnan(codes[:, j])):
-            expected = brute_surprise(
-                detector.estimator_, codes[i], j, [float(a) for a in range(n_values)]
-            )
-            # Inside of a bin, pieces of its histogram are thinner than its mean by 2 at most.
-            more = found.iloc[i, j] - expected
-            assert more == pytest.approx(0, abs=1e-6) if j < 2 else -1e-6 < more < 2
-    with pytest.warns(UserWarning, match="feature names"):
-        array = detector.explain(new.to_numpy(dtype=object))
-    assert isinstance(array, np.ndarray)
-    assert_array_equal(array, found.to_numpy())
-
-
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")
-
-
-def test_no_more_than_a_twentieth_is_beyond_the_fence():
-    """Of 17 % that have one rare value or more."""
-    X = pd.DataFrame(np.random.default_rng(0).random((3300, 6)) < 0.03).astype(str)
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X[:300])
-    assert (detector.predict(X[300:]) == -1).mean() < 0.08

@@ -4,27 +4,24 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from oracles_rbm import CELL, all_points, law_of, pseudo_likelihoods, small_layer
+from oracles_rbm import all_points, law_of, pseudo_likelihoods, small_layer
 from private import (
     Layered,
     Stream,
     Workers,
-    _modes,
     annealed_importance_sampling,
     check_normalisable,
-    column_probabilities,
     exact_entropy,
     exact_free_energy,
     exact_log_partition,
-    impute,
     log_pseudo_likelihood,
     temperature_ladder,
 )
 from private import RBMModel as Model
-from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
+from sklearn_boltz.units import Gaussian
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
@@ -79,88 +76,6 @@ def test_pseudo_likelihood_of_units(pair):
     assert np.isfinite(log_pseudo_likelihood(model, mixed)).all()
     with pytest.raises(ValueError, match="finitely many"):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
-
-
-@pytest.mark.parametrize(
-    ("pair", "beta"), [("C-B", 0.5), ("M-C", 2.0), ("G-BC", 0.5), ("M-M", 2.0)]
-)
-def test_temperature(pair, beta):
-    """p(v, h)^β: ratios of the free energies are those of the powers."""
-    model = law_of(*pair.split("-"), 0.4).model
-    V, visible = all_points(model.visible)
-    H, hidden = all_points(model.hidden)
-    cell = sum(np.log(CELL) for count in model.hidden.state_counts if np.isinf(count))
-    logs = beta * (V @ model.weights.T @ H.T + hidden - cell)
-    expected = logsumexp(logs, axis=1)[: len(V)] + beta * model.visible.log_weight(V)
-    got = -model.tempered(beta).free_energy(V)
-    near = expected > expected.max() - 30
-    difference = (got - expected)[near]
-    assert_allclose(difference, difference[0], atol=1e-8)
-
-
-def test_a_unit_is_missing_as_a_whole():
-    model = law_of("C", "B").model
-    part, whole = np.array([[np.nan, 0, 1, 1, 0.0], [np.nan, np.nan, np.nan, 1, 0]])[:, np.newaxis]
-    found, expected = (
-        impute(model, V, np.isnan(V), "mean", 1, np.random.default_rng(0)) for V in (part, whole)
-    )
-    assert_array_equal(found, expected)
-    assert found[0, :3].sum() == pytest.approx(1) and found[0, 0] < 1
-
-
-@pytest.mark.parametrize("pair", [("C", "B"), ("CC", "BC"), ("M", "C")], ids="-".join)
-def test_probabilities_of_a_unit(pair, way):
-    law, rng = law_of(*pair), np.random.default_rng(0)
-    model, layer, known = law.model, law.model.visible, law.V[np.argmax(law.p)]
-    if way == "missing" and not model.visible.is_enumerable:
-        pytest.skip("the visible side has a continuum of values")
-    with_states = [unit for unit, states in enumerate(layer.unit_states()) if states is not None]
-    for unit, alone in itertools.product(with_states, (True, False)):
-        missing = np.zeros(len(known), dtype=bool)
-        missing[layer.columns_of(unit)] = True
-        if not alone:
-            missing[layer.columns_of((unit + 1) % layer.n_units)] = True
-        rows, p = law.given(known, ~missing)
-        own = rows[:, layer.columns_of(unit)]
-        expected = [p[(own == s).all(axis=1)].sum() for s in layer.unit_states()[unit][0]]
-        V = np.tile(np.where(missing, np.nan, known), (40, 1))
-        found = column_probabilities(model, V, np.tile(missing, (40, 1)), unit, layer, 400, rng)
-        if alone or way != "chains":
-            assert_allclose(found[0], expected, atol=1e-9)
-        else:
-            assert_allclose(found.mean(axis=0), expected, atol=0.05)
-
-
-def test_ascents_end_at_states_that_no_unit_can_better():
-    rng = np.random.default_rng(0)
-    visible = Stacked([Categorical([3, 4, 2], rng.normal(size=9)), Bernoulli(rng.normal(size=3)),
-                       Gaussian.neutral(1)])  # fmt: skip
-    model = Model(rng.normal(size=(4, 13)), visible, Bernoulli(rng.normal(size=4)))
-    V = visible.sample(np.zeros((20, 13)), Stream(0))
-    missing = np.ones(V.shape, dtype=bool)
-    missing[:, 3:7] = False
-    ends = _modes.coordinate_ascent(model, V, missing)
-    assert visible.contains(ends).all()
-    assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
-    assert_array_equal(ends[:, 12], V[:, 12])
-    energy = model.free_energy(ends)
-    assert (energy <= model.free_energy(V)).all() and (energy < model.free_energy(V)).any()
-    for unit in [0, 2, 3, 4, 5]:
-        for state in visible.unit_states()[unit][0]:
-            other = ends.copy()
-            other[:, visible.columns_of(unit)] = state
-            assert (model.free_energy(other) >= energy - 2e-5).all()
-
-    def mean_field(rows):
-        return model.visible_field(model.mean_hidden(rows))
-
-    found = _modes.expectation_maximisation(visible, mean_field, V, missing)
-    assert visible.contains(found).all()
-    assert (model.free_energy(found) <= model.free_energy(V) + 1e-9).all()
-    means = visible.mean(rng.normal(size=(5, 13)))
-    nearest = visible.nearest(means)
-    assert visible.contains(nearest).all()
-    assert_array_equal(nearest[:, :3].argmax(axis=1), means[:, :3].argmax(axis=1))
 
 
 DEEP = [("C", "B", "C"), ("BC", "C", "B"), ("M", "C", "B"), ("C", "CC", "G")]

@@ -5,9 +5,7 @@ with others.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
-from networks import lattice
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
@@ -16,15 +14,12 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from oracles_rbm import SmallRBM, binary
-from private import _model, _physics
-from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, InfiniteRBM, MaximumEntropy
 from sklearn_boltz.statistics import (
     autocorrelation_time,
     estimate_inverse_temperature,
-    local_minima,
     r_hat,
     swendsen_wang,
-    thermodynamics,
     to_bqm,
     to_ising,
 )
@@ -102,35 +97,11 @@ def test_energies_of_given_bits_have_their_constant():
     for method in ("ladder", "ais"):
         estimate = network.log_partition(method, random_state=0)
         assert abs(estimate.value - log_z) < 5 * estimate.std_err
-    T = np.array([0.5, 1.0, 3.0])
-    p = np.exp(log_softmax(log_w / T[:, None], axis=1))
-    figures = thermodynamics(network, T)
-    assert_allclose(figures.log_partition, np.logaddexp.reduce(log_w / T[:, None], axis=1))
-    assert_allclose(figures.energy, -p @ log_w)
-    assert_allclose(figures.entropy, -(p * np.log(p)).sum(axis=1))
-    assert_allclose(figures.specific_heat, (p @ log_w**2 - (p @ log_w) ** 2) / T**2)
-    minima = local_minima(network, x)
-    assert_allclose(
-        minima.energy,
-        -((minima.states @ J) * minima.states).sum(axis=1) / 2 - minima.states @ h,
-        atol=1e-12,
-    )
     # A fit of rows has the energies of spins.
     assert_allclose(
         network.fit(x).energy(np.ones((1, 5))),
         -network.coupling_.sum() / 2 - network.intercept_.sum(),
     )
-
-
-def test_chains_of_given_bits_have_their_constant(monkeypatch):
-    """As if 5 columns were too many to enumerate: within 5 standard errors."""
-    network = FVBMPseudoLikelihood.from_couplings(*ising(5), coding="bits")
-    exact = thermodynamics(network, [1.0, 2.0])
-    monkeypatch.setattr(_model, "MAX_STATES", 4)
-    found = thermodynamics(network, [1.0, 2.0], random_state=0)
-    assert found.method == "ladder"
-    for name in ("log_partition", "energy", "entropy"):
-        assert (np.abs(found[name] - exact[name]) < 5 * found.std_err[name]).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (3,)])
@@ -148,9 +119,7 @@ def given_rbm():
 ROWS = np.random.default_rng(0).integers(2, size=(60, 4))
 RBMS = {
     "given": given_rbm,
-    "float32": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(ROWS.astype(np.float32)),
     "words": lambda: SDCPRBM(3, max_iter=2, random_state=0).fit(np.array(["no", "yes"])[ROWS]),
-    "tap": lambda: TAPRBM(3, max_iter=2, random_state=0).fit(ROWS),
     "infinite": lambda: InfiniteRBM(max_components=3, random_state=0).fit(ROWS),
 }
 
@@ -247,31 +216,9 @@ def test_a_step_of_an_rbm_by_a_sampler(sampler):
     assert (z.max() < 5.5) == (sampler is exact)
 
 
-def test_samples_of_a_sampler_have_the_form_of_the_table():
-    rows = exact(*ising(4), 300, np.random.default_rng(0)) > 0
-    frame = pd.DataFrame(np.where(rows, "yes", "no"), columns=list("abcd"))
-    network = FVBMPseudoLikelihood(alpha=0.1).fit(frame)
-    asked = []
-
-    def sampler(J, h, n, rng):
-        asked.append((J, h))
-        return exact(J, h, n, rng)
-
-    drawn = network.sample(2000, random_state=0, given={"b": "yes"}, temperature=2, sampler=sampler)
-    J, h = to_ising(network)
-    others = [0, 2, 3]
-    assert_allclose(asked[0][0], J[np.ix_(others, others)] / 2)
-    assert_allclose(asked[0][1], (h + J[:, 1])[others] / 2)
-    assert list(drawn.columns) == list("abcd") and (drawn["b"] == "yes").all()
-    # Five standard errors: once in a million.
-    mean = (network.sample(2000, random_state=1, given={"b": "yes"}, temperature=2) == "yes").mean()
-    assert_allclose((drawn == "yes").mean(), mean, atol=5 * np.sqrt(2 / 4 / 2000))
-
-
 @pytest.mark.parametrize("scale", [0.3, 1.0])
-def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
+def test_clusters_have_the_law_of_the_spins(scale):
     """Frequencies of 32 states in 20,000 draws, of which each one is independent."""
-    monkeypatch.setattr(_physics, "MAX_BONDS", 150_000)  # blocks of 10,000 chains
     J, h = ising(5, scale=scale)
     J[0, 1:] = J[1:, 0] = 0
     states, log_w = log_weights(J, h)
@@ -283,23 +230,6 @@ def test_clusters_have_the_law_of_the_spins(scale, monkeypatch):
     few = expected < 10
     counts, expected = (np.append(a[~few], a[few].sum() + 1e-9) for a in (counts, expected))
     assert ((counts - expected) ** 2 / expected).sum() < chi2(len(counts) - 1).isf(1e-4)
-
-
-def test_clusters_at_the_critical_temperature():
-    """The energy by enumeration of rows: beyond four standard errors once in 15,000."""
-    side, beta = 7, np.log(1 + np.sqrt(2)) / 2
-    spins = 2.0 * binary(side) - 1
-    within = (spins * np.roll(spins, 1, axis=1)).sum(axis=1)
-
-    def log_partition(beta):
-        transfer = np.exp(beta * (within[:, None] / 2 + within / 2 + spins @ spins.T))
-        return np.log(np.trace(np.linalg.matrix_power(transfer / 2**side, side)))
-
-    energy = -(log_partition(beta + 1e-4) - log_partition(beta - 1e-4)) / 2e-4
-    J = beta * lattice(side)
-    x = swendsen_wang(J, np.zeros(side**2), 2000, np.random.default_rng(0), n_sweeps=50)
-    found = -np.einsum("ij,ij->i", x @ J, x) / 2 / beta
-    assert abs(found.mean() - energy) < 4 * found.std() / np.sqrt(2000)
 
 
 # Temperatures.
@@ -340,7 +270,7 @@ def test_the_inverse_temperature_of_categories():
     assert beta == pytest.approx(minimize_scalar(loss, tol=1e-12).x, rel=1e-5)
 
 
-@pytest.mark.parametrize("beta", [-0.5, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("beta", [-0.5, 1.0])
 def test_the_error_of_an_inverse_temperature_is_right(beta):
     """Squares of 100 differences in standard errors; each bound fails by chance once in 20,000."""
     rng, z = np.random.default_rng(0), []
@@ -362,8 +292,7 @@ def test_inverse_temperatures_without_end():
 # Chains.
 
 
-@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
-@pytest.mark.parametrize("n_chains", [1, 8])
+@pytest.mark.parametrize(("phi", "n_chains"), [(-0.5, 8), (0.0, 1), (0.9, 1), (0.5, 8)])
 def test_the_time_of_autoregressive_chains(phi, n_chains):
     """(1 + φ) / (1 - φ), except for late terms: beyond four standard errors once in 15,000."""
     rng, n = np.random.default_rng(1), 200_000

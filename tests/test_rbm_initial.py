@@ -3,13 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
-from oracles_rbm import binary
-from private import units_of_pairs
 from sklearn_boltz import SDCPRBM, TAPRBM, FVBMPseudoLikelihood, InfiniteRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
 
@@ -42,29 +38,6 @@ def table(n_rows=300, seed=0):
 @pytest.fixture(scope="module")
 def network():
     return FVBMPseudoLikelihood(alpha=0.01).fit(bits())
-
-
-@given(
-    st.integers(2, 5), st.integers(0, 2**32 - 1), st.sampled_from([1e-8, 0.1, 1.0, 10.0, 2000.0])
-)
-def test_units_of_pairs_have_the_effect_of_couplings(d, seed, scale):
-    rng = np.random.default_rng(seed)
-    K = np.triu(scale * rng.normal(size=(d, d)), 1)
-    K[rng.random((d, d)) < 0.3] = 0
-    K, b, V = K + K.T, rng.normal(size=d), binary(d)
-    weights, hidden_bias, visible_bias = units_of_pairs(K, b, 100)
-    assert len(weights) == np.count_nonzero(np.triu(K))
-    expected = 0.5 * np.einsum("ni,ij,nj->n", V, K, V) + V @ b
-    found = V @ visible_bias + np.logaddexp(0, V @ weights.T + hidden_bias).sum(axis=1)
-    assert_allclose(found - found[0], expected - expected[0], atol=1e-12 * (1 + scale))
-
-
-def test_the_strongest_couplings_are_taken():
-    K = np.zeros((4, 4))
-    K[0, 1], K[1, 2], K[2, 3] = 0.5, -2.0, 1.0
-    weights, _, _ = units_of_pairs(K + K.T, np.zeros(4), 2)
-    assert_array_equal(weights != 0, [[0, 1, 1, 0], [0, 0, 1, 1]])
-    assert np.sign(weights[0, 1]) != np.sign(weights[0, 2])
 
 
 @pytest.mark.parametrize("X", [bits(), table()], ids=["bits", "table"])

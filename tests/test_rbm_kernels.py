@@ -1,20 +1,16 @@
 """The kernels against the NumPy lines that they equal."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, softmax
 
 from private import (
-    _adam_step_of_arrays,
     _bernoulli_kernel,
     _gibbs_kernel,
     _random_kernel,
-    adam_step,
     class_gradients,
     class_log_weights,
 )
@@ -58,27 +54,6 @@ def assert_as_numpy(shape, dtype):
     _bernoulli_kernel.softplus_sums(x, bias, sums)
     exact = np.logaddexp(0, x.astype(float) + bias).sum(axis=1)
     np.testing.assert_allclose(sums, exact, rtol=20 * eps, atol=20 * eps * shape[1])
-
-
-@pytest.mark.parametrize(("shape", "step"), [((3, 7), 1), ((5, 16), -1), ((2, 1500), 1)])
-def test_probabilities_next_to_the_uniform_number(shape, step, dtype):
-    """The last bit decides in a draw; in a sample, it is rounded, but far behind the first 27."""
-    u = uniform(shape, 6, 7, 8, dtype)
-    x = np.empty_like(u)
-    _bernoulli_kernel.bernoulli_draw(x, u, 6, 7, 8)
-    assert not x.any()
-    _bernoulli_kernel.bernoulli_draw(x, np.nextafter(u, dtype(2)), 6, 7, 8)
-    assert x.all()
-    # One such number among others.
-    p = np.full_like(u, 0.25)
-    p[0, -1] = np.nextafter(u[0, -1], dtype(2))
-    _bernoulli_kernel.bernoulli_draw(x, p, 6, 7, 8)
-    np.testing.assert_array_equal(x, u < p)
-    factor = 1 + step * np.sign(u - 0.5) * 32 * np.finfo(dtype).eps
-    x = (logit(u.astype(np.float64)) * factor).astype(dtype)
-    clear = (u > 0.01) & (u < 0.99) & (np.abs(u - 0.5) > 0.1)
-    _bernoulli_kernel.bernoulli_sample(x, np.zeros(shape[1], dtype), 6, 7, 8)
-    assert (x[clear] == (step > 0)).all()
 
 
 def test_extremes(dtype):
@@ -134,70 +109,6 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     np.testing.assert_array_equal(chains[clear], (u < p)[clear])
 
 
-def chains_at(dtype):
-    """Weights, biases of both layers, and states of twenty chains."""
-    rng = np.random.default_rng(0)
-    W = rng.normal(0, 1, (10, 6)).astype(dtype)
-    b, c = rng.normal(0, 1, 10).astype(dtype), rng.normal(0, 1, 6).astype(dtype)
-    return W, b, c, (rng.random((20, 10)) < 0.5).astype(dtype)
-
-
-@pytest.mark.parametrize("from_hidden", [False, True])
-def test_chains_equal_numpy(dtype, from_hidden):
-    W, b, c, start = chains_at(dtype)
-    V, H = start.copy(), start[:, :6].copy()
-    v, h = V.copy(), H.copy()
-    for k in range(3):
-        if k > 0 or not from_hidden:
-            h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
-        v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
-    _gibbs_kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
-    np.testing.assert_array_equal(V, v)
-    np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
-
-
-def test_annealed_chains_and_their_weights_equal_numpy(dtype):
-    W, base, c, start = chains_at(dtype)
-    shift, betas = np.random.default_rng(1).normal(size=10).astype(dtype), [0.0, 0.2, 0.7, 1.0]
-    v, expected = start.copy(), np.ones(20)
-    for k, (low, high) in enumerate(pairwise(betas)):
-        field = v @ W + c
-        softplus = np.logaddexp(0, high * field) - np.logaddexp(0, low * field)
-        expected += (high - low) * (v @ shift) + softplus.sum(axis=1)
-        if high < 1:
-            p = expit(high * field)
-            h = (uniform(p.shape, 7, 10 + 2 * k, 4, dtype) < p).astype(dtype)
-            p = expit(base + high * (shift + h @ W.T))
-            v = (uniform(p.shape, 7, 11 + 2 * k, 4, dtype) < p).astype(dtype)
-    V, log_weights = start.copy(), np.ones(20)
-    scratch = np.empty((20, 6), dtype), np.empty(10, dtype), np.empty(6, dtype)
-    _gibbs_kernel.anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
-    np.testing.assert_array_equal(V, v)
-    np.testing.assert_allclose(log_weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
-
-
-@settings(max_examples=cases(40))
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    shape=st.tuples(st.integers(0, 40), st.integers(1, 70), st.integers(1, 40)),
-    scale=st.sampled_from([0.0, 0.1, 1.0, 30.0]),
-    dtype=st.sampled_from(DTYPES),
-    share=st.sampled_from([0.0, 0.02, 0.5, 1.0]),
-)
-def test_log_densities(seed, shape, scale, dtype, share):
-    (n_rows, n_visible, n_hidden), rng = shape, np.random.default_rng(seed)
-    weights = rng.normal(0, scale, (n_visible, n_hidden)).astype(dtype)
-    b, c = (rng.normal(0, scale, n).astype(dtype) for n in (n_visible, n_hidden))
-    V = (rng.random((n_rows, n_visible)) < share).astype(dtype)
-    out, before = np.full(n_rows, np.nan), V.copy()
-    _gibbs_kernel.log_densities(weights, b, c, V, np.empty((n_rows, n_hidden), dtype), out)
-    exact = V.astype(float)
-    expected = exact @ b + np.logaddexp(0, exact @ weights + c).sum(axis=1)
-    size = np.abs(weights).sum() + np.abs(b).sum() + np.abs(c).sum() + n_hidden
-    np.testing.assert_allclose(out, expected, atol=4 * np.finfo(dtype).eps * size, rtol=0)
-    np.testing.assert_array_equal(V, before)
-
-
 SIZES = st.tuples(st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 7, 16, 40, 255, 300]))
 
 
@@ -228,22 +139,3 @@ def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
     np.testing.assert_allclose(found, np.einsum("ny,nyj->nj", E, S), atol=eps)
     np.testing.assert_allclose(gradient, np.einsum("ny,nyj->yj", E, S), atol=eps)
     np.testing.assert_allclose(of_bias, E.sum(axis=0), atol=1e-12 * (1 + np.abs(E).sum()))
-
-
-@pytest.mark.parametrize("step", [adam_step, _adam_step_of_arrays], ids=["kernel", "arrays"])
-@pytest.mark.parametrize("n", [5, 1001])
-def test_a_step_of_adam(dtype, n, step):
-    rng = np.random.default_rng(n)
-    x, gradient, mean = rng.normal(size=(3, n)).astype(dtype)
-    square = rng.random(n).astype(dtype)
-    gradient[: n // 2], mean[: n // 2], square[: n // 2] = 0, 1e-31, 1e-31
-    new_mean = 0.9 * mean + 0.1 * gradient
-    new_square = 0.99 * square + 0.01 * gradient**2
-    expected = x + 0.1 * new_mean / (np.sqrt(new_square) + 1e-8)
-    step(x, gradient, mean, square, 0.9, 0.99, 1e-8, 0.1)
-    eps = 10 * np.finfo(dtype).eps
-    np.testing.assert_allclose(x, expected, atol=eps * np.abs(expected).max())
-    np.testing.assert_allclose(mean, new_mean, atol=eps)
-    np.testing.assert_allclose(square, new_square, atol=eps)
-    if step is adam_step:  # it leaves no denormal numbers
-        assert (mean[: n // 2] == 0).all() and (square[: n // 2] == 0).all()

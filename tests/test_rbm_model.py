@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils import Bunch
 
 from oracles import assert_drawn
-from oracles_rbm import SmallRBM, law_of, random_rbm, small_layer, typed
+from oracles_rbm import SmallRBM, law_of, random_rbm, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -118,14 +117,6 @@ def assert_exact(law, dtype, rtol):
         assert_allclose(log_p, law.log_p, rtol=10 * rtol, atol=10 * rtol)
 
 
-def test_exact_log_partition_by_blocks():
-    c = np.random.default_rng(0).normal(size=14)
-    model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
-    expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
-    assert _enumeration.exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
-    assert _enumeration.n_enumerated(law_of("S", "T").model) == np.inf
-
-
 def test_log_pseudo_likelihood_of_probabilities():
     model, V = as_model(random_rbm(4, 3)), np.random.default_rng(0).random((5, 4))
     expected = np.zeros(5)
@@ -235,40 +226,6 @@ def test_raise_from_rows_is_conservative(workers):
     assert excess[1] > -SIGMAS
 
 
-def test_raise_from_rows_by_hand(monkeypatch, workers):
-    """Chains of a row estimate 1 / Z together, and the mean over rows is of the logarithms."""
-    log_weights = np.log([1.0, 2, 3, 6])  # of the rows 0, 1, 0, 1
-    monkeypatch.setattr(_annealing, "_anneal", lambda *_: log_weights.copy())
-    monkeypatch.setattr(_annealing, "base_log_partition", lambda *_: 0.0)
-    law = law_of("BB", "B")
-    estimate = _annealing.reverse_importance_sampling(
-        law.model, base_of(law.model), temperature_ladder(3), law.V[:4], Stream(0), workers, 2
-    )
-    values = -np.log([2, 4])
-    assert estimate.value == pytest.approx(values.mean())
-    assert estimate.std_err == pytest.approx(np.abs(np.diff(values))[0] / 2)
-
-
-def test_runs_that_are_apart_are_repeated_and_floors_are_kept(monkeypatch):
-    runs = [
-        Bunch(value=value, std_err=0.01, low=low, trusted=True, verdict="")
-        for value, low in [(0.0, 5.0), (1.0, -2.0), (1.15, -2.0), (1.15, 9.0)]
-    ]
-    remaining = iter(runs)
-    monkeypatch.setattr(_annealing, "annealed_importance_sampling", lambda *_: next(remaining))
-    found = _annealing.annealed_within(0.1, None, None, np.linspace(0, 1, 3), 2, None, None)
-    assert found is runs[2] and found.trusted  # the first that is within twice 0.1 of the last
-    assert found.low == 5.0
-
-
-def test_reverse_chains_from_the_model_bound_from_above():
-    forward, backward = Bunch(low=1.0, value=4.0), Bunch(value=4.5, high=np.inf, low=-np.inf)
-    assert _annealing.bracketed(forward, Bunch(**backward), False).high == np.inf
-    found = _annealing.bracketed(forward, Bunch(**backward), True)
-    # By Markov's inequality, e³ times as much has a probability of 5 %.
-    assert (found.low, found.high) == (1.0, 7.5)
-
-
 # Imputation.
 
 
@@ -312,13 +269,3 @@ def test_impute(law, way):
     chosen = continuous & ~observed
     error = np.abs(found[chosen] - rest[chosen[continuous]])
     assert (error <= (0.5 if way == "chains" else 1e-6) * (1 + spread[chosen])).all()
-
-
-def test_impute_enumerates_few_hidden_units_beside_many_visible():
-    rng = np.random.default_rng(0)
-    model = Model(rng.normal(0, 0.3, (3, 80)), small_layer("S", rng, 80), small_layer("B", rng))
-    V = np.full((500, 80), np.nan)
-    V[:, :5] = 0.5
-    mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
-    chained = filled_by_chains(model, V, np.isnan(V), "mean", 30, Stream(0))
-    assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)

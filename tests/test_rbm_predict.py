@@ -19,7 +19,7 @@ from oracles_rbm import (
     with_parameters,
 )
 from private import exact_free_energy
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAPRBM
 
 N_DRAWS = 10_000
 
@@ -99,15 +99,6 @@ def test_modes_beyond_enumeration_cannot_be_improved():
         best = model.free_energy(rbm.V).min()
         filled = model.impute(X, how="mode", n_steps=300, random_state=0)
         assert_allclose(model.free_energy(filled), best)
-
-
-def test_mode_of_a_continuum_is_the_mean():
-    X = np.random.default_rng(0).random((50, 4))
-    model = TAPRBM(2, columns="truncated_gaussian", max_iter=2, random_state=0).fit(X)
-    X[:, 1] = np.nan
-    for method in ("gibbs", "tap"):
-        how = dict(method=method, random_state=0)
-        assert_array_equal(model.impute(X, how="mode", **how), model.impute(X, **how))
 
 
 # Samples.
@@ -199,16 +190,6 @@ def test_deep_energies_against_all_states(sizes):
     assert_allclose(model.log_pseudo_likelihood(V), expected, atol=1e-9)
 
 
-def test_deep_pseudo_likelihood_by_tap(monkeypatch):
-    dbm = random_dbm((4, 3, 3), scale=0.15, seed=1)
-    model = deep(dbm)
-    exact = model.log_pseudo_likelihood(binary(4))
-    monkeypatch.setattr("sklearn_boltz.restricted._tap_dbm.EXACT_HIDDEN", -1)
-    by_tap = model.log_pseudo_likelihood(binary(4))
-    assert (exact != by_tap).any()
-    assert_allclose(by_tap, exact, atol=2e-3)
-
-
 # The conditionals of deep models.
 
 
@@ -233,22 +214,6 @@ def test_conditionals_of_a_deep_model():
     ends = model.gibbs(np.zeros((N_DRAWS, 4)), 60, random_state=0)
     assert_drawn(ends, V, p)
     assert_array_equal(model.gibbs(V, 0), V)
-
-
-def test_inverse_transform_of_deep_models():
-    dbm = random_dbm((5, 4, 3, 2), seed=3)
-    model, V = deep(dbm), rows(5, 7)
-
-    def down(k, mean):
-        """Means of the layer below layer k."""
-        return 1 / (1 + np.exp(-(mean @ dbm.weights[k - 1] + dbm.intercepts[k - 1])))
-
-    H = model.mean_hidden(V)
-    for output, expected in [
-        (-1, down(1, down(2, down(3, H[2])))), (1, down(1, down(2, H[1]))), ("all", down(1, H[0])),
-    ]:  # fmt: skip
-        model.set_params(output_layer=output)
-        assert_allclose(model.inverse_transform(model.transform(V)), expected)
 
 
 # Unit types of users.
@@ -307,37 +272,3 @@ def test_spins_are_sampled_and_annealed(spins):
         assert estimate.value == pytest.approx(log_Z, abs=6 * estimate.std_err)
     assert spins.log_partition_ == pytest.approx(log_Z)
     assert spins.entropy() == pytest.approx(entropy_of(p))
-
-
-def test_spins_are_predicted(spins, way):
-    V, p, _ = of_spins(spins)
-    X = 2 * holes(5, 8, 1) - 1
-    modes = spins.impute(X, how="mode", method="gibbs", random_state=0)
-    found = spins.predict_column_proba(X, 1, n_steps=4000, random_state=0)
-    for row, mode, up in zip(X, modes, found[:, 1], strict=True):
-        assert_array_equal(mode, V[agreeing(V, p, row).argmax()])
-        row[1] = np.nan
-        expected = agreeing(V, p, row) @ (V[:, 1] == 1)
-        assert up == pytest.approx(expected, abs=0.03 if way == "chains" else 1e-9)
-    assert_allclose(spins.log_pseudo_likelihood(V), pseudo_likelihoods(np.log(p), (2,) * 5))
-    # A value between the states is a mixture: the mean of both terms of that unit.
-    value = V[:1].copy()
-    value[0, 0] = 0.0
-    assert np.isfinite(spins.log_pseudo_likelihood(value)).all()
-
-
-def test_spins_beside_bits_in_a_deep_model():
-    """Sides of two unit types are annealed, and tempered, as one of a single type."""
-    rng = np.random.default_rng(0)
-    X = rng.choice([-1.0, 1.0], size=(60, 4))
-    few = dict(max_iter=1, pretrain_max_iter=0, random_state=0)
-    model = TAPDBM((3, 2), columns=SampledSpin(np.zeros(4)), **few).fit(X)
-    for W in model.components_:
-        W[...] = rng.normal(size=W.shape)
-    exact = model.log_partition("exact").value  # by the odd side
-    ais = model.log_partition("ais", n_chains=400, n_temperatures=200, random_state=0)
-    assert ais.value == pytest.approx(exact, abs=6 * ais.std_err)
-    V = 2 * binary(4) - 1
-    p = np.exp(-exact_free_energy(model._layered(), V) - exact)
-    assert p.sum() == pytest.approx(1)
-    assert_drawn((model.sample(5000, 0, n_steps=60) + 1) / 2, (V + 1) / 2, p)

@@ -1,13 +1,10 @@
 """What a training chooses by the data: its size, its penalty, its stages and its end."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import chi2_contingency
@@ -16,13 +13,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
-    Plan,
     _auto,
-    _progress,
-    _tracker,
-    same_parameters,
 )
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.batches import Batches
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -48,47 +41,9 @@ def short(monkeypatch):
 # What "auto" stands for.
 
 
-@given(st.integers(1, 10**7), st.integers(1, 10**4))
-def test_sizes_are_within_limits_and_grow_with_the_table(n_rows, n_columns):
-    size = _auto.chosen_components(n_rows, n_columns, 6)
-    assert 8 <= size <= 500
-    assert size <= max(8, 2 * n_columns)
-    assert _auto.chosen_components(n_rows + 100, n_columns, 6) >= size
-    assert _auto.chosen_components(n_rows, n_columns + 1, 6) >= size
-    assert 10 <= _auto.chosen_batch("auto", n_rows) <= 100
-    # n times a penalty is minus the logarithm of the prior density of a weight; of one variance.
-    variance = 1 / (n_rows * _auto.chosen_decay(n_rows, n_columns))
-    assert_allclose(variance, 40 / n_columns)
-    rate = n_rows * _auto.chosen_l1(n_rows, n_columns)  # Laplace's density is ½ b exp(−b |w|)
-    assert_allclose(2 / rate**2, variance)
-
-
-def test_rates_are_smaller_where_columns_vary_more():
-    """At the maximum, the curvature by the weight of a hidden unit is at most variance / 4."""
-    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d)), d) for d in (1, 40, 80, 10_000)]
-    assert even == [0.4, 2 / 10, 2 / 20, 0.03]
-    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0)), 40) > even[1]
-    three = units.Categorical.from_data(np.eye(3), n_values=3)
-    assert_allclose(_auto.chosen_rate(three, 3), 0.4)  # 2 / (3 * 2 / 9), cut
-    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40)), 40) == 0.05
-    # Of a deep machine, the hidden units of even layers come after the visible ones.
-    assert _auto.chosen_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
-
-
 def p_values(X, starts=None):
     starts = np.arange(X.shape[1] + 1) if starts is None else np.array(starts)
     return _auto.tested_independence(X.astype(float), starts)
-
-
-@pytest.mark.parametrize("d", [1, 3])
-def test_p_values_of_independence_are_uniform(d):
-    """At most, by Bonferroni: 5 % of 400 tables, and more than 35 in less than 1 of 1,000 runs."""
-    rng, n_rejected = np.random.default_rng(d), np.zeros(2)
-    for _ in range(400):
-        found = p_values(rng.random((200, d)) < [0.3, 0.5, 0.7][:d])
-        n_rejected += found.joint < 0.05, found.pairs < 0.05
-    assert (n_rejected <= 35).all()
-    assert d == 1 or (n_rejected > 3).any()
 
 
 def test_dependence_of_any_order_is_seen():
@@ -187,79 +142,6 @@ def test_a_start_has_room_in_the_chosen_size(short):
 # Stages.
 
 
-class Fake:
-    """A training whose figures are given, and which has one parameter: the number of the epoch."""
-
-    def __init__(self, scores, gaps, std_err=0.1):
-        self.history = {
-            "validation_log_likelihood": scores,
-            "free_energy_gap": gaps,
-            "log_likelihood_std_err": [std_err] * len(scores),
-        }
-        self.parameter, self.tracker = np.zeros(1), "tracker"
-        self.learner = SimpleNamespace(parameters=lambda: [self.parameter])
-        self.best = self.stage = self.mean = None
-        self.rate_factor, self.fallen_at, self.n_stages, self.n_epochs = 1.0, 0, 0, 0
-
-    def figures(self, epoch):
-        return {name: values[epoch - 1] for name, values in self.history.items()}
-
-    def run(self, plan, started=True):
-        """-> the epoch whose parameters are kept, and the rates."""
-        monitor = SimpleNamespace(
-            has_started=lambda figures: started,
-            of_interest=lambda figures: figures["validation_log_likelihood"],
-        )
-        rates = []
-        for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
-            rates.append(self.rate_factor)
-            self.n_epochs, self.parameter[:] = epoch, epoch
-            if _progress.end_stage(self, monitor, plan, None):
-                return int(self.parameter[0]), rates
-        return None, rates
-
-
-def plan(*stages, **options):
-    return Plan(1000, 10, 1.0, tol=1e-3, stages=_progress.Stages(*stages, **options))
-
-
-RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
-OVERFITTED, GAPS = [-9.0, -8.0, -8.2, -8.4, -8.6], [0.1, 0.2, 0.5, 0.9, 1.2]
-
-
-FALLS = [1] * 5 + [0.3] * 3 + [0.09] * 3
-
-
-@pytest.mark.parametrize(
-    ("scores", "gaps", "std_err", "plan", "kept", "rates"),
-    [
-        # A stage ends without progress, and the third is not over.
-        (RISING, [0.0] * 9, 0.0, plan(2, 3), None, FALLS[:9]),
-        ([*RISING, -6.9, -6.9], [0.0] * 11, 0.0, plan(2, 3), 11, FALLS),
-        # ln Z of the fourth epoch is underestimated: the figures of all rows rise, but not the gap.
-        # Means over three epochs rise until the sixth.
-        ([-9.0, -8, -8, -6, -7, -5, -8, -8, -8], [0.5] * 9, 0.1, plan(3, 1), 9, None),
-        # An overfitted stage goes back to its best epoch, and a later one to the stage before.
-        (OVERFITTED, GAPS, 0.0, plan(3, 1), 2, None),
-        ([*OVERFITTED, -8.7, *[-8.8] * 3], [*GAPS, *[1.3] * 4], 0.0, plan(3, 2), 2, None),
-        # A stage of long progress ends.
-        (np.arange(-9.0, 0), [0.0] * 9, 0.0, plan(3, 2, longest=4), 8, [1] * 4 + [0.3] * 4),
-    ],
-)  # fmt: skip
-def test_the_end_of_a_stage(scores, gaps, std_err, plan, kept, rates):
-    found = Fake(scores, gaps, std_err).run(plan)
-    assert found[0] == kept
-    if rates:
-        assert_allclose(found[1], rates)
-
-
-def test_a_plateau_at_the_start_is_waited_for():
-    """A stage of patience 2 then ends two epochs after the last one that did not count."""
-    for plateau, kept in [(0, 3), (6, 7), (np.inf, None)]:
-        flat = Fake([-9.0] * 12, [0.0] * 12, 0.0)
-        assert flat.run(plan(2, 1, plateau=plateau), started=False)[0] == kept
-
-
 STAGED = {"learning_rate": 0.05, "early_stopping": True, "batch_size": 20, "random_state": 0}
 
 
@@ -277,66 +159,7 @@ def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(short):
         assert_array_equal(whole.components_, again.components_)
 
 
-@QUIET
-def test_epochs_are_measured_as_the_cost_allows():
-    """In stages, the first ones and the last one; of a given number, the last one and some."""
-    measured = np.isfinite(SDCPRBM(14, **STAGED).fit(bits(200, 14)).history_["log_likelihood"])
-    assert measured[: _tracker.AT_FIRST].all() and measured[-1] and measured.mean() < 0.7
-    given = SDCPRBM(14, max_iter=31, random_state=0).fit(bits(200, 14))
-    measured = np.isfinite(given.history_["log_likelihood"])
-    assert measured[-1] and 2 < measured.sum() < 16
-    assert np.isfinite(given.history_["log_pseudo_likelihood"]).all()
-    # All of them, where that may cost more than the training; then there is a ladder, too.
-    dear = SDCPRBM(14, max_iter=31, track_likelihood=4.0, random_state=0).fit(bits(200, 14))
-    assert given._former_ladder() is None is not dear._former_ladder()
-    assert np.isfinite(dear.history_["log_likelihood"]).all()
-
-
-@QUIET
-def test_measuring_the_last_epoch_changes_nothing_later():
-    X = bits(200, 14)
-    long = SDCPRBM(14, max_iter=20, random_state=0).fit(X)
-    parts = SDCPRBM(14, max_iter=12, random_state=0, warm_start=True).fit(X)
-    parts.set_params(max_iter=8).fit(X)
-    others = np.arange(20) != 11
-    assert np.isfinite(parts.history_["log_likelihood"][11])
-    for name, values in long.history_.items():
-        if name != "seconds":
-            assert_array_equal(parts.history_[name][others], values[others], err_msg=name)
-
-
 # The last stage.
-
-
-@QUIET
-def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its_parameters(
-    short, monkeypatch
-):
-    # A table of which the validation rows do not tell that the mean has overfitted.
-    X, options = bits(200, seed=1), {**STAGED, "alpha": 1e-3, "warm_start": True}
-    model = SDCPRBM(5, max_iter=1000, **options).fit(X)
-    assert set(model.history_["learning_rate"][-30:]) == {0.05 * 0.12}
-    n_stages = model.n_iter_ - 30  # 9 mini-batches an epoch: as many epochs as there may be
-    by_hand = SDCPRBM(5, max_iter=n_stages, **options).fit(X)
-    # Without a third stage, which would be slower than the last.
-    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3)
-    by_hand.set_params(
-        chains="persistent", n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12, max_iter=10
-    )
-    # The factor of the stages before is gone, and none ends.
-    by_hand._training.rate_factor = 1.0
-    monkeypatch.setattr("sklearn_boltz.restricted._mini_batches.FALL_AFTER", 1000)
-    by_hand.fit(X).set_params(max_iter=1)
-    means = {name: 0.0 for name in ("components_", "intercept_visible_", "intercept_hidden_")}
-    for _ in range(20):
-        by_hand.fit(X)
-        for name in means:
-            means[name] += getattr(by_hand, name) / 20
-    for name, mean in means.items():
-        assert_allclose(getattr(model, name), mean, rtol=1e-4, atol=1e-5)
-    # A constant rate is the one that is asked for.
-    model.set_params(early_stopping=False, learning_rate=0.02, max_iter=2).fit(X)
-    assert_allclose(model.history_["learning_rate"][-2:], 0.02)
 
 
 @QUIET
@@ -344,36 +167,6 @@ def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its
 def test_chains_that_are_always_or_never_persistent_have_no_last_stage(chains, short):
     model = SDCPRBM(5, chains=chains, max_iter=1000, **STAGED).fit(bits(200))
     assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**2)
-
-
-@pytest.mark.parametrize(
-    ("std_err", "score", "gap", "kept"),
-    [
-        (0.0, -7.9, 0.5, 3),  # better
-        (0.0, -8.002, 0.002, 1),  # exactly worse, by more than `tol`
-        (0.0, -8.002, -0.1, 3),  # less probable and nearer to the training rows: no overfitting
-        (0.1, -8.05, 0.5, 3),  # no worse than what annealing can tell
-        (0.1, -8.2, 0.5, 1),  # overfitted
-        (0.1, -9.0, 0.05, 3),  # another ln Z, but the same free energies
-    ],
-)
-def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
-    training = Fake([-8.0] * 3, [0.0] * 3)
-    training.learner.model = lambda: None
-    training.best = {"score": -5.0, "gap": 0.0, "has_started": True, "epoch": 1}
-    training.best["parameters"] = [np.ones(1)]
-    names = "validation_log_likelihood", "free_energy_gap", "log_likelihood_std_err"
-    given = iter([(-8.0, 0.0, std_err), (score, gap, std_err)])  # of the model, and of its mean
-    judge = SimpleNamespace(
-        judged=lambda *_: dict(zip(names, next(given), strict=True)),
-        of_interest=lambda figures: figures["validation_log_likelihood"],
-    )
-    training.mean = _progress.Mean()
-    for epoch in (1, 2, 3):
-        training.n_epochs, training.parameter[:] = epoch, 10 * epoch
-        assert _progress.end_stage(training, judge, plan(2, 1, 3, 0.1), None) is (epoch == 3)
-    assert training.best["epoch"] == kept and training.mean is None
-    assert training.best["parameters"][0] == (25 if kept == 3 else 1)
 
 
 # Hidden and visible units are too many for an exact ln Z.
@@ -396,17 +189,12 @@ def patterns():
         ),
     ],
 )  # fmt: skip
-def test_the_default_learns(X, n_rows, gain, monkeypatch):
+def test_the_default_learns(X, n_rows, gain):
     # Rows held out: better than independent columns by far, and than a fit that overfits.
     X, rest = X[:n_rows], X[n_rows:]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = SDCPRBM(random_state=0).fit(X)
-        assert model._former_ladder() is None
-        monkeypatch.setattr(_tracker, "LADDER_WEIGHTS", 0)
-        slow = SDCPRBM(learning_rate=0.05, random_state=0).fit(X)
-    # The ladder of the training leads to the model, which is a mean.
-    assert same_parameters(slow._former_ladder().rungs[-1].model, slow._model())
     long = SDCPRBM(100, max_iter=400, track_likelihood=False, random_state=0).fit(X)
     p = (X.sum(axis=0) + 1) / (len(X) + 2)
     independent = (rest * np.log(p) + (1 - rest) * np.log1p(-p)).sum(axis=1).mean()

@@ -2,8 +2,6 @@
 
 import tracemalloc
 import warnings
-from copy import deepcopy
-from functools import cache
 
 import numpy as np
 import pytest
@@ -51,12 +49,6 @@ def X():
 
 def fitted(X, **kwargs):
     return SDCPRBM(6, max_iter=4, batch_size=50, random_state=0).set_params(**kwargs).fit(X)
-
-
-@cache
-def fit_by(algorithm):
-    """A fit that tests compare others with, and leave as it is."""
-    return fitted(bits(), **ALGORITHMS[algorithm])
 
 
 # The algorithms.
@@ -124,37 +116,6 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "n_rows", "n_hidden"), [(np.float64, 7, 5), (np.float32, 40, 200)]
-)
-def test_a_mini_batch_in_one_call_is_the_same(algorithm, dtype, n_rows, n_hidden):
-    """Persistent chains begin in the first mini-batch, and the last one has fewer rows."""
-    rng = np.random.default_rng(0)
-    weights, biases = rng.normal(size=(n_hidden, 60)), rng.normal(size=n_hidden)
-    V = (rng.random((3 * n_rows - 1, 60)) < rng.random(60)).astype(dtype)
-    options = dict(ALGORITHMS[algorithm])
-    scheme = Scheme(n_chains=9, persistent=options.pop("chains", None) == "persistent", **options)
-
-    def learned(is_small):
-        learner = Learner(
-            weights.astype(dtype), Bernoulli(np.zeros(60, dtype)), Bernoulli(biases.astype(dtype)),
-            V.mean(axis=0), scheme, SGD(), Stream(3),
-        )  # fmt: skip
-        for rows in np.array_split(V, 3):
-            batch = learner.in_memory(rows)
-            assert batch.learns_at_once or not is_small
-            batch.learns_at_once = is_small
-            learner.learn(batch, 0.05, Workers(1))
-        return [*learner.parameters(), learner.visible_offset, learner.hidden_offset], learner
-
-    (arrays, learner), (others, other) = learned(True), learned(False)
-    for mine, theirs in zip(arrays, others, strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=1e-5 if dtype == np.float32 else 1e-13)
-    assert learner.stream.step == other.stream.step
-    assert learner.scheme.persistent == (learner.chains is not None)
-    np.testing.assert_array_equal(learner.chains, other.chains)
-
-
 def test_adam_is_the_published_algorithm():
     rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
     mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)
@@ -167,42 +128,12 @@ def test_adam_is_the_published_algorithm():
         np.testing.assert_allclose(x, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("chains", ["data", "persistent"])
-def test_a_batch_of_any_length_is_scaled_right(chains):
-    """A tenth of the rows gives the same positive and, in the mean, negative phase: with a chain
-    without memory (weights 0) the biases can be compared."""
-    X = (np.random.default_rng(0).random((3000, 5)) < [0.1, 0.3, 0.5, 0.7, 0.9]).astype(float)
-    model = SDCPRBM(
-        2, batch_size=1000, init=0.0, learning_rate=1.0, n_inner=1,
-        chains=chains, random_state=0,
-    ).partial_fit(X)  # fmt: skip
-    before = model.intercept_visible_.copy()
-    ends = [deepcopy(model).partial_fit(rows).intercept_visible_ for rows in (X, X[:300])]
-    np.testing.assert_allclose(ends[0] - before, ends[1] - before, atol=0.15)
-
-
-def test_a_short_rest_joins_the_last_mini_batch(monkeypatch):
-    """A step from a few rows would be as long as any, and the last word of the epoch."""
-    lengths = []
-    monkeypatch.setattr(
-        Learner, "learn", lambda self, batch, rate, workers: lengths.append(len(batch.V))
-    )
-    for n_rows in (3, 9, 20, 24, 25, 29):
-        lengths.clear()
-        SDCPRBM(2, batch_size=10, max_iter=1).fit(np.arange(4 * n_rows).reshape(n_rows, 4) % 3 % 2)
-        assert sum(lengths) == n_rows
-        assert all(5 <= length < 15 for length in lengths) or n_rows < 5
-
-
 def test_learns_the_shifting_bar():
     X = make_shifting_bar(9)
     model = SDCPRBM(
         4, learning_rate=0.5, n_inner=3, max_iter=2500, track_likelihood=False, random_state=0
     ).fit(X)
     assert -2.45 < model.score(X) < -np.log(9)
-
-
-# What a fitted model says.
 
 
 # Stop and go, threads, memory.

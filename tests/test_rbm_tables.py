@@ -5,11 +5,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
 from contract.estimators import UNLABELLED, each
 from contract.state import assert_goes_on
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -19,8 +16,6 @@ from private import (
     SGD,
     SHAPE_RATE,
     Stream,
-    Table,
-    _columns,
     exact_log_partition,
 )
 from private import RBMModel as Model
@@ -33,7 +28,6 @@ from sklearn_boltz.units import (
     Categorical,
     Gaussian,
     Stacked,
-    TruncatedGaussian,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -56,52 +50,6 @@ def weather(n=120, seed=0):
 
 def mixed(estimator, **parameters):
     return clone(estimator).set_params(columns={"degrees": "gaussian"}, **parameters)
-
-
-# Layouts.
-
-KINDS = {
-    "bit": ("auto", 0), "words": ("auto", 3), "two words": ("auto", 2), "one word": ("auto", 1),
-    "real": (Gaussian, 0), "levels": (Categorical, 4), "truncated": (TruncatedGaussian, 0),
-    "one level": (Categorical, 1), "codes": (Categorical([3]), 0),
-}  # fmt: skip
-
-
-@settings(max_examples=cases(40))
-@given(
-    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6), seed=st.integers(0, 99)
-)
-def test_rows_of_the_table_and_of_the_model(kinds, seed):
-    """Expanded and collapsed, rows are the same; a missing cell is missing in all its numbers."""
-    rng, n = np.random.default_rng(seed), 12
-    columns = {}
-    for j, kind in enumerate(kinds):
-        spec, n_values = KINDS[kind]
-        if n_values:
-            columns[f"c{j}"] = [f"v{v % n_values}" for v in range(n)]
-        elif isinstance(spec, Categorical):
-            columns[f"c{j}"] = rng.integers(3, size=n).astype(float)
-        else:
-            columns[f"c{j}"] = (40 * rng.random(n) - 3) if spec is Gaussian else rng.random(n)
-    frame, specs = pd.DataFrame(columns), [KINDS[kind][0] for kind in kinds]
-    table = Table.learn(frame, kinds=_columns.kinds_of(specs, specs, frame))
-    codes = np.asarray(table.encode(frame), float)
-    layout = _columns.learn_layout(specs, table, codes, str)
-    holes = rng.random(codes.shape) < 0.2
-    gappy = np.where(holes, np.nan, codes)
-    V = layout.expand(gappy)
-    assert V.shape == (n, layout.n_numbers) == (n, len(layout.names(list(columns), table)))
-    assert_array_equal(np.isnan(V), layout.spread(holes))
-    assert_allclose(layout.collapse(V), gappy, atol=1e-12)
-    units = layout.initial_units(layout.expand(codes))
-    assert len(units) == layout.n_numbers and units.n_units == len(kinds)
-    assert_array_equal(units.widths, layout.widths)
-    assert units.contains(layout.expand(codes)).all()
-    assert layout.is_plain == all(kind in ("bit", "two words", "one word", "truncated")
-                                  for kind in kinds)  # fmt: skip
-    again = _columns.with_published(units, _columns.published(units), np.float64)
-    for mine, other in zip(units.parameters().values(), again.parameters().values(), strict=True):
-        assert_array_equal(mine, other)
 
 
 FORMS = ["array", "gaps", "frame", "CSR", "batches", "frames", "one batch"]
@@ -205,17 +153,6 @@ def test_densities_are_those_of_the_columns_of_the_table(hidden):
     # Off by 5 standard errors once in a million times.
     error = X["degrees"].std() / np.sqrt(4000)
     assert mean == pytest.approx(expected, abs=5 * error)
-
-
-def test_the_scale_of_a_real_column_does_not_matter():
-    """In other units, the model is the same: densities differ by the factor of the scale."""
-    X = weather()
-    model = mixed(UNLABELLED[0]).fit(X)
-    other = X.assign(degrees=1000 * X["degrees"] + 7)
-    again = mixed(UNLABELLED[0]).fit(other)
-    difference = model.score_samples(X) - again.score_samples(other)
-    assert_allclose(difference, np.log(1000), atol=1e-3)
-    assert_allclose(model.components_, again.components_, atol=1e-5)
 
 
 # Training.
@@ -325,7 +262,7 @@ def test_real_columns_that_are_hard(X):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {}, {"hidden": ("categorical", 3), "chains": "persistent"}, {"centered": False},
+        {"hidden": ("categorical", 3), "chains": "persistent"},
         {"hidden": "truncated_gauss_bernoulli"},
     ],
     ids=str,
@@ -349,19 +286,6 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     model = InfiniteRBM(6, early_stopping=False, unseen="missing", random_state=0).fit(X)
     assert model.score(X) > independent + 0.9 * (best - independent)
     assert model.history_["log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
-    refined = model.refine(X, SDCPRBM(max_iter=2, random_state=0))
-    assert refined.score(X) > independent + 0.8 * (best - independent)
-    started = InfiniteRBM(8, init=model, early_stopping=False, random_state=0).fit(X)
-    assert_allclose(started.components_[0].shape, (6,))
-
-
-def test_a_growing_model_of_real_columns():
-    X = weather(400)
-    model = InfiniteRBM(4, columns={"degrees": "gaussian"}, early_stopping=False, random_state=0)
-    model.fit(X)
-    path = model.history_["log_likelihood"]
-    assert path[-1] > path[0] + 0.5
-    assert path[-1] == pytest.approx(model.score(X), abs=0.01)
 
 
 def test_early_stopping_measures_on_the_scale_of_the_table():

@@ -4,24 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from contract.estimators import OF_BATCHES, UNLABELLED, each
-from contract.frames import memory_map
 from contract.state import parameters
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from oracles_rbm import SmallRBM
-from private import (
-    Sample,
-    TAPMonitor,
-    _rows,
-    linearised_objective,
-    observed_sums,
-)
-from private import TrainingMonitor as Monitor
-from sklearn_boltz import SDCPRBM, TAP, TAPDBM, TAPRBM
-from sklearn_boltz.batches import Batches
+from sklearn_boltz import SDCPRBM, TAP, TAPRBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
@@ -40,48 +27,6 @@ def X():
 @pytest.fixture(scope="module")
 def weights():
     return np.random.default_rng(1).integers(0, 4, size=90).astype(np.float64)
-
-
-# An epoch.
-
-
-def assert_rounded(counts, shares):
-    assert counts.sum() == np.count_nonzero(shares)
-    assert (counts >= np.floor(shares - 1e-9)).all() and (counts <= np.ceil(shares + 1e-9)).all()
-
-
-@given(
-    weights=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-3, 1e3)),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_each_row_is_visited_by_its_share_rounded(weights, seed):
-    assert_rounded(_rows.visits(weights, np.random.default_rng(seed)), weights / weights.mean())
-
-
-def test_visits_are_right_in_the_mean():
-    rng, weights = np.random.default_rng(0), np.array([0.1, 0.7, 3.3, 1.0, 0.9])
-    shares, n = weights / weights.mean(), 4000
-    mean = sum(_rows.visits(weights, rng) for _ in range(n)) / n
-    whole = np.floor(shares)
-    deviation = np.sqrt((shares - whole) * (1 - shares + whole) / n)
-    assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
-
-
-@pytest.mark.parametrize("source", ["Batches", "memory map"])
-def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
-    rng = np.random.default_rng(0)
-    X, weights = np.arange(60.0).reshape(-1, 1) / 100, rng.integers(4, size=60).astype(float)
-    model = SDCPRBM(1, max_iter=1).fit(X)
-    if source == "Batches":
-        rows = model._streamed(Batches([X[:25], X[25:]]), weights, weights, reset=True)
-    else:
-        mapped = Batches(memory_map(X, tmp_path))
-        streamed = model._streamed(mapped, weights, weights, reset=True, indexed=True)
-        rows = _rows.ChosenRows(streamed, streamed.usable(), streamed.weights)
-    for _ in range(3):
-        visited = np.concatenate([V.ravel() for V in rows.mini_batches(7, rng)])
-        counts = np.bincount(np.rint(100 * visited).astype(int), minlength=60)
-        assert_rounded(counts, weights / weights[weights > 0].mean())
 
 
 # Bits.
@@ -113,25 +58,6 @@ def test_a_row_of_weight_zero_is_not_there(estimator, X, weights, container):
     assert model.score(X, sample_weight=weights) == pytest.approx(repeated, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_rows", [90, 130])
-def test_rows_of_weight_zero_choose_nothing(n_rows, capsys, monkeypatch):
-    """Of 100 rows and more, some are set aside; rows of weight 0 are none, in batches either."""
-    for name in ("MOST_BEFORE_STOP", "MOST_LAST"):
-        monkeypatch.setattr(f"sklearn_boltz.restricted._mini_batches.{name}", 3)
-    X = np.random.default_rng(0).integers(2, size=(200, 8)).astype(float)
-    chosen, counts = [], np.arange(200) % 20 < n_rows / 10
-    model = SDCPRBM(random_state=0, verbose=1, learning_rate=0.01)
-    for rows, weights in [
-        (Batches([X[counts][:50], X[counts][50:]]), None),
-        (Batches([X[:80], X[80:]]), counts.astype(float)),
-        (X, counts.astype(float)),
-        (X, np.where(counts, 1 + np.arange(200) % 2, 0)),
-    ]:
-        model.fit(rows, sample_weight=weights)
-        chosen.append([line for line in capsys.readouterr().out.splitlines() if "trains" in line])
-    assert chosen[0] == chosen[1] == chosen[2] != chosen[3]
-
-
 @by_mini_batches
 def test_partial_fit_takes_weights(estimator, X, weights):
     model = clone(estimator).partial_fit(X)
@@ -146,28 +72,6 @@ def test_partial_fit_takes_weights(estimator, X, weights):
     assert np.isfinite(model.partial_fit(X, sample_weight=heavy).score(X))
 
 
-# What is exact.
-
-
-def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():
-    rng = np.random.default_rng(0)
-    X, counts = rng.integers(2, size=(20, 3)).astype(float), rng.integers(1, 5, size=20)
-    repeated = np.repeat(X, counts, axis=0)
-    expected = _rows.ColumnSums(*observed_sums(repeated))
-    for container in (np.asarray, sp.csr_array):
-        found = _rows.ColumnSums(*observed_sums(container(X), counts.astype(float)))
-        np.testing.assert_allclose(found.total, expected.total)
-        assert found.n_rows == expected.n_rows
-        np.testing.assert_allclose(found.log_odds(float), expected.log_odds(float))
-    unit, law = rng.normal(size=4), Sample(rng.integers(2, size=(9, 3)).astype(float))
-    weighted, copied = (
-        linearised_objective(unit, data, law, 0.1)
-        for data in (Sample(X, counts / counts.sum()), Sample(repeated))
-    )
-    for mine, theirs in zip(weighted, copied, strict=True):
-        np.testing.assert_allclose(mine, theirs)
-
-
 # In distribution.
 
 
@@ -179,12 +83,9 @@ def test_sums_of_columns_and_what_a_unit_would_add_are_weighted():
     ],
     ids=["SDCPRBM", "TAPRBM"],
 )
-def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options, monkeypatch):
+def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options):
     """Means over seeds of what was learned, from as many mini-batches."""
     rng = np.random.default_rng(0)
-    # What is measured after each epoch takes longer than the epoch.
-    monkeypatch.setattr(Monitor, "measure", lambda *_: {"log_pseudo_likelihood": 0.0})
-    monkeypatch.setattr(TAPMonitor, "measure", lambda *_: {"tap_log_likelihood": 0.0})
     X = rng.integers(2, size=(40, 3)).astype(float)
     X[:, 1] = X[:, 0]
     X = X[np.argsort(X[:, 0] != X[:, 2], kind="stable")]
@@ -224,22 +125,6 @@ def test_settings_follow_from_the_effective_number_of_rows():
     assert fits[0] > fits[1] == fits[2]
 
 
-@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
-def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
-    model = kind(3, max_iter=3, batch_size=20, random_state=0)
-    source = Batches([X[:50], X[50:]])
-    equal, plain = (clone(model).fit(source, sample_weight=w) for w in (np.full(90, 3.0), None))
-    np.testing.assert_array_equal(parameters(equal), parameters(plain))
-    found = clone(model).fit(source, sample_weight=weights)
-    assert np.isfinite(found.score(X))
-    # A memory map has the bits of an array, with the order of the rows.
-    mapped = memory_map(X, tmp_path)
-    two, one = (clone(model).fit(mapped, sample_weight=w * (weights > 0)) for w in (2.0, 1.0))
-    np.testing.assert_array_equal(parameters(two), parameters(one))
-    one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
-    assert np.isfinite(one.score(X))
-
-
 # Columns of real numbers are standardised by the rows as they count.
 
 
@@ -265,20 +150,3 @@ def test_real_columns_are_standardised_by_weights(estimator):
     X = np.column_stack([np.arange(20.0), np.where(np.arange(20), 1.0, 50.0)])
     center, scale = scales(estimator, X, sample_weight=np.arange(20) > 0)
     assert (center[1], scale[1]) == (1, 1)
-
-
-@by_mini_batches
-def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(estimator):
-    X = np.random.default_rng(3).normal(size=(40, 2))
-    weights = np.arange(40) % 3
-    model = clone(estimator).set_params(columns="gaussian").partial_fit(X, sample_weight=weights)
-    expected = scales(estimator, np.repeat(X, weights, axis=0))
-    np.testing.assert_allclose([model._layout.center, model._layout.scale], expected, rtol=1e-12)
-    if type(estimator) is not TAPDBM:
-        # The first batch determines the columns.
-        found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=weights)
-        repeated = np.repeat(X[:30], weights[:30], axis=0)
-        np.testing.assert_allclose(found, scales(estimator, repeated), rtol=1e-12)
-        first_without_weight = np.where(np.arange(40) < 30, 0, 1)
-        found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=first_without_weight)
-        np.testing.assert_array_equal(found, scales(estimator, X[:30]))

@@ -1,7 +1,5 @@
 """Networks as graphs and tables; centralities by brute force over all paths, and how stable."""
 
-import sys
-from functools import partial
 from io import BytesIO
 from itertools import combinations, permutations
 
@@ -86,33 +84,6 @@ def test_graphs_can_be_written(levels):
     assert again.adj == graph.adj and again.nodes == graph.nodes
 
 
-def test_a_table_in_latex(result):
-    pytest.importorskip("jinja2")
-    frame = result.to_frame(parameters=True)
-    lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
-    assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
-    row = frame.loc["m[home,travels]"]
-    written = next(line for line in lines if line.startswith("m[home,travels] "))
-    assert written.split(" & ")[1:3] == [f"{row['estimate']:.3f}", f"{row['std_err']:.3f}"]
-    styled = frame.style.format(precision=2).to_latex(hrules=True)
-    assert r"\toprule" in styled and f"{row['estimate']:.2f}" in styled
-
-
-def test_without_networkx_and_pandas(model, result, X, monkeypatch):
-    resamples = statistics.bootstrap(model, X, 2, random_state=0)
-    stability = partial(centrality_stability, model, X, n_samples=1, random_state=0)
-    for package, verb in (
-        ("networkx", partial(statistics.to_networkx, model)),
-        ("networkx", partial(centrality, model)), ("pandas", result.to_frame),
-        ("networkx", partial(stability, statistic="closeness")), ("pandas", resamples.to_frame),
-    ):  # fmt: skip
-        monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(ImportError, match=f"pip install {package}"):
-            verb()
-    assert len(result.estimate) == len(result.std_err) == 10
-    assert stability().correlations.shape == (10, 1)
-
-
 # Centralities.
 
 LABELS = ["a", "a", "b", "b", "c"]
@@ -171,16 +142,6 @@ def test_a_network_is_its_graph():
     assert list(centrality(fit(rows)).index) == list("vwxyz")
 
 
-def test_the_table_without_pandas(monkeypatch):
-    graph = graph_of(np.ones((3, 3)))  # A loop is no coupling.
-    expected = centrality(graph)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    table = centrality(graph)
-    assert_array_equal(table.variable, [0, 1, 2])
-    assert_array_equal(table.strength, [2, 2, 2])
-    assert_array_equal(table.closeness, expected["closeness"])
-
-
 def test_the_coefficient_is_the_largest_share_that_is_stable():
     correlations = np.array([[0.9] * 20, [0.7] * 19 + [0.1], [0.7] * 18 + [0.1] * 2, [0.6] * 20])
     result = CentralityStability("strength", np.array([0.1, 0.2, 0.3, 0.4]), correlations, 0.7)
@@ -210,12 +171,6 @@ def test_a_sample_is_a_fit_of_fewer_rows(statistic):
             rows = repeated[generator.permutation(n)[: n - round(share * n)]]
             part = centrality(network.fit(rows), communities=LABELS)[statistic]
             assert correlation == pytest.approx(np.corrcoef(part, whole)[0, 1], abs=1e-6)
-
-
-def test_two_jobs_have_the_same_samples():
-    X, options = spins(80, 4), {"shares": [0.5], "n_samples": 3, "random_state": 0}
-    one, two = (centrality_stability(SparseFVBM(), X, **options, n_jobs=n) for n in (1, 2))
-    assert_array_equal(one.correlations, two.correlations)
 
 
 def test_a_star_is_stable_and_chance_is_not():

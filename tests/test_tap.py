@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
@@ -20,18 +18,16 @@ from mean_field import (
     rows_of,
     with_most_paired,
 )
-from oracles_rbm import SmallRBM, random_rbm, slopes
+from oracles_rbm import SmallRBM, random_rbm
 from private import (
     TAP,
-    Features,
     Layered,
     _second_order,
     _tap,
-    _vamp,
     by_tap,
 )
 from private import RBMModel as Model
-from sklearn_boltz.units import Bernoulli, Gaussian, TruncatedGaussian
+from sklearn_boltz.units import Bernoulli, Gaussian
 
 both_orders = pytest.mark.parametrize("order", [1, 2])
 
@@ -140,19 +136,6 @@ def test_free_energy_is_stationary_at_solutions(model, order, workers):
         assert_allclose(up, F, atol=1e-6)
 
 
-def test_rows_stop_by_themselves(workers):
-    model, iteration = binary(random_rbm(8, 5, scale=0.8)), TAP(max_iter=1000, tol=1e-14)
-    V = rows_of(model.visible, 40)
-    together = _tap.solve(model, V, iteration, workers)
-    assert len(set(together.n_iter)) > 1
-    for i in [0, 17, 39]:
-        alone = _tap.solve(model, V[i : i + 1], iteration, workers)
-        assert alone.n_iter[0] == together.n_iter[i]
-        assert_allclose(alone.visible_mean[0], together.visible_mean[i], atol=1e-12)
-    short = _tap.solve(model, V, iteration._replace(max_iter=3), workers)
-    assert not short.converged.any() and (short.n_iter == 3).all()
-
-
 @pytest.mark.parametrize(
     ("order", "dtype", "n_layers", "given"),
     [
@@ -208,40 +191,6 @@ def test_each_solution_is_a_part_of_the_distribution(workers):
     assert (np.diff(solutions.free_energy[kept]) >= 0).all()
     means = solutions.visible_mean
     assert_allclose(means[kept][assignment], means, atol=1e-6)
-
-
-def test_of_equal_solutions_the_best_converged_stands_for_all():
-    solutions = Bunch(
-        visible_mean=PATTERNS[[0, 0, 1, 1]], hidden_mean=np.zeros((4, 2)),
-        change=np.array([1e-6, 1e-9, 1e-9, 1e-6]), free_energy=np.array([1.0, 1.0, 2.0, 2.0]),
-    )  # fmt: skip
-    kept, assignment = _tap.distinct(of_two_patterns(), solutions)
-    assert kept.tolist() == [1, 2] and assignment.tolist() == [0, 0, 1, 1]
-
-
-def test_solutions_of_gaussian_units_are_told_apart():
-    units = Gaussian(np.zeros(2), np.array([1.0, 100.0]))
-    model = Model(np.zeros((1, 2)), units, Bernoulli(np.zeros(1)))
-    # 2 % of six standard deviations, 1 and 0.1, are 0.12 and 0.012.
-    mean = np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05], [1.0, 0.0], [0.0, 0.01]])
-    solutions = Bunch(
-        visible_mean=mean, hidden_mean=np.zeros((5, 1)), change=np.zeros(5),
-        free_energy=np.arange(5.0),
-    )  # fmt: skip
-    kept, assignment = _tap.distinct(model, solutions)
-    assert kept.tolist() == [0, 2, 3]
-    assert assignment.tolist() == [0, 0, 1, 2, 0]
-
-
-def test_what_has_not_converged_is_no_part():
-    solutions = Bunch(
-        free_energy=np.array([1.0, -50.0, 2.0]), converged=np.array([True, False, True])
-    )
-    expected = np.log(np.exp(-1) + np.exp(-2))
-    assert _tap.total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
-    # Unless nothing has, and then what is finite.
-    solutions.update(converged=np.zeros(3, dtype=bool), free_energy=np.array([1.0, np.nan, 2.0]))
-    assert _tap.total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
 
 
 # Against exact sums.
@@ -300,53 +249,6 @@ def test_error_of_all_units_falls_as_a_power_of_the_coupling(pair, order, power,
     assert np.sqrt((errors[-1] ** 2).mean()) < 0.03
 
 
-# The same models by other parameters.
-
-
-def binary_pair(rng):
-    """A model of bits, and the same one with units of two states in both layers."""
-    W, b, c = rng.normal(size=(4, 6)), rng.normal(size=6), rng.normal(size=4)
-    # Another constant for each pair of units: what is added to all states of a unit goes to the
-    # fields of the other side.
-    shift = rng.normal(size=(4, 2, 6, 1)), rng.normal(size=(4, 1, 6, 2))
-    V = np.zeros((4, 2, 6, 2))
-    V[:, 1, :, 1] = W
-    V = V + shift[0] + shift[1]
-    u, w = np.zeros((6, 2)), np.zeros((4, 2))
-    u[:, 1], w[:, 1] = b, c
-    w -= shift[0].sum(axis=(2, 3))
-    u -= shift[1].sum(axis=(0, 1))
-    wide = random_model(("words", "bits"))._replace(weights=V.reshape(8, 12))
-    layers = [type(wide.visible)(2, values.ravel()) for values in (u, w)]
-    return Model(W, Bernoulli(b), Bernoulli(c)), Model(wide.weights, *layers)
-
-
-def as_words(V):
-    return np.stack([1 - V, V], axis=-1).reshape(len(V), -1)
-
-
-def test_two_states_are_a_bit(workers):
-    """To rounding, and in each iteration: the expansion does not depend on the parametrisation."""
-    bit, word = binary_pair(np.random.default_rng(0))
-    V = np.random.default_rng(1).integers(2, size=(7, 6)).astype(float)
-    V[2] = 0.3  # known shares
-    known = np.arange(6) < np.array([0, 2, 4, 6, 0, 1, 2])[:, np.newaxis]
-    iteration = TAP(2, 6, 0.1, tol=0)
-    for evidence in (None, known):
-        of_word = None if evidence is None else np.repeat(known, 2, axis=1)
-        mine, other = (
-            _tap.solve(model, rows, iteration, workers,
-                  evidence=None if its is None else _tap.Evidence(known=its))
-            for model, rows, its in ((bit, V, evidence), (word, as_words(V), of_word))
-        )  # fmt: skip
-        for name in ("visible_mean", "hidden_mean"):
-            assert_allclose(other[name], as_words(mine[name]), atol=1e-12)
-        if evidence is None:
-            assert_allclose(
-                _tap.free_energy(word, other, 2), _tap.free_energy(bit, mine, 2), atol=1e-10
-            )
-
-
 # Adaptive TAP.
 
 
@@ -389,26 +291,6 @@ def test_adaptive_tap_converges_for_strong_couplings(scale, workers):
         assert len(errors) > 15 and min(errors) > -0.01 and np.median(errors) < 0.01
 
 
-def test_derivative_of_adaptive_tap_by_the_weights(workers):
-    """By finite differences: the means and covariances of `Point`, not W ∘ var(h) var(v)ᵀ."""
-    rbm = random_rbm(6, 4, 1.0, 0)
-    model, v = binary(rbm), np.zeros(6)
-    point, *_ = _vamp.iterate(model, v, EXACTLY)
-    mean, covariance = point.mean, point.covariance()[6:, :6]
-
-    def log_partition():
-        return -by_tap(model, v[None], adaptive(EXACTLY), workers).free_energy[0]
-
-    measured = slopes(log_partition, model.weights)
-    means = np.outer(mean[6:], mean[:6])
-    assert_allclose(measured, means + covariance, atol=1e-7)
-    of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
-    assert np.abs(measured - means - of_tap).max() > 1e-3
-    # Of several points, the mean; where there is no Gaussian, as of TAP.
-    found = _vamp.mean_covariance(model, [point, point, point._replace(factor=None)])
-    assert_allclose(found, (2 * covariance + of_tap) / 3, rtol=1e-12)
-
-
 # Evidence.
 
 
@@ -424,21 +306,6 @@ def test_known_units_are_held_fast(pair, workers):
     evidence = _tap.Evidence(known=np.ones(V.shape, dtype=bool))
     all_known = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
     assert_allclose(all_known.hidden_mean, model.mean_hidden(V), atol=1e-10)
-
-
-@pytest.mark.parametrize("pair", [("bits", "bits"), ("truncated", "bits")], ids="-".join)
-def test_outer_fields_are_as_parameters(pair, workers):
-    model, D = random_model(pair), np.random.default_rng(0).standard_normal((5, 4))
-    V, units = rows_of(model.visible), model.visible
-    solutions = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(D, 0.5))
-    for i, d in enumerate(D):
-        if isinstance(units, Bernoulli):
-            tilted = Bernoulli(units.intercept + d - 0.25)
-        else:
-            parameters = units.intercept + d, units.precision + 0.5
-            tilted = TruncatedGaussian(*parameters, units.low, units.high)
-        other = _tap.solve(model._replace(visible=tilted), V[i : i + 1], EXACTLY, workers)
-        assert_allclose(solutions.visible_mean[i], other.visible_mean[0], atol=1e-10)
 
 
 # Gaussian units, and what there is not.
@@ -460,31 +327,6 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
             assert_allclose(second.hidden_mean, first.hidden_mean)
 
 
-def test_rows_leave_the_second_order_by_themselves(workers):
-    """Two clusters: rows in them keep the second order, those between them do not."""
-    visible = Gaussian(np.full(6, -1.3), np.ones(6))
-    model = Model(np.full((2, 6), 1.3), visible, Bernoulli(np.zeros(2)))
-    V = np.outer([-1.0, 0.0, 1.0], np.full(6, 1.3))  # the middle leaves hidden units undecided
-    together = by_tap(model, V, EXACTLY, workers)
-    assert (together.visible_variance > 0).all(axis=1).tolist() == [True, False, True]
-    for i in range(3):
-        alone = by_tap(model, V[i : i + 1], EXACTLY, workers)
-        for name in ("free_energy", "visible_mean", "hidden_mean"):
-            assert_allclose(alone[name][0], together[name][i], atol=1e-9)
-    known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
-    found = _tap.solve(model, V, EXACTLY, workers, evidence=_tap.Evidence(known=known))
-    assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
-    # Between the clusters, only the known ones would lose their precision, or only the other.
-    known[:, 5] = False
-    for rest, last, stays in [(1.0, 100.0, True), (100.0, 1.0, False)]:
-        units = Gaussian(visible.intercept, np.array([rest] * 5 + [last]))
-        evidence = _tap.Evidence(known=known[1:2])
-        found = _tap.solve(
-            model._replace(visible=units), V[1:2], EXACTLY, workers, evidence=evidence
-        )
-        assert (found.hidden_variance > 0).all() == stays
-
-
 @both_orders
 def test_weights_too_large_for_two_gaussian_layers(order, workers):
     gaussian = Gaussian(np.ones(2), np.ones(2))
@@ -492,73 +334,3 @@ def test_weights_too_large_for_two_gaussian_layers(order, workers):
     solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
     assert np.isfinite(_tap.total_log_partition(solutions))
-
-
-def test_gaussian_pair_of_layers_is_nearly_exact(workers):
-    """ln Z of a Gaussian in closed form, which exists for small weights."""
-    rng, scales, errors = np.random.default_rng(0), [0.02, 0.04, 0.08], []
-    visible, hidden = (Gaussian(rng.normal(size=n), rng.uniform(1, 2, n)) for n in (3, 2))
-    W = rng.normal(size=(2, 3))
-    u = np.concatenate([visible.intercept, hidden.intercept])
-    for scale in scales:
-        J = np.diag(np.concatenate([visible.precision, hidden.precision]))
-        J[3:, :3], J[:3, 3:] = -scale * W, -scale * W.T
-        exact = 0.5 * (u @ np.linalg.solve(J, u) - np.linalg.slogdet(J / (2 * np.pi))[1])
-        model = Model(scale * W, visible, hidden)
-        solutions = by_tap(model, np.zeros((1, 3)), EXACTLY, workers)
-        assert solutions.converged.all()
-        errors.append([-solutions.free_energy[0] - exact])
-    assert power_of(scales, errors) == pytest.approx(4, abs=0.4)
-
-
-# Kernels and small parts.
-
-
-def pairs_of(features):
-    """The pairs of columns of the features, (a, a) for a single one; written in plain Python."""
-    pairs = []
-    for start, width in zip(features.starts, features.widths, strict=False):
-        columns = range(start, start + width)
-        paired = 1 < width <= features.most
-        pairs += itertools.combinations(columns, 2) if paired else [(a, a) for a in columns]
-    return np.array(pairs)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@given(
-    widths=st.lists(st.integers(1, 6), min_size=1, max_size=6),
-    most=st.integers(1, 6),
-    seed=st.integers(0, 99),
-)
-def test_features_equal_lines_of_numpy(dtype, widths, most, seed):
-    rng, widths = np.random.default_rng(seed), np.array(widths)
-    features = Features(widths, most)
-    n, pairs = features.n_columns, pairs_of(features)
-    assert features.n_features == len(pairs)
-    single = np.repeat(widths == 1, widths)
-    mean, variance, field, W = (rng.random((3, n)).astype(dtype) for _ in range(4))
-    variance[rng.random((3, n)) < 0.2] = 0
-    a, b = pairs.T
-    varies = np.where(variance > 0, mean, 0)
-    of_one = np.where(single[a], variance[:, a], varies[:, a])
-    spread = np.where(a == b, of_one, varies[:, a] * varies[:, b])
-    assert_allclose(features.spread(mean, variance), spread, rtol=1e-6)
-    expected = np.where(a == b, W[:, a], W[:, a] - W[:, b])
-    assert_array_equal(features.differences(W), expected)
-    D = rng.random((2, len(pairs))).astype(dtype)
-    transposed = D @ features.differences(np.eye(n, dtype=dtype)).T
-    assert_allclose(features.gathered(D), transposed, atol=1e-5)
-    A = rng.random((3, len(pairs))).astype(dtype)
-    moved, precision = field.copy(), np.zeros((3, n))
-    for k, (i, j) in enumerate(pairs):
-        if single[i]:
-            precision[:, i] = A[:, k]
-            moved[:, i] += A[:, k] * mean[:, i]
-        elif i == j:
-            moved[:, i] -= A[:, k] / 2
-        else:
-            moved[:, i] -= A[:, k] * mean[:, j] / 2
-            moved[:, j] -= A[:, k] * mean[:, i] / 2
-    found = np.broadcast_to(features.act(A, mean, field), (3, n))
-    assert_allclose(field, moved, atol=1e-5)
-    assert_allclose(found, precision)

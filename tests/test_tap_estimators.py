@@ -116,22 +116,6 @@ def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
 # Learning.
 
 
-def test_training_raises_the_likelihood_and_pre_training_the_deep_weights(dbm, digits):
-    history = dbm.history_
-    assert np.ptp(history["tap_log_likelihood"]) > 0.3
-    assert history["tap_log_likelihood"][-1] > history["tap_log_likelihood"][0]
-    assert (history["share_converged_clamped"] == 1).all()
-    ais = dbm.log_partition("ais", random_state=0)
-    assert abs(dbm.log_partition("tap").value - ais.value) < 2
-    without = clone(dbm).set_params(pretrain_max_iter=0).fit(digits[:400])
-    assert without.pretrain_history_ == []
-    assert [len(h["seconds"]) for h in dbm.pretrain_history_] == [10, 10, 10]
-    for name in ("weight_norm_2", "feature_std_2"):
-        assert history[name][-1] > 1.5 * without.history_[name][-1]
-    for k, W in enumerate(dbm.components_, start=1):
-        assert history[f"weight_norm_{k}"][-1] == pytest.approx(np.linalg.norm(W), rel=1e-6)
-
-
 def test_pre_training_is_that_of_rbms(digits):
     """The first layer, and the second on values of the first."""
     X = digits[:300]
@@ -196,19 +180,6 @@ def test_a_law_of_ones_own(grey):
     assert history[-1] > history[0]
     with pytest.raises(ValueError, match="values from -1 to 1"):
         model.fit(X + 1)
-
-
-@both_machines
-def test_adaptive_tap_agrees_on_a_small_model(kind):
-    X = rows(40, 6)
-    tap, adaptive = (
-        small(kind, max_iter=20, inference=TAP(max_iter=30, n_gibbs=0, adaptive=adaptive))
-        for adaptive in (False, True)
-    )
-    assert not np.array_equal(parameters(adaptive.fit(X)), parameters(tap.fit(X)))
-    assert_allclose(parameters(adaptive), parameters(tap), atol=0.02)
-    exact = adaptive.log_partition("exact").value
-    assert adaptive.log_partition("tap").value == pytest.approx(exact, abs=1e-3)
 
 
 @both_machines
@@ -290,24 +261,6 @@ def test_output_layers_and_their_names(digits):
     assert list(frame.columns) == [f"tapdbm{j}" for j in range(13)]
 
 
-def test_tap_solutions(rbm, dbm, digits):
-    for model, sizes in [(rbm, [12]), (dbm, [16, 8, 6])]:
-        solutions = model.tap_solutions(digits[:200])
-        n = len(solutions.free_energy)
-        for name in ("hidden_mean", "hidden_variance"):
-            of_layers = solutions[name] if model is dbm else [solutions[name]]
-            assert [a.shape for a in of_layers] == [(n, size) for size in sizes]
-        assert solutions.visible_mean.shape == (n, 64)
-        assert solutions.assignment.shape == (200,) and set(solutions.assignment) == set(range(n))
-        assert (np.diff(solutions.free_energy) >= 0).all() and solutions.converged.all()
-    solutions, each = rbm.tap_solutions(digits[:200]), rbm.tap_solutions(digits[:200], unique=False)
-    assert each.visible_mean.shape == (200, 64)
-    near = np.abs(each.visible_mean - solutions.visible_mean[solutions.assignment])
-    assert near.max() <= 0.02 + 1e-6
-    hasty = rbm.tap_solutions(digits[:20], unique=False, max_iter=1)
-    assert (hasty.n_iter == 1).all() and not hasty.converged.any()
-
-
 def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
     """Without weights, Bayes' rule for each value."""
     X = rows(60, 6)
@@ -349,26 +302,6 @@ def test_a_fit_goes_on_with_the_penalty_of_the_same_table(kind, monkeypatch):
     assert model.alpha_ == pytest.approx(12 / (40 * 60))
 
 
-# Whatever the data.
-
-
-@unconverged
-@pytest.mark.parametrize("law", ["truncated_gaussian", "truncated_gauss_bernoulli"])
-def test_large_weights(law):
-    """Of bits: test_extremes.py."""
-    X, few = rows(), dict(max_iter=1, random_state=0)
-    rbm = TAPRBM(3, columns=law, **few).fit(X)
-    dbm = TAPDBM((4, 3), hidden=law, pretrain_max_iter=0, **few).fit(X)
-    for scale in (1e3, -1e3):
-        rbm.components_ = np.full((3, 5), scale)
-        dbm.components_ = [np.full(W.shape, scale) for W in dbm.components_]
-        for values in [
-            rbm.score_samples(X), rbm.denoise(X, noise_variance=1.0), dbm.free_energy(X),
-            dbm.transform(X), dbm.denoise(X, 0.1),
-        ]:  # fmt: skip
-            assert np.isfinite(values).all()
-
-
 # Tables of words, booleans and amounts.
 
 VISIBLE = {"weight": "gaussian"}
@@ -392,18 +325,13 @@ def table():
 
 
 def test_noisy_categories(table):
-    """Through a symmetric channel: with the model closer than observed, and exact without."""
+    """Through a symmetric channel."""
     words = table.drop(columns="weight")
-    model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=25, random_state=0).fit(words)
+    model = TAPRBM(8, max_iter=1, batch_size=25, random_state=0).fit(words)
     noisy, rng = words.copy(), np.random.default_rng(1)
     flipped, colours = rng.random(N) < 0.3, np.array(["blue", "green", "red"])
     other = np.searchsorted(colours, words["colour"][flipped]) + rng.integers(1, 3, flipped.sum())
     noisy.loc[flipped, "colour"] = colours[other % 3]
-    means = model.denoise(noisy, flip_probability=0.3)[:, :3]
-    assert model.visible_names_[:3].tolist() == [f"colour={name}" for name in colours]
-    assert_allclose(means.sum(axis=1), 1, atol=1e-5)
-    right = colours[means.argmax(axis=1)] == words["colour"]
-    assert right.mean() > (~flipped).mean()
     # Without weights, each column is by itself: Bayes' rule with its frequencies.
     model.components_ = np.zeros_like(model.components_)
     means = model.denoise(noisy, flip_probability=0.3)[:, :3]
@@ -411,14 +339,3 @@ def test_noisy_categories(table):
     channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
     expected = prior * channel
     assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
-
-
-def test_deep_models_of_tables(table):
-    settings = dict(hidden=[("categorical", 3), "bernoulli"], learning_rate=0.1)
-    model = TAPDBM((6, 4), max_iter=20, pretrain_max_iter=10, **settings, **OF_TABLES).fit(table)
-    assert model.components_[0].shape == (18, 9)
-    independent = TAPRBM(6, columns=VISIBLE, max_iter=0).fit(table)
-    assert model.score(table) > independent.score(table) + 0.3
-    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
-    model.set_params(max_iter=3, pretrain_max_iter=3, persistent=True).fit(table)
-    assert np.isfinite(model.history_["tap_log_likelihood"]).all()

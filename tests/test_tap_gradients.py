@@ -104,19 +104,6 @@ def test_tap_gradient_of_incomplete_rows(kinds, order, workers):
     assert_derivatives(layered, V, order, workers)
 
 
-@pytest.mark.parametrize("kinds", [("bits", "bits"), DEEP[0]], ids="-".join)
-def test_gradients_are_sums_of_shares(kinds, workers):
-    """Of rows and of solutions, where a mini-batch is divided among machines."""
-    layered = random_layered(kinds)
-    V = rows_of(layered.layers[0], 6)
-    of_rows, of_solutions, mixed = (
-        [slope.copy() for _, slope in slopes_of(layered, V, 2, workers, shares=shares)]
-        for shares in [(1.0, 0.0), (0.0, 1.0), (0.25, 0.5)]
-    )
-    for rows, solutions, slope in zip(of_rows, of_solutions, mixed, strict=True):
-        np.testing.assert_allclose(slope, 0.25 * rows + 0.5 * solutions, atol=1e-12)
-
-
 def of_model(layered, starts, tap, workers):
     """Slopes of the negative phase alone, and where its solutions or chains end."""
     workspace = _tap_steps.Workspace(layered, len(starts), len(starts), 2)

@@ -69,16 +69,6 @@ def test_a_fit_no_better_than_independent_columns_warns(estimator, digits):
         model.fit(digits[:100])
 
 
-@pytest.mark.parametrize("max_iter", [199, 200])
-def test_after_many_epochs_the_columns_may_be_independent(max_iter, digits):
-    model = SDCPRBM(2, learning_rate=1e-6, max_iter=max_iter, random_state=0)
-    first, last = "train longer", "unless the columns are independent indeed"
-    if max_iter == 200:
-        first, last = "The columns may be independent indeed; otherwise train longer", "rate"
-    with pytest.warns(ConvergenceWarning, match=f"(?i){first} .*{max_iter} epochs.*{last}.$"):
-        model.fit(digits[:60, 18:22])
-
-
 def test_a_fit_by_tap_that_has_learned_does_not_warn(digits):
     """Of an SDCPRBM: `test_the_default_learns`."""
     train, test = digits[:120, 18:46], digits[1400:, 18:46]
@@ -96,10 +86,3 @@ def test_default_epochs_follow_the_rows(digits):
     assert n_epochs == {40: 200, 100: 150, 1000: 75}
     assert fit(np.tile(digits[:, :4], (12, 1))).n_iter_ == 10
     assert TAPRBM(2, **options).fit(digits[:100, :9]).n_iter_ == 80
-
-
-@pytest.mark.slow
-def test_small_data_are_trained_long_enough(digits):
-    # Ten epochs, as for MNIST, end at about -20.7 nats, and 25.2 are those of independent pixels.
-    model = SDCPRBM(64, random_state=0).fit(digits[:1400])
-    assert model.score(digits[1400:]) > -18

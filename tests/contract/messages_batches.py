@@ -75,7 +75,6 @@ CASES = {
     "a solver that goes through rows": lambda: by_passes(Batches(BITS), solver="bslm"),
     "a single pass": lambda: by_passes(iter(pieces())),
     "partial_fit after passes": lambda: by_passes(Batches(BITS)).partial_fit(BITS),
-    "a single pass, and a machine": lambda: SDCPRBM(3, max_iter=1).fit(iter(pieces())),
     "other rows each time": other_rows_each_time,
     # Values.
     "other values than in the first batches": lambda: FVBMPseudoLikelihood().fit(
@@ -110,10 +109,8 @@ CASES = {
             "a text that looks missing": ({}, {"job": ["?", "b"] * 30}),
         }.items()
     },
-    "an iterator of frames": lambda: FSLLDensity().fit(iter([MIXED])),
     "too many texts": too_many_texts,
     "too many cells for normal scores": too_many_scores,
-    "no rows of declared kinds": lambda: SDCPRBM(2, columns="nominal").fit(Batches([BITS[:0]])),
     "a new value for partial_fit": lambda: (
         FSLLDensity(unseen="error")
         .fit(Batches([MIXED[["job", "size"]]]))

@@ -87,9 +87,6 @@ CASES = {
         for display in (CouplingDisplay, PathDisplay, ContactMapDisplay)
     },
     "history without the entry": show(HistoryDisplay, network, "cost"),
-    "history without the entry, against seconds": show(
-        HistoryDisplay, network, "loss", against="seconds"
-    ),
     "history against a word": show(HistoryDisplay, images, against="epochs"),
     "receptive fields by a word": fields(order="size"),
     "receptive fields by activity without X": fields(order="activity"),
@@ -116,7 +113,6 @@ CASES = {
     "couplings as a word": graph(kind="circle"),
     "layout as a word": graph(layout="square"),
     "layout of too few nodes": graph(layout=np.ones((4, 2))),
-    "layout without places": graph(layout=np.full((5, 2), np.nan)),
     "no edges": graph(n_edges=0),
     "edges that are no integer": graph(n_edges=2.5),
     "a negative least coupling": graph(min_coupling=-1),

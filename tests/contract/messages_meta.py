@@ -91,19 +91,10 @@ CASES = {
     },
     "imputer: no cell": fit(BoltzmannImputer(), np.full((3, 2), np.nan)),
     "imputer: a column without a value": fit(BoltzmannImputer(), FRAME.assign(b=None)),
-    "detector: a column without a value": fit(BoltzmannOutlierDetector(), FRAME.assign(a=np.nan)),
     "detector: two without a value": fit(BoltzmannOutlierDetector(), FRAME.assign(a=None, c=None)),
-    "detector: before fit": lambda: BoltzmannOutlierDetector().predict(X),
     "detector: half of a number": fit(BoltzmannOutlierDetector(contamination=0.6)),
-    "detector: no outlier": fit(BoltzmannOutlierDetector(contamination=0)),
     "detector: numbers that became words": lambda: later("BoltzmannOutlierDetector", WORDS),
-    "classifier: before fit": lambda: BoltzmannClassifier().score_samples(X),
-    "classifier: a column without a value": classes(FRAME.assign(a=np.nan)),
-    "classifier: two without a value": classes(FRAME.assign(a=None, c=None)),
-    "classifier: no cell": classes(np.full((40, 2), np.nan)),
-    "classifier: dates": classes(DATES),
     "classifier: names of rows": classes(FRAME.assign(a=[f"animal {i}" for i in range(40)])),
-    "classifier: numbers that became words": lambda: later("BoltzmannClassifier", WORDS),
     **{
         f"{kind.__name__}: columns beside an estimator": fit(kind(TERMS, columns="nominal"))
         for kind in (BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector)
@@ -112,7 +103,6 @@ CASES = {
     "classifier: one class": classes(y=0 * Y),
     "classifier: no labels": classes(y=None),
     "classifier: one class of positive weight": classes(sample_weight=1 - Y),
-    "classifier: one class, and weights": classes(y=0 * Y, sample_weight=1 - Y),
     "classifier: no weight": classes(sample_weight=0 * Y),
     "classifier: a class of two rows to calibrate": classes(
         [["a"], ["b"], ["a"], ["b"]], [0, 0, 1, 1], calibration=True
@@ -205,10 +195,6 @@ CASES = {
         for weights in ([1], [1, -1], [0, 0], [np.nan, 1], ["a", "b"], [[1, 1]])
     },
     "mixture: two rows": mixed(TERMS, PAIRS, rows=X[:2]),
-    "mixture: before fit": lambda: clone(MIXTURE).score_samples(X),
-    "mixture: a word of each row": mixed(
-        TERMS, PAIRS, rows=FRAME.astype({"a": object}).assign(a=[f"skin{i}" for i in range(40)])
-    ),
     "mixture: a word that fit has not seen": lambda: clone(MIXTURE).set_params(
         terms__unseen="error", pairs__unseen="error"
     ).fit(WORDS).score_samples(WORDS.assign(a="skinless")),
@@ -224,12 +210,5 @@ CASES = {
     "mixture: codes and levels": mixed(TERMS, RBM, rows=FRAME.assign(b=2 * X[:, 1])),
     "mixture: probabilities of column z": lambda: fitted("BoltzmannMixture").predict_column_proba(
         FRAME, "z"
-    ),
-    "mixture: probabilities of column 3": lambda: fitted("BoltzmannMixture").predict_column_proba(
-        FRAME, 3
-    ),
-    "mixture: column z is given": lambda: fitted("BoltzmannMixture").sample(given={"z": 1}),
-    "mixture: column x4 is given": lambda: fitted("BoltzmannMixture", False).sample(
-        given={"x4": 1}
     ),
 }  # fmt: skip

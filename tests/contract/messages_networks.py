@@ -16,12 +16,10 @@ BITS = np.random.default_rng(0).integers(2, size=(40, 4))
 SIGNS = 2 * BITS - 1
 LETTERS = pd.DataFrame(np.random.default_rng(0).choice(list("AC-"), size=(40, 4)))
 CONSTANT = np.zeros((20, 2), dtype=int)
-ONE_COLUMN = np.arange(20)[:, None] % 2
 THREE_VALUES = np.arange(40) % 3
 
 
 GAPS = changed(7, 2, np.nan, BITS)
-EMPTY = np.full((5, 4), np.nan)
 NUMBERS = np.random.default_rng(0).normal(size=(40, 6))
 # The second column is never 1 where the first is.
 APART = pd.DataFrame(BITS, columns=list("abcd"))
@@ -29,8 +27,6 @@ APART.loc[APART["a"] == 1, "c"] = 0
 WORDS = pd.DataFrame({"worried": ["no", "yes"] * 30, "open": ["a", "b", "b"] * 20})
 WORDS["often"] = np.where(WORDS.worried == "yes", "often", "never")
 APART_OF_THREE = np.column_stack([APART, THREE_VALUES])
-# The fourth is the majority of the first three.
-MAJORITY = np.array([[a, b, c, a + b + c > 1, e] for a, b, c, e in product((0, 1), repeat=4)])
 OF_THREE = np.array(
     [[a, b, c, a // 2 + b + c > 1] for a, b, c in product(range(3), (0, 1), (0, 1))] * 20
 )
@@ -76,7 +72,6 @@ CASES = {
     "a 0 among -1 and 1": lambda: fitted("signs").score_samples(changed(7, 2, 0, SIGNS)),
     "a number that is no value": lambda: fit(np.full((4, 2), -7), columns=range(2)),
     "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
-    "weights of 0": lambda: fit(BITS, np.zeros(40)),
     "coupling_init of one number": lambda: fit(BITS, coupling_init=[[1.0]]),
     "coupling_init with a diagonal": lambda: fit(BITS, coupling_init=np.ones((4, 4))),
     "coupling_init of a half": lambda: fit(BITS, coupling_init=np.triu(np.ones((4, 4)), 1)),
@@ -84,25 +79,13 @@ CASES = {
     "intercept_init of one column": lambda: fit(BITS, intercept_init=[1.0]),
     "sweeps of rows with gaps": lambda: fit(GAPS, solver="bslm", missing="observed"),
     "gradient ascent of rows with gaps": lambda: fit(GAPS, solver="ga", missing="observed"),
-    "rows without a value": lambda: fit(EMPTY),
-    "a column without a value": lambda: fit(np.hstack([BITS, np.full((40, 1), np.nan)])),
     "values that never meet": lambda: fit(APART, alpha=0.0),
-    "values that never meet, rows with gaps": lambda: fit(
-        changed(7, 3, np.nan, APART.to_numpy()), alpha=0.0
-    ),
-    "values that never meet in observed cells": lambda: fit(
-        changed(7, 3, np.nan, APART.to_numpy()), alpha=0.0, missing="observed"
-    ),
     "words that never meet": lambda: fit(WORDS, alpha=0.0),
     "words that never meet, beside a column of three": lambda: fit(
         WORDS.assign(open=WORDS["open"].where(np.arange(60) > 6, "rarely")), alpha=0.0
     ),
     "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
-    "values of three that never meet, by L-BFGS": lambda: fit(
-        APART_OF_THREE, alpha=0.0, solver="lbfgs"
-    ),
     "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
-    "a column that others determine": lambda: fit(MAJORITY, alpha=0.0),
     "a column of three values that others determine": lambda: fit(OF_THREE, alpha=0.0),
     "the likelihood of three values": lambda: likelihood(np.column_stack([BITS, THREE_VALUES])),
     "the likelihood of values that never meet": lambda: likelihood(APART),
@@ -110,7 +93,6 @@ CASES = {
     "edges as numbers": lambda: SparseFVBM(edges=np.ones((4, 4), np.int64)).fit(BITS),
     "edges of a column that is not there": lambda: SparseFVBM(edges=np.array([[0, 9]])).fit(BITS),
     "stability of constant columns": lambda: stability_selection(SparseFVBM(), CONSTANT),
-    "stability of one column": lambda: stability_selection(SparseFVBM(), ONE_COLUMN),
     "stability of a network that selects nothing": lambda: stability_selection(
         fitted("bits"), BITS
     ),
@@ -137,9 +119,6 @@ CASES = {
     ),
     "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
-    ),
-    "a graph of another network": lambda: statistics.to_networkx(
-        fit(BITS, alpha=0.1), inference_of_bits()
     ),
     "a graph of a table": lambda: statistics.to_networkx(fitted("bits"), BITS),
 }

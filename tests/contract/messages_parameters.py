@@ -77,10 +77,8 @@ CASES = {
     },
     "no hidden unit": lambda: TAPDBM(0).fit(X),
     "2 of 3 values": network(CODES, columns=range(2)),
-    "2 of 3 values, FSLLDensity": lambda: FSLLDensity(columns=range(2)).fit(CODES),
     "2 of 3 values, words": network(seven(np.resize(["x", "y", "z"], 40)), columns=range(2)),
     "a list of grey levels": lambda: FSLLDensity(columns=range(16)).fit(255 * X),
-    "a list of grey levels, FVBMPseudoLikelihood": network(255 * X, columns=range(16)),
     "a list of other values": network(people(n_rare=1), columns={"city": ["Rome", "Bern"]}),
     "a list of other values, FSLLDensity": lambda: FSLLDensity(columns={"kids": range(3)}).fit(
         people(n_rare=1)
@@ -100,8 +98,6 @@ CASES = {
     "init of bits in truncated units": lambda: SDCPRBM(
         5, columns="truncated_gaussian", init=FVBMPseudoLikelihood(), max_iter=0
     ).fit(X),
-    "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
-    "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
     "no parameter of a contrast": lambda: statistics.inference(
         network(CODES, alpha=0.1)(), CODES
     ).contrast({"m[x0,x9]": 1}),
@@ -110,7 +106,3 @@ CASES = {
     "other values with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :3]),
     "other values in partial_fit": lambda: network(CODES)().partial_fit(CODES + 1),
 }  # fmt: skip
-
-
-def model_of_array():
-    return FSLLDensity().fit(X)

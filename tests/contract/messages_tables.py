@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits, changed, people, seven, words
 from contract.once import once
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,14 +14,12 @@ from private import Table
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
-    BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
-    RBMClassifier,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Categorical, TruncatedGaussian
+from sklearn_boltz.units import Categorical
 
 TERMS, PAIRS = FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1)
 UNITS = SDCPRBM(2, max_iter=1, random_state=0)
@@ -60,18 +57,8 @@ def some(**cells):
     return PEOPLE[:3].astype(dict.fromkeys(cells, object)).assign(**cells)
 
 
-def again():
-    rbm = fit(RBMClassifier(2, max_iter=1, warm_start=True), X, X[:, 0])
-    fit_again = rbm.set_params(n_components=5).fit
-    fit_again(X, X[:, 0])
-
-
 def units(columns, X, **options):
     return partial(fit, TAPRBM(2, max_iter=1, columns=columns, **options), X)
-
-
-def mixture(**given):
-    return fit(BoltzmannMixture([("terms", TERMS)]), PEOPLE).sample(given=given)
 
 
 MANY_WORDS = np.empty((400, 2), dtype=object)
@@ -95,14 +82,8 @@ CASES = {
         for kind, estimator in {**KINDS, "InfiniteRBM": InfiniteRBM(2)}.items()
     },
     "sparse rows with NaN": partial(fit, UNITS, REFUSED_BY_OTHERS["sparse rows with NaN"]),
-    "sparse rows with NaN, later": lambda: model(UNITS, "bits").score_samples(
-        csr_array(changed(0, 1, np.nan))
-    ),
     "99, FVBMPseudoLikelihood": partial(fit, PAIRS, changed([4, 7], [1, 3], 99)),
-    "99, FSLLDensity": partial(fit, TERMS, changed([4, 7], [1, 3], 99, dtype=int)),
-    "a fraction beside three values": partial(fit, PAIRS, changed(3, 1, 1.5, X + X[:, :1])),
     "99 beside bits, and many words": partial(fit, PAIRS, MANY_WORDS),
-    "a dictionary in a frame": lambda: Table.learn(pd.DataFrame({"a": [{}, {}]})),
     "texts of numbers": lambda: Table.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
     "texts of dates": lambda: Table.learn(pd.DataFrame({"a": DATES})),
     "texts of dates, each twice": lambda: Table.learn(pd.DataFrame({"a": 3 * DATES})),
@@ -117,14 +98,11 @@ CASES = {
         }.items()
         for kind, estimator in KINDS.items()
     },
-    "a new number": lambda: model(PAIRS, "bits").score_samples(changed(0, 0, 7)),
     "a negative count": lambda: model(TERMS, unseen="missing").score_samples(some(kids=-2)),
     "words in `given`, FSLLDensity": lambda: model(TERMS).sample(given={"city": "nowhere"}),
     "words in `given` of a number": lambda: fit(PAIRS, PRICES + 0.5).sample(
         given={"price3": "low"}
     ),
-    "words in `given`, SDCPRBM": lambda: model(UNITS).sample(given={"city": "nowhere"}),
-    "words in `given`, BoltzmannMixture": lambda: mixture(city="Paris"),
     "a new word where none may be missing": lambda: model(UNITS).gibbs(some(city="zz")),
     "a gap where none may be missing": lambda: model(UNITS).gibbs(some(city=None)),
     "an energy of gaps, FSLLDensity": lambda: model(TERMS, "seven").energy(GAPS),
@@ -133,23 +111,15 @@ CASES = {
     "a value out of range that may be a gap": lambda: model(UNITS, "bits").score_samples(
         changed(3, 2, -1)
     ),
-    "one row": lambda: model(PAIRS).score_samples(PEOPLE.iloc[0]),
     # Batches.
     "numbers, then words in batches": partial(fit, UNITS, Batches([words()[0], words()[1]])),
     "batches, InfiniteRBM": partial(fit, InfiniteRBM(), Batches(X)),
-    "an iterator, InfiniteRBM": lambda: InfiniteRBM().fit(iter([X])),
     "batches to score": lambda: model(PAIRS, "bits").score_samples(Batches([X])),
-    "batches to score, SDCPRBM": lambda: model(UNITS, "bits").score_samples(Batches([X])),
-    "weights of some rows": partial(fit, UNITS, Batches([X]), sample_weight=np.ones(7)),
-    "negative weights of batches": partial(fit, UNITS, Batches([X]), sample_weight=-np.ones(60)),
     # Types of units.
     "no such column": partial(fit, SDCPRBM(2, columns={"prise3": "gaussian"}), PRICES),
     "no similar column": partial(fit, SDCPRBM(2, columns={"zz": "gaussian"}), PRICES),
     "no such number": partial(fit, SDCPRBM(2, columns={12: "gaussian"}), PRICES.to_numpy()),
     "a range of amounts": units("truncated_gaussian", changed(0, 0, np.nan, LARGE)),
-    "a range of amounts and 0": units("truncated_gauss_bernoulli", LARGE),
-    "a range of a class": units(TruncatedGaussian, LARGE),
     "a code of units": partial(fit, TYPED, changed(4, 0, 1.5, CODES)),
     "a code of units, later": lambda: fit(TYPED, CODES).transform(changed(4, 0, 1.5, CODES)),
-    "a fit of another size goes on": again,
 }

@@ -67,13 +67,3 @@ def test_scores_stay_and_warn_where_a_greater_estimate_is_known(two_modes, monke
     with pytest.warns(UserWarning, match="ln Z is at least .* too high by .* nats or more"):
         scores = model.score_samples(row)
     np.testing.assert_array_equal(scores, -model.free_energy(row) - before)
-
-
-def test_damping_is_offered_where_there_is_one():
-    model = SDCPRBM(30, max_iter=1, random_state=0).fit(np.resize(bits(), (40, 30)))
-    W = 3 * np.random.default_rng(0).normal(size=(30, 30))  # a spin glass
-    model.components_ = W
-    model.intercept_visible_, model.intercept_hidden_ = -W.sum(axis=0) / 2, -W.sum(axis=1) / 2
-    with pytest.warns(match=r"Use method='ais'\.") as caught:
-        model.log_partition("tap", n_chains=3, random_state=0)
-    assert not any("damping" in str(warning.message) for warning in caught)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from conftest import cases
-from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, name_of
+from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, each_with, name_of
 from contract.frames import ODD, REFUSED, all_states, bits
 from contract.test_messages import said
 from hypothesis import assume, given, settings
@@ -109,7 +109,7 @@ def rows(most_rows=12, most_features=5):
 
 
 @each(DENSITIES)
-@settings(max_examples=cases(10))
+@settings(max_examples=cases(6))
 @given(X=rows(), dtype=st.sampled_from(DTYPES), layout=st.sampled_from(sorted(LAYOUTS)))
 def test_any_type_and_layout(estimator, X, dtype, layout):
     if np.dtype(dtype) == object and layout in OF_BYTES:
@@ -129,7 +129,7 @@ def test_any_type_and_layout(estimator, X, dtype, layout):
 
 
 @each(MODELS)
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(5))
 @given(
     X=rows(),
     layout=st.sampled_from(SPARSE),
@@ -156,8 +156,7 @@ def test_every_sparse_format(estimator, X, layout, dtype, container):
     assert_allclose(scores, clone(model).fit(X.astype(dtype)).score_samples(X), atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float32, object])
-@each(ALL)
+@each_with("dtype", [np.int64, np.float32, object], ALL)
 def test_masked_cells_are_missing(estimator, dtype):
     X, mask = bits(30), np.random.default_rng(0).random((30, 5)) < 0.1
     masked = np.ma.masked_array(X.astype(dtype), mask)
@@ -199,7 +198,7 @@ def test_hardly_a_cell_is_observed(estimator):
 
 
 @each(DENSITIES)
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(5))
 @given(X=rows(30, 4), kind=st.sampled_from(["counts", "tiny", "huge", "one row", "ones"]))
 def test_weights(estimator, X, kind):
     """Counts are rows that are repeated, and a row of weight 0 is not there."""

@@ -175,15 +175,6 @@ def test_unit_laws_are_named_by_their_public_module():
         assert getattr(units, name).__module__ == "sklearn_boltz.units"
 
 
-def test_a_number_of_hidden_units_is_one_layer():
-    model, other = (
-        TAPDBM(sizes, pretrain_max_iter=1, max_iter=2, random_state=0).fit(bits())
-        for sizes in (4, (4,))
-    )
-    assert_array_equal(model.components_[0], other.components_[0])
-    assert clone(model).get_params()["hidden_layer_sizes"] == 4
-
-
 PARAMETERS = {
     "FSLLDensity": ["theta_"],
     **dict.fromkeys(("FVBMPseudoLikelihood", "SparseFVBM", "MaximumEntropy"), ["intercept_"]),
