@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
     check_is_fitted,
-    validate_data,
 )
 
 from sklearn_boltz._warnings import find_stack_level, telling_once
@@ -94,7 +93,7 @@ OTHER_NAMES = {
 
 
 # What is known of the columns of batches.
-KNOWN = "n_features_in_", "feature_names_in_", "_table", "_layout"
+KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layout"
 
 
 def dense(X):
@@ -295,9 +294,8 @@ class BaseBoltzmann(
                 check_form(X)
                 X, numbers_only = opened(X)
         with self._naming_cells(X, complete):
-            checked = validate_data(
-                self, X, reset=reset, skip_check_array=not numbers_only, **options
-            )
+            options["skip_check_array"] = not numbers_only
+            checked = self._validate_data(X, reset=reset, **options)
             if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
                 checked = as_numbers(checked)
             if numbers_only and checked.dtype.kind not in "biuf":
@@ -316,7 +314,7 @@ class BaseBoltzmann(
                 self._table = Table.learn(X, numbers, self._need, kinds, weights)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             coded = table.encode(checked, self.unseen if allow_nan else "refuse")
-        if not numbers_only:
+        if options.pop("skip_check_array"):
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
         if counted is None:
@@ -374,7 +372,7 @@ class BaseBoltzmann(
         with named(self):
             check_form(X)
             X, numbers_only = opened(X)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
         if numbers_only and Table.stands_for_itself(X, self._need, kinds):
             with named(self):
@@ -404,7 +402,7 @@ class BaseBoltzmann(
 
     def _counts_of_batch(self, X):
         check_form(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._validate_data(X, reset=False, skip_check_array=True)
         return TableCounts.of(of_batch(X))
 
     def _codes_of_batch(self, k, X):
@@ -453,7 +451,8 @@ class BaseBoltzmann(
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
         some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
-        means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
+        p = self.predict_column_proba(some, self._keys()[j])
+        means[rows] = p @ self._table.columns[j].bins.means
         return means
 
     @property
@@ -463,8 +462,7 @@ class BaseBoltzmann(
         return self._kinds_now()
 
     def _kinds_now(self):
-        keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        return {key: self._kind_of(j) for j, key in enumerate(keys)}
+        return {key: self._kind_of(j) for j, key in enumerate(self._keys())}
 
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
@@ -631,9 +629,9 @@ class BaseBoltzmann(
         return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
 
     def _name_in_frame(self, j):
-        """The name of a column, None in an array."""
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else str(names[j])
+        """The label of a column, None in an array."""
+        labels = self._column_labels()
+        return None if labels is None else labels[j]
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""

@@ -784,7 +784,7 @@ class FSLLDensity(BaseBoltzmann):
             shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
-        if not isinstance(column, (str, Integral)):
+        if not self._is_one(column):
             return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._known_cells(self._ignoring(X, j), copy=True)

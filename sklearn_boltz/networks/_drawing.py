@@ -301,7 +301,7 @@ class Drawing:
             of shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
-        if not isinstance(column, (str, Integral)):
+        if not self._is_one(column):
             return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._ignoring(X, j)

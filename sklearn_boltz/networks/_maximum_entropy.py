@@ -344,7 +344,7 @@ class MaximumEntropy(Network):
         if isinstance(term, Integral):
             refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
         negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
-        if negative:
+        if negative and self._column_labels() is None:
             refuse(
                 f"terms must not have negative numbers, and {term!r} has {negative[0]}",
                 "Count columns from 0.",

@@ -71,7 +71,7 @@ class Answers:
             )
         of_column, up_to = model._table.columns[j], self._distribution(X, j)
         if up_to is None:
-            found = of_column.quantiles(self.predict_column_proba(X, column), levels)
+            found = of_column.quantiles(self.predict_column_proba(X, self._keys()[j]), levels)
         else:
             found = of_column.back(of_column.scores.quantiles(up_to, levels))
         return found if model._table.is_word[j] else model._cells_of(found)
@@ -107,10 +107,10 @@ class Answers:
     def _chained(self, X, places, ask):
         """Joint probabilities of some columns, which are missing in X, by the chain rule.
 
-        `ask` has those of one column, from rows and its number.
+        `ask` has those of one column, from rows and its label or number.
         """
         j, *others = places
-        p = ask(X, j)
+        p = ask(X, self._keys()[j])
         if not others:
             return p
         n, q = p.shape

@@ -302,6 +302,10 @@ class Column(NamedTuple):
         """The same as the column has it."""
         return value if self.codec is None else self.codec.cell(value)
 
+    def typed(self, values):
+        """Values of `decode` in the type that the cells of a column of objects have."""
+        return self.codec.objects(values) if isinstance(self.codec, Dates) else values
+
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""
         return numbers if self.codec is None else self.codec.cells(numbers)

@@ -150,7 +150,7 @@ class ColumnCounts(NamedTuple):
         if unit is not None:
             dates = as_dates(cells, "ns" if unit == "ns" else "us")
             return cls(title, dtype, Counts.of(dates[~np.isnat(dates)]), {}, has_dates=True)
-        if cells.dtype.kind in "biuf" and not beyond_floats(cells):
+        if cells.dtype.kind in "iuf" and not beyond_floats(cells):
             return cls(title, dtype, Counts.of(cells), {})
         cells = [plain(cell) for cell in cells.tolist()]
         try:

@@ -125,6 +125,12 @@ def frame_or_bunch(columns):
 # Frames from frames.
 
 
+def timestamps(dates):
+    """Dates as a list of those of pandas."""
+    timestamp = import_module("pandas").Timestamp
+    return [None if np.isnat(date) else timestamp(date) for date in dates]
+
+
 def some_rows(X, rows):
     """Some rows of a table of any kind, by their numbers or a slice."""
     # Before 1.9, scikit-learn cannot select rows of PyArrow.

@@ -371,6 +371,7 @@ class Table:
         values = [column.decode(codes[:, j], uniform) for j, column in enumerate(self.columns)]
         for j, value in dict(given).items():
             values[j][:] = value
+        values = [column.typed(own) for column, own in zip(self.columns, values, strict=True)]
         template = self.template
         if template is not None:
             return frame_like(template, values, [column.levels for column in self.columns])
@@ -402,7 +403,8 @@ class Table:
         for j in np.flatnonzero(missing.any(axis=0)):
             rows = missing[:, j]
             found = self.columns[j].decode(codes[rows, j].astype(np.float64), uniform)
-            values[j] = self.columns[j].back(known[j][rows]) if j in known else found
+            found = self.columns[j].back(known[j][rows]) if j in known else found
+            values[j] = self.columns[j].typed(found)
         if not is_frame(X):
             return _filled_array(X, values, missing)
         cells = {j: (missing[:, j], found) for j, found in values.items()}
