@@ -36,13 +36,14 @@ from sklearn_boltz.tables._cells import (
     columns_with_codes,
     first_of,
     foreign_coding,
+    if_missing,
     is_whole,
     listed,
     looks_missing,
     missing_cells,
     shown,
     unusable_cell,
-    without_code,
+    without_codes,
 )
 from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._frames import is_frame, some_rows
@@ -52,6 +53,7 @@ from sklearn_boltz.tables._kinds import (
     Tabular,
     grouped,
 )
+from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
 from sklearn_boltz.tables._values import beyond_floats
 
@@ -609,11 +611,11 @@ class BaseBoltzmann(
             self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
         words = self._table.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
-        for j, code, values in found[:1]:
+        for j, codes, values in found[:1]:
             more = also(self._column(k) for k, *_ in found[1:])
             self._warn(
-                f"in {self._column(j)}, {looks_missing(code, values)}. If it is one, write it as "
-                f"NaN: {without_code(code, self._name_in_frame(j))}{more}"
+                f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
+                f"{without_codes(codes, values, self._place(j))}{more}"
             )
         highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
         columns = np.flatnonzero((highest > 1) & ~words)
@@ -628,10 +630,10 @@ class BaseBoltzmann(
         least = np.where(self._table.is_scored, 1, 2)
         return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
 
-    def _name_in_frame(self, j):
-        """The label of a column, None in an array."""
-        labels = self._column_labels()
-        return None if labels is None else labels[j]
+    def _place(self, j):
+        """A column as code names it."""
+        header = self._table.header
+        return Place(None, int(j)) if header is None else Place(header.library, header.names[j])
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
@@ -676,8 +678,8 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            name = self._name_in_frame(j)
-            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), name)
+            place = self._place(j)
+            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -1,6 +1,5 @@
 """BoltzmannImputer: fills missing cells of a table with a density model of its rows."""
 
-import warnings
 from inspect import signature
 from itertools import chain, count
 from numbers import Integral
@@ -13,7 +12,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
-from sklearn_boltz._warnings import find_stack_level, told_once
+from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -30,7 +29,6 @@ from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
-    looks_missing,
     missing_cells,
     warn_of_pairs_apart,
 )
@@ -523,19 +521,13 @@ def _closed(kinds, X):
     there is a warning; or a level.
     """
     kinds = list(kinds)
-    for j, (title, cells) in enumerate(columns_of(X)):
+    for j, (_, cells) in enumerate(columns_of(X)):
         if not kinds[j].is_open:
             continue
         values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
         values = set(np.unique(values).tolist())
         code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
         is_coded = code is not None and code in values
-        if is_coded:
-            warnings.warn(
-                f"BoltzmannImputer: {title}: {looks_missing(code, values)}. If it is one, replace "
-                "it by NaN.",
-                stacklevel=find_stack_level(),
-            )
         is_constant = len(values) == 1 and not values <= {0, 1}
         if is_coded or is_constant:
             kinds[j] = Kind("ordinal")
