@@ -28,25 +28,19 @@ class Dates(NamedTuple):
     unit : {"D", "us", "ns"}
     origin : int
         Units since 1970, from which the numbers count: floats have not enough digits for ns.
-    of_objects : {"date", "datetime", "Timestamp"} or type of NumPy, optional
-        What the cells of a column of objects are, if they are all of one type.
     """
 
     unit: str
     origin: int = 0
-    of_objects: str = ""
 
     @classmethod
     def of(cls, cells):
         """Of a column of dates; None of others."""
         unit = unit_of_dates(cells)
-        if unit is None:
-            return None
-        of_objects, origin = _type_of_dates(cells), 0
-        if unit == "ns":
-            dates = as_dates(cells, unit)
-            origin = int(dates[~np.isnat(dates)].min().astype(np.int64))
-        return cls(unit, origin, of_objects)
+        if unit != "ns":
+            return unit and cls(unit)
+        dates = as_dates(cells, unit)
+        return cls(unit, int(dates[~np.isnat(dates)].min().astype(np.int64)))
 
     def levels(self, cells):
         """The dates of a column in order, where they are few and floats cannot tell them apart.
@@ -80,29 +74,38 @@ class Dates(NamedTuple):
         dates[known] = (np.rint(numbers[known]).astype(np.int64) + self.origin).astype(dates.dtype)
         return dates
 
-    def objects(self, dates):
-        """Dates as a column has them."""
-        if not self.of_objects:
-            return dates
-        if self.of_objects == "Timestamp":
-            return as_objects(timestamps(dates))
-        if self.of_objects in ("date", "datetime"):
-            unit = "D" if self.of_objects == "date" else "us"
-            return dates.astype(f"datetime64[{unit}]").astype(object)
-        return as_objects(list(dates.astype(self.of_objects)))
-
     def names(self, numbers):
         """Numbers in messages."""
         return self.cells(np.trunc(numbers)).astype(str)
 
 
-def _type_of_dates(cells):
-    """As `Dates.of_objects`."""
+def type_of_dates(cells):
+    """What the dates in a column of objects are, if they are all of one type.
+
+    Returns
+    -------
+    of_objects : str
+        "date", "datetime", "Timestamp" or a type of NumPy; empty for other columns.
+    """
     types = set()
     if cells.dtype.kind == "O":
-        types = {getattr(c, "dtype", type(c)) for c in cells.tolist() if not is_empty(c)}
+        types = {
+            getattr(cell, "dtype", type(cell)) for cell in cells.tolist() if not is_empty(cell)
+        }
     (only,) = types if len(types) == 1 else ("",)
     return getattr(only, "__name__", str(only))
+
+
+def dates_of_type(dates, of_objects):
+    """An array of dates as objects of a type, see `type_of_dates`."""
+    if not of_objects:
+        return dates
+    if of_objects == "Timestamp":
+        return as_objects(timestamps(dates))
+    if of_objects in ("date", "datetime"):
+        unit = "D" if of_objects == "date" else "us"
+        return dates.astype(f"datetime64[{unit}]").astype(object)
+    return as_objects(list(dates.astype(of_objects)))
 
 
 class Whole(NamedTuple):

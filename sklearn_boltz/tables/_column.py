@@ -25,7 +25,7 @@ from sklearn_boltz.tables._cells import (
     suspected_codes,
     without_codes,
 )
-from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers
+from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers, dates_of_type
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._remedies import Place, conversion, without_times
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
@@ -89,6 +89,8 @@ class Column(NamedTuple):
         is that of all other numbers.
     place : Place or None
         The column as code names it.
+    of_objects : str
+        What the dates of a column of objects are, see `type_of_dates`.
     """
 
     title: str
@@ -98,6 +100,7 @@ class Column(NamedTuple):
     kind: Kind = Kind()
     scores: NormalScores | None = None
     place: Place | None = None
+    of_objects: str = ""
 
     def with_bins(self, cells, sample_weight, most, scored=False):
         """The column with bins for its numbers, or `scored`; see `Bins.learn`.
@@ -311,7 +314,7 @@ class Column(NamedTuple):
 
     def typed(self, values):
         """Values of `decode` in the type that the cells of a column of objects have."""
-        return self.codec.objects(values) if isinstance(self.codec, Dates) else values
+        return dates_of_type(values, self.of_objects) if values.dtype.kind == "M" else values
 
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""

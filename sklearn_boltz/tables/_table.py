@@ -22,7 +22,7 @@ from sklearn_boltz.tables._cells import (
     places_of,
     unmasked,
 )
-from sklearn_boltz.tables._codec import Dates
+from sklearn_boltz.tables._codec import Dates, type_of_dates
 from sklearn_boltz.tables._column import (
     MOST_CODES,
     Column,
@@ -561,7 +561,10 @@ def _column(title, cells, kind, open_kind, declared, codes, place):
             "takes dates for numbers, or make strings of them by .astype(str).",
         )
     levels = dates.levels(cells) if kind.is_open else None
-    return Column(title, levels, codec=dates if levels is None else None, kind=kind, place=place)
+    codec = dates if levels is None else None
+    return Column(
+        title, levels, codec=codec, kind=kind, place=place, of_objects=type_of_dates(cells)
+    )
 
 
 def of_each(tasks):
