@@ -459,7 +459,7 @@ class BaseBoltzmann(
 
     @property
     def columns_(self):
-        """The kind of each column, by name or number, as `columns` calls it: declared or found."""
+        """The kind of each column, by label or number, as `columns` calls it: declared or found."""
         check_is_fitted(self)
         return self._kinds_now()
 

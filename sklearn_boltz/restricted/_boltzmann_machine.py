@@ -940,7 +940,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, as in ``{"city": "Rome"}``. Samples are then
+            Values of some columns, by label or number, as in ``{"city": "Rome"}``. Samples are then
             drawn from the conditional distribution of the other columns: exactly if at most 10
             binary columns are left or if there are at most 12 binary hidden units, and otherwise
             by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
@@ -1107,7 +1107,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             missing, including the column itself, or if there are at most 12 binary hidden units,
             and otherwise by Markov chains with the observed values clamped.
         column : str, int or list of them
-            Name or number of the column, or those of several.
+            The label of the column in a data frame, its number in an array, or those of several.
         n_steps : int, default=1000
             Number of transitions of each Markov chain; the probabilities are averaged over the
             second half.

@@ -28,7 +28,7 @@ class Answers:
             The data. The values of the column itself are ignored, and missing cells in other
             columns are summed out.
         column : int or str
-            Number or name of the column.
+            The label of the column in a data frame, or its number in an array.
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             Which ones, from 0 to 1. The default has the ends of an interval that the cell is in
             with a probability of 90 %, and the median.
