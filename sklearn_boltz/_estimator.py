@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
     check_is_fitted,
-    validate_data,
 )
 
 from sklearn_boltz._warnings import find_stack_level, telling_once
@@ -37,13 +36,14 @@ from sklearn_boltz.tables._cells import (
     columns_with_codes,
     first_of,
     foreign_coding,
+    if_missing,
     is_whole,
     listed,
     looks_missing,
     missing_cells,
     shown,
     unusable_cell,
-    without_code,
+    without_codes,
 )
 from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._frames import is_frame, some_rows
@@ -53,6 +53,7 @@ from sklearn_boltz.tables._kinds import (
     Tabular,
     grouped,
 )
+from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
 from sklearn_boltz.tables._values import beyond_floats
 
@@ -94,7 +95,7 @@ OTHER_NAMES = {
 
 
 # What is known of the columns of batches.
-KNOWN = "n_features_in_", "feature_names_in_", "_table", "_layout"
+KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layout"
 
 
 def dense(X):
@@ -295,9 +296,8 @@ class BaseBoltzmann(
                 check_form(X)
                 X, numbers_only = opened(X)
         with self._naming_cells(X, complete):
-            checked = validate_data(
-                self, X, reset=reset, skip_check_array=not numbers_only, **options
-            )
+            options["skip_check_array"] = not numbers_only
+            checked = self._validate_data(X, reset=reset, **options)
             if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
                 checked = as_numbers(checked)
             if numbers_only and checked.dtype.kind not in "biuf":
@@ -316,7 +316,7 @@ class BaseBoltzmann(
                 self._table = Table.learn(X, numbers, self._need, kinds, weights)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             coded = table.encode(checked, self.unseen if allow_nan else "refuse")
-        if not numbers_only:
+        if options.pop("skip_check_array"):
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
         if counted is None:
@@ -374,7 +374,7 @@ class BaseBoltzmann(
         with named(self):
             check_form(X)
             X, numbers_only = opened(X)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
         if numbers_only and Table.stands_for_itself(X, self._need, kinds):
             with named(self):
@@ -404,7 +404,7 @@ class BaseBoltzmann(
 
     def _counts_of_batch(self, X):
         check_form(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        self._validate_data(X, reset=False, skip_check_array=True)
         return TableCounts.of(of_batch(X))
 
     def _codes_of_batch(self, k, X):
@@ -453,18 +453,18 @@ class BaseBoltzmann(
         """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
         some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
-        means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
+        p = self.predict_column_proba(some, self._keys()[j])
+        means[rows] = p @ self._table.columns[j].bins.means
         return means
 
     @property
     def columns_(self):
-        """The kind of each column, by name or number, as `columns` calls it: declared or found."""
+        """The kind of each column, by label or number, as `columns` calls it: declared or found."""
         check_is_fitted(self)
         return self._kinds_now()
 
     def _kinds_now(self):
-        keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        return {key: self._kind_of(j) for j, key in enumerate(keys)}
+        return {key: self._kind_of(j) for j, key in enumerate(self._keys())}
 
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
@@ -611,11 +611,11 @@ class BaseBoltzmann(
             self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
         words = self._table.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
-        for j, code, values in found[:1]:
+        for j, codes, values in found[:1]:
             more = also(self._column(k) for k, *_ in found[1:])
             self._warn(
-                f"in {self._column(j)}, {looks_missing(code, values)}. If it is one, write it as "
-                f"NaN: {without_code(code, self._name_in_frame(j))}{more}"
+                f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
+                f"{without_codes(codes, values, self._place(j))}{more}"
             )
         highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
         columns = np.flatnonzero((highest > 1) & ~words)
@@ -630,10 +630,10 @@ class BaseBoltzmann(
         least = np.where(self._table.is_scored, 1, 2)
         return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
 
-    def _name_in_frame(self, j):
-        """The name of a column, None in an array."""
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else str(names[j])
+    def _place(self, j):
+        """A column as code names it."""
+        header = self._table.header
+        return Place(None, int(j)) if header is None else Place(header.library, header.names[j])
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
@@ -678,8 +678,8 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            name = self._name_in_frame(j)
-            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), name)
+            place = self._place(j)
+            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -20,8 +20,8 @@ def names_of(estimator):
     value_names : list of list of str, or None
     """
     d, entries = estimator.n_features_in_, estimator.get_feature_names_out()
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
-    names = [str(name) for name in names]
+    labels = list(estimator.columns_)
+    names = [f"x{j}" for j in range(d)] if labels == list(range(d)) else list(map(str, labels))
     if len(entries) == d:
         return names, None
     of_columns = np.split(entries, np.cumsum(estimator.n_values_)[:-1])

@@ -146,7 +146,7 @@ class FSLLDensity(BaseBoltzmann):
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
 
     columns_ : dict
-        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+        The kind of each column, by label or number, as `columns` calls it: declared, or found.
 
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
@@ -706,7 +706,7 @@ class FSLLDensity(BaseBoltzmann):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number. The other columns are drawn from their
+            Values of some columns, by label or number. The other columns are drawn from their
             conditional distribution. The values are those of the returned rows.
         temperature : float, default=1.0
             Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
@@ -774,7 +774,7 @@ class FSLLDensity(BaseBoltzmann):
             The data. The values of the column itself are ignored. Missing values (NaN) in other
             columns are summed out.
         column : int, str or list of them
-            Number or name of the column, or those of several.
+            The label of the column in a data frame, its number in an array, or those of several.
 
         Returns
         -------
@@ -784,7 +784,7 @@ class FSLLDensity(BaseBoltzmann):
             shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
-        if not isinstance(column, (str, Integral)):
+        if not self._is_one(column):
             return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._known_cells(self._ignoring(X, j), copy=True)

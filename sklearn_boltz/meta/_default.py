@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import checked_weights, named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
@@ -87,7 +87,7 @@ class OfTables(Tabular):
                 f"{name}: X has 0 {'columns' if X.shape[0] else 'rows'} (shape {tuple(X.shape)}), "
                 "and there must be at least one."
             )
-        X = validate_data(self, X, reset=reset, skip_check_array=True)
+        X = self._validate_data(X, reset=reset, skip_check_array=True)
         description = unusable_cell(X, None)
         if description is not None:
             raise ValueError(f"{name}: {description}")

@@ -1,7 +1,7 @@
 """BoltzmannImputer: fills missing cells of a table with a density model of its rows."""
 
-import warnings
 from inspect import signature
+from itertools import chain, count
 from numbers import Integral
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
-from sklearn_boltz._warnings import find_stack_level, told_once
+from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -23,13 +23,12 @@ from sklearn_boltz.meta._default import (
     timed_fit,
 )
 from sklearn_boltz.meta._linear import LinearMeans
-from sklearn_boltz.meta._surprise import table_of
+from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
-    looks_missing,
     missing_cells,
     warn_of_pairs_apart,
 )
@@ -37,6 +36,7 @@ from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
+    names_of,
     of_library,
     some_columns,
     some_rows,
@@ -45,6 +45,7 @@ from sklearn_boltz.tables._frames import (
 )
 from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._table import Table
+from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
 # rows, number of sweeps of Gibbs sampling before averaging, and during it. With more states, these
@@ -88,8 +89,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         cells.
 
     add_indicator : bool, default=False
-        Whether to append indicator columns: one for each column with missing cells in `fit`, which
-        marks its missing cells.
+        Whether to append indicator columns: one for each column with missing cells in `fit`, also
+        for one without any other, which marks its missing cells. That of `age` is called
+        ``missing_age``, or ``missing_2_age`` if the table has such a column.
 
     n_jobs : int, default=None
         How many blocks of 500 rows `transform` fills at the same time, in processes of joblib. None
@@ -210,7 +212,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
         with named(self):
             self._kept = observed_columns(X, missing, "BoltzmannImputer")
-        self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
+        self._with_gaps = np.flatnonzero(missing.any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
             self._table = self._linear = None
@@ -312,8 +314,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         Returns
         -------
         found : dict of Bunch
-            An entry for each column with missing cells in `X`, by its name, or by its number if
-            the table of `fit` has no names:
+            An entry for each column with missing cells in `X`, by its label, or by its number if
+            the table of `fit` was an array:
 
             rows : ndarray of int of shape (n_missing,)
                 The positions of the rows in which the cell is missing.
@@ -354,7 +356,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             p = {j: shares[j][own] for j, own in rows.items()}
         else:
             p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
-        keys = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        keys = self._keys()
         return {
             keys[self._kept[j]]: Bunch(rows=own, **self._described(p[j], j))
             for j, own in rows.items()
@@ -374,10 +376,18 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             Names of the kept columns and of the indicators.
         """
         check_is_fitted(self)
-        names = np.array(self._input_names(input_features), dtype=object)[self._kept]
-        if not self.add_indicator:
-            return names
-        return np.append(names, [f"missing_{name}" for name in names[self._with_gaps]])
+        names = self._labels_out(self._input_names(input_features))
+        # pandas has any labels, and others names only.
+        is_pandas = _get_output_config("transform", self)["dense"] == "pandas"
+        return as_objects(names if is_pandas else list(map(str, names)))
+
+    def _labels_out(self, labels):
+        """Of the columns of the result, from those of a table."""
+        kept = [labels[j] for j in self._kept]
+        if self.add_indicator:
+            for j in self._with_gaps:
+                kept.append(_label_of_flags(labels[j], {*labels, *kept}))
+        return kept
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -393,15 +403,17 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _completed(self, X, how, n_tables):
         """Tables without missing cells, with indicators if these are wanted."""
-        X = some_columns(self._read(X), self._kept)
+        X = self._read(X)
         missing, generator = missing_cells(X), check_random_state(self.random_state)
-        tables = [self._filled(X, missing, how, generator) for _ in range(n_tables)]
         flags = missing[:, self._with_gaps]
+        labels = names_of(X) if is_frame(X) else None
+        X, missing = some_columns(X, self._kept), missing[:, self._kept]
+        tables = [self._filled(X, missing, how, generator) for _ in range(n_tables)]
         if not self.add_indicator:
             return tables
-        if not is_frame(X):
+        if labels is None:
             return [np.hstack([filled, flags.astype(filled.dtype)]) for filled in tables]
-        names = self.get_feature_names_out()[len(self._kept) :]
+        names = self._labels_out(labels)[len(self._kept) :]
         return [with_flags(filled, names, flags) for filled in tables]
 
     def _filled(self, X, missing, how, generator):
@@ -445,7 +457,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         method, options = self.estimator_.predict_column_proba, {}
         if "random_state" in signature(method).parameters:
             options["random_state"] = generator.randint(2**31)
-        return method(rows, int(j), **options)
+        return method(rows, keys_of(self.estimator_, rows)[j], **options)
 
     def _described(self, p, j):
         """Probabilities of a column, and of what they are."""
@@ -466,6 +478,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             for block in blocks
         ]
         return joined(in_parallel(fill, tasks, self.n_jobs))
+
+
+def _label_of_flags(label, taken):
+    """What the flags of a column are called: another label than all that are taken."""
+    first, rest = (label[0], label[1:]) if isinstance(label, tuple) else (label, None)
+    for prefix in chain(["missing_"], (f"missing_{k}_" for k in count(2))):
+        name = f"{prefix}{first}"
+        found = name if rest is None else (name, *rest)
+        if found not in taken:
+            return found
 
 
 def _left(table, X):
@@ -499,19 +521,13 @@ def _closed(kinds, X):
     there is a warning; or a level.
     """
     kinds = list(kinds)
-    for j, (title, cells) in enumerate(columns_of(X)):
+    for j, (_, cells) in enumerate(columns_of(X)):
         if not kinds[j].is_open:
             continue
         values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
         values = set(np.unique(values).tolist())
         code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
         is_coded = code is not None and code in values
-        if is_coded:
-            warnings.warn(
-                f"BoltzmannImputer: {title}: {looks_missing(code, values)}. If it is one, replace "
-                "it by NaN.",
-                stacklevel=find_stack_level(),
-            )
         is_constant = len(values) == 1 and not values <= {0, 1}
         if is_coded or is_constant:
             kinds[j] = Kind("ordinal")

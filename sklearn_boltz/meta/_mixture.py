@@ -355,7 +355,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, as they are in the rows that this method
+            Values of some columns, by label or number, as they are in the rows that this method
             returns: the other columns are drawn from their distribution given these.
 
         Returns
@@ -451,7 +451,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             The table. The values of the column itself are ignored, and missing cells in other
             columns are summed out.
         column : str, int or list of them
-            Name or number of the column, or those of several.
+            The label of the column in a data frame, its number in an array, or those of several.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness of parts that run Markov chains for rows with missing cells.
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from sklearn_boltz._estimator import BaseBoltzmann
 from sklearn_boltz.tables._cells import columns_of
-from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
+from sklearn_boltz.tables._kinds import Tabular
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300
@@ -26,7 +27,7 @@ def surprises(density, rows, X, table):
     surprises : ndarray of float64 of shape (n, n_columns)
         NaN for missing cells, and for values that `table` does not know.
     """
-    codes = table.encode(X, "missing").astype(np.float64)
+    codes, keys = table.encode(X, "missing").astype(np.float64), keys_of(density, rows)
     found = np.full(codes.shape, np.nan)
     for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
         bins = column.bins if column.scores is None else column.scores.bins
@@ -35,11 +36,18 @@ def surprises(density, rows, X, table):
         known = np.flatnonzero(~np.isnan(own))
         if not len(known):
             continue
-        p = density.predict_column_proba(some_rows(rows, known), j)
+        p = density.predict_column_proba(some_rows(rows, known), keys[j])
         found[known, j] = -np.log(np.maximum(_of_codes(p, own[known]), LEAST))
         if bins is not None:
             found[known, j] += _thinness(bins, numbers[known], own[known])
     return found
+
+
+def keys_of(density, rows):
+    """What a density calls the columns of its rows."""
+    if isinstance(density, Tabular):
+        return density._keys()
+    return names_of(rows) if is_frame(rows) else list(range(rows.shape[1]))
 
 
 def table_of(density):

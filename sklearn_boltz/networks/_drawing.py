@@ -75,8 +75,8 @@ class Drawing:
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, in the coding of the returned rows. The other
-            columns are drawn from their distribution given these.
+            Values of some columns, by label or number, in the coding of the returned rows. The
+            other columns are drawn from their distribution given these.
         temperature : float, default=1.0
             T > 0: rows are drawn with probabilities proportional to P(x)^(1/T). It must be 1 where
             numbers have normal scores.
@@ -290,7 +290,7 @@ class Drawing:
             0.01 with up to 512 draws. If more were needed, the draws are annealed, until the
             errors are at most 0.03 or there are 1,600 temperatures.
         column : int, str or list of them
-            Number or name of the column, or those of several.
+            The label of the column in a data frame, its number in an array, or those of several.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class Drawing:
             of shape (n_samples, n_values, n_values, ...).
         """
         check_is_fitted(self)
-        if not isinstance(column, (str, Integral)):
+        if not self._is_one(column):
             return self._joint_probabilities(X, column)
         j = self._variable(column)
         X = self._ignoring(X, j)

@@ -177,7 +177,7 @@ class FVBMPseudoLikelihood(Network):
         Notes say when it is exact.
 
     columns_ : dict
-        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+        The kind of each column, by label or number, as `columns` calls it: declared, or found.
 
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for

@@ -34,6 +34,7 @@ from sklearn_boltz.partition._estimates import (
 )
 from sklearn_boltz.tables._cells import first_of
 from sklearn_boltz.tables._frames import frame_or_bunch
+from sklearn_boltz.tables._values import as_objects
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2
@@ -128,7 +129,7 @@ class Likelihoods(BaseBoltzmann):
         check_is_fitted(self)
         names = self._input_names(input_features)
         if self._coding.is_binary:
-            return np.array(names, dtype=object)
+            return as_objects(list(map(str, names)))
         codes = enumerate(map(np.arange, self._coding.n_values))
         labels = [self._labels(j, values) for j, values in codes]
         pairs = zip(names, labels, strict=True)

@@ -37,7 +37,7 @@ class MaximumEntropy(Network):
     Parameters
     ----------
     terms : list of tuples of int or str, default=None
-        Terms of three or more variables, by number or name, to be fitted in addition to all pairs.
+        Terms of three or more variables, by label or number, to be fitted beside all pairs.
 
     count_potential : bool, default=False
         Whether the model has the potential V(K) (K-pairwise model [2]_). The model then has the
@@ -50,7 +50,7 @@ class MaximumEntropy(Network):
 
     columns : str, list or dict, default="auto"
         The kind of each column: ``"binary"``, or the list of its two values. A string is the kind
-        of all columns. A dict names some columns, by name or number, and a list has an entry for
+        of all columns. A dict names some columns, by label or number, and a list has an entry for
         each. ``"auto"`` takes bool, 0 and 1, or -1 and 1, and columns of two strings.
 
     tol : float, default=1e-5
@@ -134,7 +134,7 @@ class MaximumEntropy(Network):
         ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
 
     columns_ : dict
-        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+        The kind of each column, by label or number, as `columns` calls it: declared, or found.
 
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes: an array, or None for a column of
@@ -344,7 +344,7 @@ class MaximumEntropy(Network):
         if isinstance(term, Integral):
             refuse("terms must be a list of tuples", f"Give {[tuple(self.terms)]!r}.")
         negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
-        if negative:
+        if negative and self._column_labels() is None:
             refuse(
                 f"terms must not have negative numbers, and {term!r} has {negative[0]}",
                 "Count columns from 0.",

@@ -82,10 +82,9 @@ class SparseFVBM(Network):
         they are sorted, use ``KFold(5, shuffle=True)``.
 
     edges : array-like of pairs, or of bool of shape (n_features, n_features), default=None
-        The variables that may be connected: pairs of their names or numbers, as in
-        ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as
-        `numpy.argwhere` returns them; or a symmetric mask, whose diagonal is ignored. All other
-        couplings are 0. None means all pairs.
+        The variables that may be connected: pairs of their labels, in an array of their numbers, as
+        in ``[("age", "income"), (0, 3)]``, or an array of such pairs of shape (n_pairs, 2); or a
+        symmetric mask, whose diagonal is ignored. All other couplings are 0. None means all pairs.
 
     nodewise : {False, "and", "or"}, default=False
         With ``"and"`` and ``"or"``, each variable is fitted by itself, by its regression on all
@@ -210,7 +209,7 @@ class SparseFVBM(Network):
         ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
 
     columns_ : dict
-        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+        The kind of each column, by label or number, as `columns` calls it: declared, or found.
 
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for

@@ -402,8 +402,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _declaring(self, columns, kind):
         """How a user sets the parameter `columns` to a kind for some columns."""
-        keys = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
-        entries = [f"{keys[j]!r}: {kind!r}" for j in columns[:N_NAMES]]
+        entries = [f"{self._keys()[j]!r}: {kind!r}" for j in columns[:N_NAMES]]
         more = ", ..." if len(columns) > N_NAMES else ""
         return f"set columns={{{', '.join(entries)}{more}}}"
 
@@ -577,9 +576,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Take over the parameters of the initial model, if there is one; -> the visible units."""
         if not is_model(self.init):
             return visible
-        name, names = type(self).__name__, getattr(self, "feature_names_in_", ())
-        parts = self._table, self._layout, weights, visible, hidden
-        return begin_at(self.init_, name, names, *parts)
+        name, parts = type(self).__name__, (self._table, self._layout, weights, visible, hidden)
+        return begin_at(self.init_, name, self._column_labels() or (), *parts)
 
     @property
     def visible_names_(self):
@@ -942,7 +940,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, as in ``{"city": "Rome"}``. Samples are then
+            Values of some columns, by label or number, as in ``{"city": "Rome"}``. Samples are then
             drawn from the conditional distribution of the other columns: exactly if at most 10
             binary columns are left or if there are at most 12 binary hidden units, and otherwise
             by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
@@ -1097,10 +1095,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)
 
     @by_processor
-    @validate_arguments(
-        {"X": ["array-like"], "column": [str, Integral, "array-like"], "n_steps": _POSITIVE,
-         "random_state": _RANDOM_STATE}
-    )  # fmt: skip
+    @validate_arguments({"X": ["array-like"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE})
     def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
         """Return the probability of each value of one column, given the other columns.
 
@@ -1112,7 +1107,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             missing, including the column itself, or if there are at most 12 binary hidden units,
             and otherwise by Markov chains with the observed values clamped.
         column : str, int or list of them
-            Name or number of the column, or those of several.
+            The label of the column in a data frame, its number in an array, or those of several.
         n_steps : int, default=1000
             Number of transitions of each Markov chain; the probabilities are averaged over the
             second half.
@@ -1132,7 +1127,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             If the column has continuous values.
         """
         check_is_fitted(self)
-        if not isinstance(column, (str, Integral)):
+        if not self._is_one(column):
             return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):

@@ -52,7 +52,7 @@ class SDCPRBM(MiniBatchEstimator):
         ``"number"``, ``"probability"``, the list of its values, or the type of its units, which is
         ``"gaussian"``, ``"truncated_gaussian"``, ``"truncated_gauss_bernoulli"`` or a class of
         `sklearn_boltz.units`; see :ref:`kinds`. A string is the kind of all columns. A dict names
-        some, as in ``{"age": "gaussian"}``, by name or number, and a list has an entry for each.
+        some, as in ``{"age": "gaussian"}``, by label or number, and a list has an entry for each.
         ``"auto"`` looks at the table: numbers are put into bins, except for those of an array whose
         cells all lie in [0, 1], which are probabilities of a 1.
 
@@ -240,7 +240,7 @@ class SDCPRBM(MiniBatchEstimator):
         Number of completed epochs.
 
     columns_ : dict
-        The kind of each column, by name or number, as `columns` calls it: as declared, or as found.
+        The kind of each column, by label or number, as `columns` calls it: declared, or found.
 
     categories_ : list of length `n_features_in_`
         For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for

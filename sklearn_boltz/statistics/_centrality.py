@@ -16,7 +16,7 @@ from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
 from sklearn_boltz.statistics._refits import Refits, repeated_rows
 from sklearn_boltz.statistics._results import import_pandas
-from sklearn_boltz.tables._values import is_missing
+from sklearn_boltz.tables._values import as_objects, is_missing
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95
@@ -155,8 +155,8 @@ def centrality(network, *, communities=None):
     try:
         from pandas import DataFrame, Index
     except ImportError:
-        return Bunch(variable=np.array(names, dtype=object), **columns)
-    return DataFrame(columns, index=Index(names, name="variable"))
+        return Bunch(variable=as_objects(names), **columns)
+    return DataFrame(columns, index=Index(as_objects(names), name="variable", tupleize_cols=False))
 
 
 def checked_communities(communities, n_variables):

@@ -17,6 +17,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._physics import r_hat
 from sklearn_boltz.statistics._results import pair_frame, pair_matrix
+from sklearn_boltz.tables._values import as_objects
 
 # Above, chains have not forgotten where they began.
 MAX_R_HAT = 1.1
@@ -267,7 +268,7 @@ def edge_inclusion(
             chains.learn(samples[:, k // 2 : k], pairs)
         chains.sweep(tune=k < warm_up)
         samples[:, k] = chains.interaction[:, *pairs]
-    names = np.array(network._input_names(), dtype=object)
+    names = as_objects(network._input_names())
     result = EdgeInclusion(samples[:, warm_up:].copy(), edge_prior, names)
     warn_of_chains(result)
     return result

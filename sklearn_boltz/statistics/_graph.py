@@ -163,7 +163,7 @@ def to_networkx(network, inference=None):
             "to_networkx takes what statistics.inference or statistics.bootstrap returns, got "
             f"{type(inference).__name__}."
         )
-    names, layout = [str(name) for name in network._input_names()], network._layout()
+    names, layout = network._input_names(), network._layout()
     if isinstance(inference, PairwiseInference):
         return tested_graph(network, names, inference)
     if network._gaussians is not None:
@@ -191,7 +191,7 @@ def tested_graph(network, names, inference):
     """The graph of an inference: of its estimates, with their errors and p values."""
     table, is_number = inference._pairs, network._table.is_number
     of_numbers = inference.n_values is not None and (inference.n_values[is_number] == 1).any()
-    if names != list(map(str, inference.feature_names)):
+    if names != inference.feature_names.tolist():
         raise ValueError(OTHER_FIT)
     if not of_numbers:
         fitted = network if network._seen is None else network._unpenalised(None, None)
@@ -228,7 +228,7 @@ def graph_of(names, entries, intercept, values):
 
     Parameters
     ----------
-    names : list of str
+    names : list
     entries : list of sequence of str, or None
         What the entries of each column are called: ``name=value``, or ``name`` of a number. None
         if all columns are binary: weights then have a sign.
@@ -245,8 +245,9 @@ def graph_of(names, entries, intercept, values):
     intercept = iter(intercept.tolist())
     of_nodes = [[name] for name in names] if entries is None else entries
     for name, own in zip(names, of_nodes, strict=True):
+        plain = name, f"{name}"
         keys = (
-            "intercept" if entry == name else f"intercept[{entry.removeprefix(f'{name}=')}]"
+            "intercept" if entry in plain else f"intercept[{entry.removeprefix(f'{name}=')}]"
             for entry in own
         )
         graph.add_node(name, **{key: next(intercept) for key in keys})

@@ -20,7 +20,7 @@ from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits, all_couplings, codes_and_scores
 from sklearn_boltz.statistics._results import pair_frame, pair_matrix
-from sklearn_boltz.tables._values import is_missing
+from sklearn_boltz.tables._values import as_objects, is_missing
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9
@@ -252,7 +252,7 @@ def compare_groups(
         strength_p_value=float(upper_p_value(np.abs(np.subtract(*strengths.T)))),
         n_permutations=len(found),
         is_exact=is_exact,
-        feature_names=np.array(model._input_names(), dtype=object),
+        feature_names=as_objects(model._input_names()),
     )
 
 

@@ -12,6 +12,7 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._refits import Refits, refuse_scores, repeated_rows
 from sklearn_boltz.statistics._results import pair_frame
+from sklearn_boltz.tables._values import as_objects
 
 # From the least penalty without a coupling down to its hundredth.
 N_ALPHAS, LEAST_SHARE = 50, 0.01
@@ -239,7 +240,7 @@ def stability_selection(
         threshold=threshold,
         max_edges=max_edges,
         max_false=max_edges**2 / ((2 * threshold - 1) * n_possible),
-        feature_names=np.array(model._input_names(), dtype=object),
+        feature_names=as_objects(model._input_names()),
     )
 
 

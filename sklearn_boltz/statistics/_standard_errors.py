@@ -31,6 +31,7 @@ from sklearn_boltz.statistics.covariance._network import N_DRAWS, check_pairwise
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._values import as_objects
 
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
@@ -364,7 +365,7 @@ def of_numbers(network, X, sample_weight, jackknife):
         "estimate": estimate,
         "names": parameter_names(entries, estimates.sizes),
         "n_values": estimates.sizes,
-        "feature_names": np.array(names, dtype=object),
+        "feature_names": as_objects(names),
     }
     rows = Profile(estimates.mixed, estimates.known, estimates.kept)
     ratios = falls(estimates.curvature, len(names))
@@ -472,7 +473,7 @@ def named_parameters(network):
         "estimate": estimates(network),
         "names": parameter_names(entries, n_values),
         "n_values": n_values,
-        "feature_names": np.array(names, dtype=object),
+        "feature_names": as_objects(names),
     }
 
 

@@ -28,7 +28,7 @@ class Answers:
             The data. The values of the column itself are ignored, and missing cells in other
             columns are summed out.
         column : int or str
-            Number or name of the column.
+            The label of the column in a data frame, or its number in an array.
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             Which ones, from 0 to 1. The default has the ends of an interval that the cell is in
             with a probability of 90 %, and the median.
@@ -71,7 +71,7 @@ class Answers:
             )
         of_column, up_to = model._table.columns[j], self._distribution(X, j)
         if up_to is None:
-            found = of_column.quantiles(self.predict_column_proba(X, column), levels)
+            found = of_column.quantiles(self.predict_column_proba(X, self._keys()[j]), levels)
         else:
             found = of_column.back(of_column.scores.quantiles(up_to, levels))
         return found if model._table.is_word[j] else model._cells_of(found)
@@ -107,10 +107,10 @@ class Answers:
     def _chained(self, X, places, ask):
         """Joint probabilities of some columns, which are missing in X, by the chain rule.
 
-        `ask` has those of one column, from rows and its number.
+        `ask` has those of one column, from rows and its label or number.
         """
         j, *others = places
-        p = ask(X, j)
+        p = ask(X, self._keys()[j])
         if not others:
             return p
         n, q = p.shape

@@ -11,21 +11,27 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._frames import cells_of, declared_values, is_frame, names_of
+from sklearn_boltz.tables._frames import (
+    cells_of,
+    declared_values,
+    is_frame,
+    library_of,
+    names_of,
+)
+from sklearn_boltz.tables._remedies import Place, without_times
 from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_missing, is_number
 
 # Columns that a message names at most.
 N_NAMES = 5
 # What a warning of columns says that no row has both of.
 APART = "no row has both of the columns"
-# What to do where a value looks like a code for a missing one.
-# Codes that stand for one in surveys.
+# Codes that stand for a missing value in surveys: of those that are an error, as a model of codes
+# cannot go on, and of all.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
-# What is said of a column of times.
-NO_TIMES = (
-    "contains times of day, differences of times or dates with a time zone, which are not "
-    "supported. Convert it to dates without a zone, by .dt.tz_localize(None), or to numbers."
-)
+SUSPECTS = {7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 9997, 9998, 9999, 99999}
+SUSPECTS |= {-1, -9999} | {-code for code in SUSPECTS}
+# Values of a column that a message lists at most.
+MOST_LISTED = 8
 # Rows from which on it is no accident that a value never occurs.
 ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
@@ -167,15 +173,15 @@ def unusable_cell(X, complete):
         None if all cells are usable.
     """
     columns = list(columns_of(X))
-    dates = [
-        name
-        for (name, cells), is_listed in zip(columns, _are_listed(X, columns), strict=True)
-        if not is_listed
-        and unit_of_dates(cells) is None
-        and (cells.dtype.kind == "m" or true_of(cells, is_date_or_time).any())
-    ]
-    if dates:
-        return f"{dates[0]} {NO_TIMES}{also(dates[1:])}"
+    places, times = places_of(X), {}
+    are_listed = _are_listed(X, columns)
+    for place, (name, cells), is_listed in zip(places, columns, are_listed, strict=True):
+        kind = None if is_listed or unit_of_dates(cells) else kind_of_times(cells)
+        if kind is not None:
+            times.setdefault(kind, {})[name] = without_times(kind, place)
+    if times:
+        first, *others = next(iter(times.values())).items()
+        return f"{' '.join(first)}{also(name for name, _ in others)}"
     infinite = _columns_where(
         columns, lambda cell: is_number(cell) and abs(cell) == np.inf, np.isinf
     )
@@ -233,10 +239,33 @@ def true_of(cells, of_object, of_float=None):
         return np.array([of_object(cell) for cell in cells], dtype=bool)
 
 
-def is_date_or_time(value):
-    """Whether a cell is a date, a time or a difference of times, as of Python or pandas."""
-    is_period = hasattr(value, "start_time") and hasattr(value, "end_time")
-    return isinstance(value, (date, time, timedelta, np.datetime64, np.timedelta64)) or is_period
+def places_of(X):
+    """The columns of a table as code names them."""
+    if is_frame(X):
+        return [Place(library_of(X), name) for name in names_of(X)]
+    shape = np.shape(X)
+    return [Place(None, j) for j in range(shape[1] if len(shape) > 1 else 0)]
+
+
+def kind_of_times(cells):
+    """What a column has of which no model can be made, as in `OF_TIMES`; None of others."""
+    if cells.dtype.kind != "O":
+        return {"M": "date", "m": "difference"}.get(cells.dtype.kind)
+    try:
+        different = dict.fromkeys(cells.tolist())
+    except TypeError:  # a cell without a hash, such as a list
+        different = cells.tolist()
+    return next(filter(None, map(_kind_of_time, different)), None)
+
+
+def _kind_of_time(value):
+    if isinstance(value, (date, np.datetime64)):
+        return "date" if getattr(value, "tzinfo", None) is None else "zone"
+    if isinstance(value, time):
+        return "time"
+    if isinstance(value, (timedelta, np.timedelta64)):
+        return "difference"
+    return "period" if hasattr(value, "start_time") and hasattr(value, "end_time") else None
 
 
 def unit_of_dates(cells):
@@ -326,15 +355,38 @@ def missing_cells(X):
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
 
 
-def without_code(code, name=None, missing_remedy=""):
-    """What to do about a code for missing cells, in an array or in a column of a frame."""
-    new, columns = f"np.where(X == {code}, np.nan, X)", "'nominal'"
-    if name is not None:
-        new, columns = f"X[{name!r}].replace({code}, np.nan)", f"{{{name!r}: 'nominal'}}"
-    return f"{new}. {missing_remedy}If it is a value, set columns={columns}."
+def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
+    """What to do about codes for missing cells, in an array or in a column of a frame.
+
+    Parameters
+    ----------
+    codes, values : list
+        The codes as cells have them, and all values of the column.
+    place : Place
+    missing_remedy : str
+        What else to say of missing cells.
+    kind : str
+        What the column is, if the codes are values.
+    """
+    text = f"{place.without(codes)}. {missing_remedy}"
+    if len(values) <= MOST_LISTED:
+        it_is = "it is a value" if len(codes) == 1 else "they are values"
+        values = [as_whole(value) for value in _sorted(values)]
+        entry = f"('ordinal', {values})" if kind == "ordinal" else values
+        text += f"If {it_is}, list all: columns={{{place.name!r}: {entry}}}."
+    return text.strip()
 
 
-def foreign_coding(X, j, missing_remedy, category_remedy=None, name=None):
+def as_whole(value):
+    """A whole number as one of Python's, and all else as it is."""
+    return int(value) if is_number(value) and value == int(value) else value
+
+
+def _sorted(values):
+    return sorted(values, key=lambda value: (isinstance(value, str), value))
+
+
+def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -347,15 +399,15 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None, name=None):
     category_remedy : str or None
         What to do about categories that are written as whole numbers; None for a model that takes
         no fractions.
-    name : str or None
-        Of the column, in a data frame.
+    place : Place, default=None
+        The column as code names it; None in an array.
 
     Returns
     -------
     description : str or None
         What the values look like and what to do, in sentences; None for an unknown coding.
     """
-    column, table = _distinct(X[:, j]), _distinct(X)
+    column, table, place = _distinct(X[:, j]), _distinct(X), place or Place(None, int(j))
     if not np.array_equal(table, np.floor(table)):
         return None
     whole, own = set(table.tolist()), set(column.tolist())
@@ -366,8 +418,8 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None, name=None):
         # What stands apart in the whole table need not be what is wrong with this column.
         if code is not None and (values is own or values - {code} == {0, 1}):
             return (
-                f"{looks_missing(code, values)}. Write it as NaN: "
-                f"{without_code(code, name, missing_remedy + ' ')}"
+                f"{looks_missing([code], values)}. Write it as NaN: "
+                f"{without_codes([code], own, place, missing_remedy + ' ')}"
             )
     if own == {-1, 1}:
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
@@ -409,12 +461,64 @@ def missing_code(values):
     return None
 
 
-def looks_missing(code, values):
-    """The beginning of a sentence about what `missing_code` found."""
-    others = sorted(values - {code})
+def suspected_codes(values):
+    """Find numbers that are perhaps codes for missing values: such as 8 and 9 beside 1 to 5.
+
+    Parameters
+    ----------
+    values : set of float
+        Those of a column.
+
+    Returns
+    -------
+    codes : list of int
+        Some of `SUSPECTS`, beside two other values at least: negative ones, if all others are not;
+        and the greatest values, see `_stand_apart`.
+    """
+    negative = {value for value in values if value < 0}
+    others = sorted(values - negative)
+    if not negative <= SUSPECTS or negative == {-1} and others and others[-1] > MOST_LEVELS:
+        return []
+    n_codes = len(others) - 1
+    while n_codes > 0 and not SUSPECTS.issuperset(others[-n_codes:]):
+        n_codes -= 1
+    while n_codes > 0 and not _stand_apart(others[-n_codes:], others[:-n_codes]):
+        n_codes -= 1
+    codes = [*negative, *others[len(others) - n_codes :]]
+    return sorted(map(int, codes)) if len(others) - n_codes >= 2 else []
+
+
+def _stand_apart(codes, others):
+    """Whether codes are more than twice as large as other values, two at least.
+
+    Or two more, and a single one three more, than whole numbers without a gap from 0 or 1 on.
+    """
+    if len(others) < 2 or codes == [7]:
+        return False
+    is_run = others[0] in (0, 1) and others == list(range(int(others[0]), int(others[-1]) + 1))
+    gap = codes[0] - others[-1]
+    return codes[0] > max(2 * others[-1], 8) or is_run and gap >= (3 if len(codes) == 1 else 2)
+
+
+def looks_missing(codes, values):
+    """The beginning of a sentence about codes for missing values that were found."""
+    others = sorted(values - set(codes))
     between = "and" if len(others) == 2 else "to"
     values = f"{others[0]:g} {between} {others[-1]:g}"
-    return f"{code} beside {values} looks like a code for a missing value"
+    if len(codes) == 1:
+        return f"{codes[0]} beside {values} looks like a code for a missing value"
+    return f"{enumerated(codes)} beside {values} look like codes for missing values"
+
+
+def if_missing(codes):
+    """The beginning of a sentence about what to do about them."""
+    return f"If {'it is one, write it' if len(codes) == 1 else 'they are, write them'} as NaN:"
+
+
+def enumerated(values):
+    """Values as in ``8 and 9`` and ``7, 8 and 9``."""
+    values = list(map(str, values))
+    return " and ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
 
 
 def columns_with_codes(X):
@@ -428,18 +532,18 @@ def columns_with_codes(X):
     ------
     j : int
         The number of a column.
-    code : int
+    codes : list of int
     values : set of float
         All values of the column.
     """
     if len(X) < ROWS_TO_TELL:
         return
     ends = np.array([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
-    for j in np.flatnonzero(np.isin(ends, list(MISSING_CODES)).any(axis=0)):
+    for j in np.flatnonzero(np.isin(ends, list(SUSPECTS)).any(axis=0)):
         values = set(_distinct(X[:, j]).tolist())
-        code = missing_code(values)
-        if code is not None:
-            yield int(j), code, values
+        codes = suspected_codes(values)
+        if codes:
+            yield int(j), codes, values
 
 
 def _distinct(values):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.tables._cells import MOST_LEVELS, as_dates, is_empty, unit_of_dates
+from sklearn_boltz.tables._frames import timestamps
 from sklearn_boltz.tables._values import (
     MOST_EXACT,
     as_objects,
@@ -76,6 +77,35 @@ class Dates(NamedTuple):
     def names(self, numbers):
         """Numbers in messages."""
         return self.cells(np.trunc(numbers)).astype(str)
+
+
+def type_of_dates(cells):
+    """What the dates in a column of objects are, if they are all of one type.
+
+    Returns
+    -------
+    of_objects : str
+        "date", "datetime", "Timestamp" or a type of NumPy; empty for other columns.
+    """
+    types = set()
+    if cells.dtype.kind == "O":
+        types = {
+            getattr(cell, "dtype", type(cell)) for cell in cells.tolist() if not is_empty(cell)
+        }
+    (only,) = types if len(types) == 1 else ("",)
+    return getattr(only, "__name__", str(only))
+
+
+def dates_of_type(dates, of_objects):
+    """An array of dates as objects of a type, see `type_of_dates`."""
+    if not of_objects:
+        return dates
+    if of_objects == "Timestamp":
+        return as_objects(timestamps(dates))
+    if of_objects in ("date", "datetime"):
+        unit = "D" if of_objects == "date" else "us"
+        return dates.astype(f"datetime64[{unit}]").astype(object)
+    return as_objects(list(dates.astype(of_objects)))
 
 
 class Whole(NamedTuple):

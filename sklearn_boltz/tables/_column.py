@@ -12,18 +12,22 @@ from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
-    NO_TIMES,
+    ROWS_TO_TELL,
     as_numbers,
-    columns_with_codes,
-    is_date_or_time,
+    as_whole,
+    if_missing,
     is_empty,
     is_whole,
+    kind_of_times,
     looks_missing,
     missing_code,
     some_of,
+    suspected_codes,
+    without_codes,
 )
-from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers
+from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers, dates_of_type
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
+from sklearn_boltz.tables._remedies import Place, conversion, without_times
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
 from sklearn_boltz.tables._values import (
     as_column,
@@ -44,6 +48,8 @@ FEW = 0.05
 MOST_CODES = 64
 # Texts that in many files stand for a missing cell, and are seldom a category of their own.
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
+# A text of a number that is written as such, without leading zeros.
+NUMERAL = re.compile(r"[+-]?(0|[1-9]\d{0,299})(\.\d*)?([eE][+-]?\d{1,3})?")
 
 
 class UnfitColumn(ValueError):
@@ -81,6 +87,10 @@ class Column(NamedTuple):
     scores : NormalScores or None
         Of a column of numbers that have scores: the codes are those of its atoms, and a last one
         is that of all other numbers.
+    place : Place or None
+        The column as code names it.
+    of_objects : str
+        What the dates of a column of objects are, see `type_of_dates`.
     """
 
     title: str
@@ -89,6 +99,8 @@ class Column(NamedTuple):
     codec: Dates | Whole | Exact | None = None
     kind: Kind = Kind()
     scores: NormalScores | None = None
+    place: Place | None = None
+    of_objects: str = ""
 
     def with_bins(self, cells, sample_weight, most, scored=False):
         """The column with bins for its numbers, or `scored`; see `Bins.learn`.
@@ -101,6 +113,8 @@ class Column(NamedTuple):
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
+        found = np.unique(numbers[counted]) if self.place and self.codec is None else np.empty(0)
+        warn_of_codes(found.tolist(), len(numbers), self.title, self.place)
         if self.kind.is_open:
             self._warn_of_doubts(numbers, counted)
         if self.kind.name == "count":
@@ -163,11 +177,7 @@ class Column(NamedTuple):
         numbers = self.numbers(cells).astype(np.float64)
         rows = np.flatnonzero(np.isinf(numbers))
         if len(rows):
-            raise UnfitColumn(
-                "infinite",
-                f"{self.title} has the value {numbers[rows[0]]:g} in row {rows[0]}. Replace it by "
-                "a finite one.",
-            )
+            raise _infinite(numbers[rows[0]], rows[0], self.title)
         return numbers
 
     def encode(self, cells, unseen):
@@ -302,6 +312,10 @@ class Column(NamedTuple):
         """The same as the column has it."""
         return value if self.codec is None else self.codec.cell(value)
 
+    def typed(self, values):
+        """Values of `decode` in the type that the cells of a column of objects have."""
+        return dates_of_type(values, self.of_objects) if values.dtype.kind == "M" else values
+
     def back(self, numbers):
         """Numbers as the column has them: dates, if it is one of dates."""
         return numbers if self.codec is None else self.codec.cells(numbers)
@@ -406,8 +420,8 @@ def _warn_of_codes(numbers, title):
     """Warn of numbers that are codes except for a few cells."""
     known = numbers[~np.isnan(numbers)]
     codes = known[is_whole(known) & (known <= MOST_LEVELS)]
-    highest = codes.max(initial=0)
-    usual = is_whole(numbers) & (numbers <= 10 * highest)
+    usual = is_whole(numbers) & (numbers <= 10 * codes.max(initial=0))
+    highest = numbers[usual].max(initial=0)
     rows = np.flatnonzero(~usual & ~np.isnan(numbers))
     # Beside a number that most cells have, such as 0, fractions are no exception.
     n_others = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
@@ -435,7 +449,7 @@ def _warn_of_row_numbers(numbers, title, codec):
         )
 
 
-def categories_of(cells, title, kind, order, codes):
+def categories_of(cells, title, kind, order, codes, place):
     """The categories of a column in order; None for numbers.
 
     Parameters
@@ -448,26 +462,33 @@ def categories_of(cells, title, kind, order, codes):
         The categories that its type declares.
     codes : bool
         Whether the model takes the integers 0, 1, 2, ... themselves.
+    place : Place
     """
     if kind.levels is not None:
         return _declared(cells, title, kind)
     are_levels, stay = kind.name in OF_LEVELS, kind.name in (*OF_NUMBERS, "plain")
     if order is None and not are_levels and cells.dtype.kind in "iuf":
-        return None if stay else _levels(cells, codes, title)
+        return None if stay else _levels(cells, codes, title, place)
     if kind.name == "binary" and cells.dtype.kind in "iuf" and are_bits(cells):
         return None
-    is_date = cells.dtype.kind in "mM"
+    if order is None:
+        _check_times(cells, title, place)
     cells = cells.tolist()
     try:
         different = dict.fromkeys(cells)
     except TypeError:  # a cell that is no value
         check_cells(cells, title)
         raise
-    if order is None and (is_date or any(map(is_date_or_time, different))):
-        raise UnfitColumn("dates", f"{title} {NO_TIMES}")
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
+    if order is None:
+        _check_finite(values, cells, title)
+        values = merged(values)
     if kind.name == "binary":
         _check_binary(values if order is None else order, title)
+    if order is None and not are_levels and len(values) > MOST_LEVELS:
+        pass  # numbers, of which bins tell codes; and names
+    elif kind.name != "binary":
+        warn_of_codes(list(values), len(cells), title, place, kind.name)
     if order is not None:
         return as_column(order)
     if values and all(isinstance(value, bool) for value in values):
@@ -477,7 +498,7 @@ def categories_of(cells, title, kind, order, codes):
         return None if stay or len(values) > MOST_LEVELS else as_column(_in_order(values))
     if not texts and not are_levels:
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
-        levels = None if stay else _levels(numbers, codes, title)
+        levels = None if stay else _levels(numbers, codes, title, place)
         are_whole = levels is not None and all(isinstance(value, Integral) for value in values)
         return levels.astype(np.int64) if are_whole else levels
     if stay:
@@ -495,8 +516,8 @@ def categories_of(cells, title, kind, order, codes):
             f"{cells.index(texts[0])}. Replace the string by a number or NaN; if all are "
             "categories, convert the column by .astype(str).",
         )
-    _check_texts(texts, title, len(cells), are_levels)
-    return as_column(_in_order(values))
+    _check_texts(texts, title, len(cells), are_levels, place)
+    return as_column(_in_order(values, kind.name == "ordinal"))
 
 
 def _declared(cells, title, kind):
@@ -525,18 +546,18 @@ def _check_binary(values, title):
         )
 
 
-def _check_texts(texts, title, n_rows, are_declared):
+def _check_texts(texts, title, n_rows, are_declared, place):
     """Warn of texts that are perhaps no categories, and refuse those that are surely none."""
     doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
     if len(texts) > MOST_LEVELS and not are_declared:
-        remedy = _conversion(texts, doubtful)
+        what, remedy = conversion(texts, doubtful, place) or ("names", None)
         if len(texts) > n_rows // 2:
             remedy = remedy or (
                 "This looks like an ID column: it carries no information about other rows. Drop "
                 "it, or declare it as 'nominal' in `columns` if it is none."
             )
             raise UnfitColumn(
-                remedy, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
+                what, f"{title} has {len(texts):,} different strings in {n_rows:,} rows. {remedy}"
             )
         if remedy:
             message = (
@@ -552,30 +573,7 @@ def _check_texts(texts, title, n_rows, are_declared):
         )
 
 
-def _conversion(texts, doubtful):
-    """How to make numbers or dates of texts; None if they are neither."""
-    others = [text for text in texts if not _is_number(text)]
-    if not others:
-        return "They are numbers: convert the column, for example by .astype(float)."
-    if others == doubtful:
-        return (
-            f"All but {others[0]!r} are numbers: convert the column, for example by "
-            "pandas.to_numeric(column, errors='coerce')."
-        )
-    if all(re.match(r"\d{4}-\d\d-\d\d($|[T ])", str(text)) for text in texts):
-        return "They are dates: convert the column, for example by pandas.to_datetime."
-    return None
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _levels(numbers, codes, title):
+def _levels(numbers, codes, title, place):
     """The values of a column of numbers, if they are but names of a few levels."""
     values = np.unique(numbers[np.isfinite(numbers)])
     if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
@@ -589,19 +587,78 @@ def _levels(numbers, codes, title):
         return None  # what this code means has to be asked
     if codes and values[0] == 0:
         return None
-    for _, code, found in columns_with_codes(numbers[:, None]):
-        warnings.warn(
-            f"{title}: {looks_missing(code, found)}. If it is one, replace it by NaN.",
-            stacklevel=find_stack_level(),
-        )
+    warn_of_codes(values.tolist(), len(numbers), title, place)
     return values
 
 
-def _in_order(values):
+def warn_of_codes(values, n_rows, title, place, kind="nominal"):
+    """Warn of numbers, also as texts, that look like codes for missing values."""
+    numbers = set(map(form_of, values)) if n_rows >= ROWS_TO_TELL else set()
+    if not all(is_number(number) and not isinstance(number, bool) for number in numbers):
+        return
+    codes = suspected_codes(numbers)
+    if codes:
+        cells = [as_whole(value) for value in values if form_of(value) in codes]
+        remedy = without_codes(cells, values, place, kind=kind)
+        warnings.warn(
+            f"{title}: {looks_missing(codes, numbers)}. {if_missing(codes)} {remedy}",
+            stacklevel=find_stack_level(),
+        )
+
+
+def _check_times(cells, title, place):
+    kind = kind_of_times(cells)
+    if kind is not None:
+        raise UnfitColumn(kind, f"{title} {without_times(kind, place)}")
+
+
+def _check_finite(values, cells, title):
+    """Refuse infinite numbers among objects."""
+    for value in values:
+        if is_number(value) and abs(value) == np.inf:
+            raise _infinite(float(value), cells.index(value), title)
+
+
+def _infinite(value, row, title):
+    return UnfitColumn(
+        "infinite",
+        f"{title} has the value {value:g} in row {row}. Replace it by a finite one.",
+    )
+
+
+def merged(values):
+    """Values of which none is a text of another one: of 3 and "3" the number.
+
+    If all are numbers or their texts, all are numbers. Texts with leading zeros are names.
+    """
+    if len({isinstance(value, str) for value in values}) < 2:
+        return values
+    forms = {value: form_of(value) for value in values}
+    others = {form: value for value, form in forms.items() if not isinstance(value, str)}
+    plain_texts = [v for v in values if not isinstance(v, str) or NUMERAL.fullmatch(v.strip())]
+    are_numbers = len(plain_texts) == len(values) and not any(isinstance(v, bool) for v in values)
+    if are_numbers and all(map(is_number, others.values())):
+        return dict.fromkeys(others.get(form, form) for form in forms.values())
+    return dict.fromkeys(others.get(form, value) for value, form in forms.items())
+
+
+def _in_order(values, is_ordinal=False):
+    """Values by size or alphabet; texts that are declared as ordinal by the numbers in them."""
+    if is_ordinal and any(isinstance(value, str) for value in values):
+        return sorted(values, key=_by_numbers)
     try:
         return sorted(values)
     except TypeError:  # of several types
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _by_numbers(value):
+    """A key that sorts "2" before "10", "-10" before "-2", and "5 - 9" before "10 - 14"."""
+    form = form_of(value)
+    if is_number(form):
+        return [(0, float(form), "")]
+    parts = re.split(r"(\d+(?:\.\d+)?)", str(value))
+    return [(0, float(p), "") if k % 2 else (1, 0.0, p) for k, p in enumerate(parts) if p.strip()]
 
 
 def check_cells(cells, title):

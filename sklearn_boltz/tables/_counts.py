@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
+from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
 from sklearn_boltz.tables._column import UnfitColumn, check_cells
 from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
 from sklearn_boltz.tables._table import of_each
@@ -134,6 +135,8 @@ class ColumnCounts(NamedTuple):
     texts : dict
         From the other values, as strings and booleans, to their counts.
     has_dates : bool
+    of_objects : str
+        As of `Column`.
     """
 
     title: str
@@ -141,6 +144,7 @@ class ColumnCounts(NamedTuple):
     numbers: Counts
     texts: dict
     has_dates: bool = False
+    of_objects: str = ""
 
     @classmethod
     def of(cls, title, cells, dtype=None):
@@ -149,8 +153,9 @@ class ColumnCounts(NamedTuple):
         unit = None if is_listed else unit_of_dates(cells)
         if unit is not None:
             dates = as_dates(cells, "ns" if unit == "ns" else "us")
-            return cls(title, dtype, Counts.of(dates[~np.isnat(dates)]), {}, has_dates=True)
-        if cells.dtype.kind in "biuf" and not beyond_floats(cells):
+            found = Counts.of(dates[~np.isnat(dates)])
+            return cls(title, dtype, found, {}, True, type_of_dates(cells))
+        if cells.dtype.kind in "iuf" and not beyond_floats(cells):
             return cls(title, dtype, Counts.of(cells), {})
         cells = [plain(cell) for cell in cells.tolist()]
         try:
@@ -176,8 +181,12 @@ class ColumnCounts(NamedTuple):
         # Where all cells of a batch are missing, its type means nothing.
         dtypes = [one.dtype for one in (self, other) if one.n_cells] or [self.dtype]
         dtype = _joined(self.title, dtypes[0], dtypes[-1])
+        of_objects = {one.of_objects for one in (self, other) if one.n_cells}
         has_dates = self.has_dates or other.has_dates
-        added = ColumnCounts(self.title, dtype, self.numbers + other.numbers, texts, has_dates)
+        added = ColumnCounts(
+            self.title, dtype, self.numbers + other.numbers, texts, has_dates,
+            of_objects.pop() if len(of_objects) == 1 else "",
+        )  # fmt: skip
         return added._checked()
 
     def _checked(self):
@@ -221,7 +230,8 @@ class ColumnCounts(NamedTuple):
     def _values(self):
         values = self.numbers.values
         if self.has_dates:
-            return values.astype(f"datetime64[{unit_of_dates(values)}]")
+            dates = values.astype(f"datetime64[{unit_of_dates(values)}]")
+            return dates_of_type(dates, self.of_objects)
         if not self.texts:
             return values
         numbers = [

@@ -43,6 +43,13 @@ def is_frame(X):
     return dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
 
 
+def library_of(X):
+    """ "pandas", "polars" or "pyarrow" for a data frame, None for an array."""
+    if not is_frame(X):
+        return None
+    return type(X).__module__.partition(".")[0]
+
+
 def names_of(frame):
     """The names of the columns, of which two may be the same."""
     return list(frame.column_names if dependencies.is_pyarrow_table(frame) else frame.columns)
@@ -123,6 +130,12 @@ def frame_or_bunch(columns):
 
 
 # Frames from frames.
+
+
+def timestamps(dates):
+    """Dates as a list of those of pandas."""
+    timestamp = import_module("pandas").Timestamp
+    return [None if np.isnat(date) else timestamp(date) for date in dates]
 
 
 def some_rows(X, rows):

@@ -1,17 +1,20 @@
 """What a user says of the columns of a table: the parameter `columns`."""
 
 import warnings
+from collections.abc import Hashable
 from difflib import get_close_matches
 from numbers import Integral, Number
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._bins import MOST
-from sklearn_boltz.tables._cells import N_NAMES, having
+from sklearn_boltz.tables._cells import N_NAMES, having, some_of
 from sklearn_boltz.tables._codec import Dates
+from sklearn_boltz.tables._frames import is_frame, names_of
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
@@ -89,15 +92,25 @@ def grouped(kinds):
     )
 
 
-def number_of_column(column, n_columns, names):
-    """Number of a column given by its number or its name; `names` gives all names when called."""
-    if isinstance(column, str):
-        known = names()
-        if column not in known:
-            some = ", ".join(map(repr, get_close_matches(column, known) or known[:N_NAMES]))
-            more = f", ... ({len(known)} in all)" if len(known) > N_NAMES else ""
-            raise ValueError(f"There is no variable {column!r}; there are {some}{more}.")
-        return known.index(column)
+def number_of_column(column, labels):
+    """Number of a column given by its label; or by its number, where no label is a number.
+
+    Parameters
+    ----------
+    column : object
+    labels : list
+        Of all columns: in an array, their names by default.
+    """
+    n_columns, is_hashable = len(labels), isinstance(column, Hashable)
+    if is_hashable and column in labels:
+        return labels.index(column)
+    are_numbers = any(isinstance(label, Number) for label in labels)
+    if is_hashable and (are_numbers or not isinstance(column, Integral)):
+        names = [label for label in labels if isinstance(label, str)]
+        alike = get_close_matches(column, names) if isinstance(column, str) else []
+        some = ", ".join(map(repr, alike or labels[:N_NAMES]))
+        more = f", ... ({n_columns} in all)" if n_columns > N_NAMES else ""
+        raise ValueError(f"There is no variable {column!r}; there are {some}{more}.")
     if not isinstance(column, Integral):
         raise ValueError(f"There is no variable {column!r}: give its name or its number.")
     if not -n_columns <= column < n_columns:
@@ -185,22 +198,51 @@ class Tabular:
     def _warn(self, message):
         warnings.warn(f"{type(self).__name__}: {message}", stacklevel=find_stack_level())
 
+    # Of the columns of a data frame whose labels are no strings: scikit-learn knows names only.
+    _other_labels = None
+
+    def _validate_data(self, X, *, reset, **options):
+        """`validate_data`, which compares names of columns; other labels are compared here."""
+        checked = validate_data(self, X, reset=reset, **options)
+        labels = names_of(X) if is_frame(X) else []
+        if all(isinstance(label, str) for label in labels):
+            labels = None
+        if reset:
+            self._other_labels = labels
+        elif labels != self._other_labels and None not in (labels, self._other_labels):
+            raise ValueError(
+                f"{type(self).__name__}: X has the columns {some_of(labels)}, but the table of "
+                f"`fit` had {some_of(self._other_labels)}. Select these, in this order."
+            )
+        return checked
+
+    def _column_labels(self):
+        """What a user calls the columns of a data frame; None for an array, and for 0, 1, ...."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return list(names)
+        labels = self._other_labels
+        return None if labels == list(range(self.n_features_in_)) else labels
+
+    def _keys(self):
+        """The labels of the columns, or their numbers."""
+        return self._column_labels() or list(range(self.n_features_in_))
+
     def _column(self, j):
         """How error messages name column j."""
-        names = getattr(self, "feature_names_in_", None)
-        return f"column {j}" if names is None else f"column {names[j]!r}"
+        return f"column {self._keys()[j]!r}"
 
     def _have(self, columns):
         """How error messages name columns by number, with their verb."""
         return having(map(self._column, columns))
 
     def _input_names(self, input_features=None):
-        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
-        seen = getattr(self, "feature_names_in_", None)
+        """Names of the columns: as given, or as labelled in `fit`, or x0, x1, ..."""
+        seen = self._column_labels()
         if input_features is None:
             default = [f"x{i}" for i in range(self.n_features_in_)]
-            return default if seen is None else list(seen)
-        if seen is not None and not np.array_equal(seen, input_features):
+            return default if seen is None else seen
+        if seen is not None and list(map(str, seen)) != list(map(str, input_features)):
             raise ValueError("input_features is not equal to feature_names_in_")
         if len(input_features) != self.n_features_in_:
             raise ValueError(
@@ -210,13 +252,18 @@ class Tabular:
         return list(input_features)
 
     def _variable(self, feature):
-        """Number of a column given by its number or its name."""
-        return number_of_column(feature, self.n_features_in_, self._input_names)
+        """Number of a column given by its label or its number."""
+        return number_of_column(feature, self._input_names())
+
+    def _is_one(self, features):
+        """Whether a user names one column, not several: a tuple may be a label."""
+        is_label = isinstance(features, Hashable) and features in (self._column_labels() or ())
+        return is_label or isinstance(features, str) or not np.iterable(features)
 
     def _variables(self, features):
-        """Numbers of the columns in a user's number, name or sequence of them."""
-        single = isinstance(features, (str, Integral))
-        variables = [self._variable(f) for f in ([features] if single else features)]
+        """Numbers of the columns in a user's number, label or sequence of them."""
+        one = self._is_one(features)
+        variables = [self._variable(f) for f in ([features] if one else features)]
         if not variables or len(set(variables)) < len(variables):
             raise ValueError(
                 f"A list of columns must name at least one, each once; got {features!r}."

@@ -19,9 +19,10 @@ from sklearn_boltz.tables._cells import (
     having,
     is_whole,
     missing_cells,
+    places_of,
     unmasked,
 )
-from sklearn_boltz.tables._codec import Dates
+from sklearn_boltz.tables._codec import Dates, type_of_dates
 from sklearn_boltz.tables._column import (
     MOST_CODES,
     Column,
@@ -42,6 +43,7 @@ from sklearn_boltz.tables._frames import (
     with_columns,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import (
     as_cells,
     beyond_floats,
@@ -96,9 +98,9 @@ class Table:
     @classmethod
     def of_numbers(cls, X):
         """Of numbers that stand for themselves: those of a frame, an array or a matrix."""
-        if not is_frame(X):
-            return cls([Column(f"column {j}") for j in range(X.shape[1])], None, X.dtype)
-        return cls([Column(f"column {name!r}") for name in names_of(X)], Header.of(X))
+        places = places_of(X)
+        columns = [Column(f"column {place.name!r}", place=place) for place in places]
+        return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
 
     @classmethod
     def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
@@ -371,6 +373,7 @@ class Table:
         values = [column.decode(codes[:, j], uniform) for j, column in enumerate(self.columns)]
         for j, value in dict(given).items():
             values[j][:] = value
+        values = [column.typed(own) for column, own in zip(self.columns, values, strict=True)]
         template = self.template
         if template is not None:
             return frame_like(template, values, [column.levels for column in self.columns])
@@ -402,7 +405,8 @@ class Table:
         for j in np.flatnonzero(missing.any(axis=0)):
             rows = missing[:, j]
             found = self.columns[j].decode(codes[rows, j].astype(np.float64), uniform)
-            values[j] = self.columns[j].back(known[j][rows]) if j in known else found
+            found = self.columns[j].back(known[j][rows]) if j in known else found
+            values[j] = self.columns[j].typed(found)
         if not is_frame(X):
             return _filled_array(X, values, missing)
         cells = {j: (missing[:, j], found) for j, found in values.items()}
@@ -490,10 +494,12 @@ def _learned(X, frame, numbers, codes, kinds):
     kinds = kinds or [Kind()] * len(found)
     # Numbers in an array stand for themselves.
     open_kind = Kind("plain" if frame is None and numbers is not None else "auto")
+    places = [Place(None, j) for j in range(len(found))] if frame is None else places_of(frame)
     columns = of_each(
-        (title, partial(_column, title, cells, kind, open_kind, own, codes))
-        for (title, cells), kind, own in zip(found, kinds, declared, strict=True)
+        (title, partial(_column, title, cells, kind, open_kind, own, codes, place))
+        for (title, cells), kind, own, place in zip(found, kinds, declared, places, strict=True)
     )
+    _warn_of_spellings(columns)
     _warn_of_alphabet([c for c, own in zip(columns, declared, strict=True) if own[0] is None])
     return columns
 
@@ -515,15 +521,39 @@ def _warn_of_alphabet(columns):
         )
 
 
-def _column(title, cells, kind, open_kind, declared, codes):
+def _warn_of_spellings(columns):
+    """Warn of strings that differ in case or blanks only, unless that tells all values apart."""
+    found = []
+    for column in columns:
+        texts = [] if column.categories is None or column.codec else column.categories.tolist()
+        alike = {}
+        for text in filter(lambda value: isinstance(value, str), texts):
+            alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
+        groups = [group for group in alike.values() if len(group) > 1]
+        if groups and len(alike) > 1:
+            found.append((column, groups[0]))
+    if found:
+        column, texts = found[0]
+        some = " and ".join(map(repr, texts[:2]))
+        line = column.place.line(
+            "x.str.strip().str.lower()", "x.str.strip_chars().str.to_lowercase()"
+        )
+        warnings.warn(
+            f"{having([one.title for one, _ in found])} strings that differ in case or blanks "
+            f"only, such as {some}. If they mean the same, write them in the same way: {line}.",
+            stacklevel=find_stack_level(),
+        )
+
+
+def _column(title, cells, kind, open_kind, declared, codes, place):
     values, is_ordered = declared
     dates = Dates.of(cells) if values is None else None
     if dates is None:
         seen_as = open_kind if kind.is_open else kind
-        categories = categories_of(cells, title, seen_as, values, codes)
+        categories = categories_of(cells, title, seen_as, values, codes, place)
         if kind.is_open and values is not None and len(values) > 2:
             kind = Kind("ordinal" if is_ordered else "nominal")
-        return Column(title, categories, kind=kind)
+        return Column(title, categories, kind=kind, place=place)
     if kind.name in OF_LEVELS:
         raise UnfitColumn(
             "dates of levels",
@@ -531,7 +561,10 @@ def _column(title, cells, kind, open_kind, declared, codes):
             "takes dates for numbers, or make strings of them by .astype(str).",
         )
     levels = dates.levels(cells) if kind.is_open else None
-    return Column(title, levels, codec=dates if levels is None else None, kind=kind)
+    codec = dates if levels is None else None
+    return Column(
+        title, levels, codec=codec, kind=kind, place=place, of_objects=type_of_dates(cells)
+    )
 
 
 def of_each(tasks):

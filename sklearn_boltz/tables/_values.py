@@ -3,6 +3,7 @@
 import re
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from numbers import Integral, Rational, Real
 
 import numpy as np
@@ -179,24 +180,53 @@ def in_type_of(values, cells):
     if len(types) > 1:
         return values
     (kind,) = types
-    # A date may be written as other cells have it.
-    texts = {form_of(cell): cell for cell in dict.fromkeys(cells.tolist())} if kind is str else {}
-    return as_objects([_converted(value, kind, texts) for value in as_cells(values).tolist()])
+    if kind is str:
+        write = _writer_of_texts(list(dict.fromkeys(cells.tolist())))
+    elif kind is np.datetime64:
+        unit = np.array(cells.tolist()).dtype
+
+        def write(value):
+            return np.datetime64(form_of(value)).astype(unit)
+    else:
+        write = partial(_converted, kind=kind)
+    cells = as_cells(values).tolist()
+    return as_objects([cell if is_missing(cell) else _kept(write, cell) for cell in cells])
 
 
-def _converted(value, kind, texts):
-    if type(value) is kind or is_missing(value):
-        return value
-    form = form_of(value)
-    if form in texts:
-        return texts[form]
+def _writer_of_texts(texts):
+    """A function from a value to its text, as others are written: of dates with their times."""
+    known = {form_of(text): text for text in texts}
+    sample = max(texts, key=len)
+    have_times = sample[10:] and all(MOMENT.fullmatch(text) for text in texts)
+
+    def write(value):
+        if isinstance(value, (str, bool)):
+            return str(value)
+        form = form_of(value)
+        if form in known:
+            return known[form]
+        if not have_times or not MOMENT.fullmatch(str(form)):
+            return str(form)
+        time = form[11:] or "00:00:00"
+        time += "." * (len(time) == 8 < len(sample) - 11)
+        return f"{form[:10]}{sample[10]}{time.ljust(len(sample) - 11, '0')[: len(sample) - 11]}"
+
+    return write
+
+
+def _kept(write, value):
     try:
-        if issubclass(kind, str):
-            return str(value) if isinstance(value, bool) else str(form)
-        if kind in (date, datetime):
-            unit = "D" if kind is date else "us"
-            return np.datetime64(form).astype(f"datetime64[{unit}]").item()
-        converted = kind(form)  # also a Timestamp of pandas
+        written = write(value)
     except (TypeError, ValueError, ArithmeticError):
         return value
-    return converted if form_of(converted) == form else value
+    return written if form_of(written) == form_of(value) else value
+
+
+def _converted(value, kind):
+    if type(value) is kind:
+        return value
+    form = form_of(value)
+    if kind in (date, datetime):
+        unit = "D" if kind is date else "us"
+        return np.datetime64(form).astype(f"datetime64[{unit}]").item()
+    return kind(form)  # also a Timestamp of pandas

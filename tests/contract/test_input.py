@@ -292,7 +292,7 @@ def test_the_remedies_for_missing_codes_work(code):
     answers = bits()
     answers[4:9, 1] = answers[7, 3] = code
     for model, table in [
-        (FSLLDensity(columns="nominal"), answers),
+        (FSLLDensity(columns=dict.fromkeys([1, 3], [0, 1, code])), answers),
         (FSLLDensity(), np.where(answers == code, np.nan, answers)),
         (FSLLDensity(columns=range(3)), bits() + 1),
         (FSLLDensity(), pd.DataFrame(bits() + 1)),

@@ -94,8 +94,8 @@ def begin_at(model, name, names, table, layout, weights, visible, hidden):
         As of `fitted_init`.
     name : str
         What messages call the estimator that is fitted.
-    names : array-like of str
-        Of its columns, if they have any.
+    names : sequence
+        The labels of its columns, if they have any.
     table : Table
         Of its columns.
     layout : ColumnLayout
@@ -110,11 +110,11 @@ def begin_at(model, name, names, table, layout, weights, visible, hidden):
     """
     if not hidden.is_binary:
         raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
-    for own, other in zip(names, getattr(model, "feature_names_in_", names), strict=False):
+    for own, other in zip(names, model._column_labels() or names, strict=False):
         if own != other:
             raise ValueError(
                 f"{name}: X has the column {own!r} where the table that init was fitted to has "
-                f"{other!r}. Fit to X[list(init.feature_names_in_)]."
+                f"{other!r}. Fit to X[list(init.columns_)]."
             )
     start = None
     if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._table):
