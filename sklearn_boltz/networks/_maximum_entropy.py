@@ -238,7 +238,7 @@ class MaximumEntropy(Network):
         self.verbose = verbose
 
     def _plan(self, rows, batches, initial):
-        self._check_binary(rows.coding)
+        self._check_binary(rows)
         task, found = self._task(rows, batches, self.alpha), {"alpha_": self.alpha}
         task.objective, further = Likelihood.name, None
         if self._has_further():
@@ -265,13 +265,30 @@ class MaximumEntropy(Network):
         """Whether there is more than pairs."""
         return self.terms is not None or self.count_potential
 
-    def _check_binary(self, coding):
-        if not coding.is_binary:
-            larger = self._have(coding.larger_columns)
+    def _check_binary(self, rows):
+        found = {j: rows.codes_of(j) for j in rows.coding.larger_columns}
+        larger = [j for j, codes in found.items() if len(codes) > 2]
+        if larger:
             raise ValueError(
-                f"MaximumEntropy is for binary columns, and {larger} more than two values. "
-                "Use FVBMPseudoLikelihood, or one-hot columns."
+                f"MaximumEntropy is for binary columns, and {self._have(larger)} more than two "
+                f"values. Use FVBMPseudoLikelihood, or leave {'it' if len(larger) == 1 else 'them'} "
+                "out."
             )
+        if found:
+            raise ValueError(
+                f"MaximumEntropy is for binary columns, and {self._have(found)} values that no row "
+                f"has. Set columns={self._two_values(found, rows.coding.n_values)}."
+            )
+
+    def _two_values(self, found, n_values):
+        """Two values of each column, by name or number: those of its codes, and others."""
+        keys = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        two = {}
+        for j, codes in found.items():
+            others = np.setdiff1d(np.arange(n_values[j]), codes)
+            places = np.sort(np.append(codes, others)[:2])
+            two[keys[j]] = self._labels(j, np.arange(n_values[j]))[places].tolist()
+        return two
 
     def _check_few(self, task, rows):
         if not rows.is_complete:

@@ -406,7 +406,9 @@ class SDCPRBM(MiniBatchEstimator):
         shape, dtype = weights.shape, weights.dtype
         given = visible_bias, hidden_bias
         b, c = (
-            np.zeros(n, dtype) if bias is None else column_or_1d(bias, dtype=dtype)
+            np.zeros(n, dtype)
+            if bias is None
+            else column_or_1d(np.atleast_1d(np.squeeze(bias)), dtype=dtype)
             for bias, n in zip(given, shape[::-1], strict=True)
         )
         if (len(c), len(b)) != shape or not np.isfinite([b.sum(), c.sum()]).all():
