@@ -109,6 +109,7 @@ def test_energies_of_given_bits_have_their_constant():
     assert_allclose(figures.energy, -p @ log_w)
     assert_allclose(figures.entropy, -(p * np.log(p)).sum(axis=1))
     assert_allclose(figures.specific_heat, (p @ log_w**2 - (p @ log_w) ** 2) / T**2)
+    assert_allclose(network.entropy(), figures.entropy[1])
     minima = local_minima(network, x)
     assert_allclose(
         minima.energy,

@@ -380,9 +380,9 @@ class SDCPRBM(MiniBatchEstimator):
         ----------
         weights : array-like of shape (n_components, n_features)
             The weights W, where p(v, h) ∝ exp(h·Wv + b·v + c·h).
-        visible_bias : array-like of shape (n_features,), default=None
+        visible_bias : array-like of shape (n_features,), or a row or column, default=None
             The biases b; None for zeros.
-        hidden_bias : array-like of shape (n_components,), default=None
+        hidden_bias : array-like of shape (n_components,), or a row or column, default=None
             The biases c; None for zeros.
 
         Returns

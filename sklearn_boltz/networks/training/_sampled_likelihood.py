@@ -42,13 +42,15 @@ BLOCK, EVERY = 32, 4
 MAX_WARM_UP, LEFT = 2**10, 0.1
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
-# The rounds are doubled where a step brings less than this share of what the gradient promises.
-LEAST_SHARE = 0.25
+# The rounds are doubled where a step brings less than this share of what the gradient promises, and
+# damping falls only where it brings more than the second one.
+LEAST_SHARE, GOOD_SHARE = 0.25, 0.5
 # The penalty of the pseudo-likelihood whose maximum may be the initial model.
 FIRST_ALPHA = 0.2
 # Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
-# Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
+# Damping: a ridge on the squares of all parameters, per row. It is at least that of one row, so that
+# parameters without a maximum change by about 1 at a time. A step is kept if the states of both
 # models could be exchanged with this probability; above the second one, damping falls.
 FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP, FACTOR = 0.1, 0.6, 0.8, 4.0
 # A loss of this share of what the noise of the data costs, half a nat a parameter, is no reason to
@@ -451,8 +453,8 @@ class Search:
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if is_near and rise >= -loss:
             self._go(self._followed(there, rise, error))
-            if overlap > GOOD_OVERLAP:
-                self.ridge /= FACTOR
+            if overlap > GOOD_OVERLAP and rise >= GOOD_SHARE * promised:
+                self.ridge = max(self.ridge / FACTOR, 1 / self.statistics.total)
             return
         self.ridge *= FACTOR
         if is_noisy:
