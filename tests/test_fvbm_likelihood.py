@@ -19,6 +19,7 @@ from private import (
     _likelihood,
     _network_fit,
     _sampled_likelihood,
+    _tempering,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 
@@ -309,7 +310,7 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
         sampler = _sampled_likelihood.Sampler(
             statistics, intercept, np.random.default_rng(seed), workers
         )
-        visit = sampler.visit(theta, 512)
+        visit = sampler.visit(theta, 512, sampler.explore(theta))
     weight = terms(ALL[5]) @ np.concatenate([intercept, theta[5:]])
     log_z = np.logaddexp.reduce(weight)
     p = np.exp(weight - log_z)
@@ -317,6 +318,25 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     assert np.abs(z).max() < 6
     assert visit.error < 0.02
     assert abs(visit.log_likelihood - statistics.log_likelihood(theta, log_z)) < 5 * visit.error
+
+
+@given(seeds, st.booleans(), st.sampled_from([0.0, 0.3, 2.0]))
+@settings(max_examples=cases(20))
+def test_bounds_of_the_likelihood_are_no_less_than_it(seed, is_further, scale):
+    """And are it where columns are independent, if means and not single states are asked."""
+    x, rng = rows(seed, 5), np.random.default_rng(seed)
+    problem = PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x)), 0.1)
+    further = _likelihood.Further(5, TERMS) if is_further else None
+    statistics = _sampled_likelihood.Statistics(problem, further)
+    theta = rng.normal(0, scale, len(statistics.moments))
+    model = statistics.model(theta)
+    log_w = model.log_weight((ALL[5] > 0).astype(int))
+    value = statistics.log_likelihood(theta, np.logaddexp.reduce(log_w))
+    path = _tempering.Path(model, np.zeros(5), (x[:10] > 0).astype(int))
+    bound = _sampled_likelihood.Bound.of_path(statistics, path)
+    assert bound.at(theta) >= value - 1e-9
+    if not scale and not is_further:
+        assert_allclose(bound.at(theta), value)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -362,6 +382,40 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed, most_rounds, monk
     assert np.abs(problem.gradient(point) / errors).max() < 0.6
     assert -maximum(x, problem.penalty).fun - point.value < 2
     assert_allclose(sampled.history_["log_likelihood"][-1], point.value / len(x), atol=0.03)
+
+
+def tables_with_modes(d):
+    """Rows of columns with a common cause, of two kinds of rows, and of several causes."""
+    rng, shape = np.random.default_rng(0), (800, d)
+    cause, is_up = rng.normal(size=(800, 1)), rng.random((800, 1)) < 0.3
+    causes = rng.normal(size=shape) @ rng.normal(size=(d, d))
+    tables = cause + rng.normal(size=shape) > 1, rng.random(shape) < np.where(is_up, 0.9, 0.05)
+    return [np.where(table, 1.0, -1.0) for table in (*tables, causes > 0.5)]
+
+
+@pytest.mark.parametrize("x", tables_with_modes(7), ids=["cause", "two kinds", "causes"])
+@pytest.mark.parametrize("max_iter", [1, 2, 10])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_history_has_the_likelihood_of_each_model(no_table, x, max_iter):
+    """Within 5 standard errors, which all nine fits together miss once in 10,000 runs."""
+    model = likeliest(x, alpha=0.01, random_state=0, moment_tol=0.2, max_iter=max_iter)
+    theta = estimate_of(model)
+    exact = log_likelihood(theta, x, np.full(len(x), 1 / len(x)), 0.01)
+    value, error = (model.history_[f"log_likelihood{name}"][-1] for name in ("", "_error"))
+    assert len(model.history_["log_likelihood_error"]) == model.n_iter_ <= max_iter
+    assert 0 < error < 0.1
+    assert abs(value - exact) < 5 * error
+
+
+def test_columns_with_a_common_cause_have_no_mode_of_their_own(no_table):
+    """Newton's first step would make all ones the likeliest state."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.normal(size=(2000, 16)) + rng.normal(size=(2000, 1)) > 2.6, 1.0, -1.0)
+    model = likeliest(x, alpha=1e-3, random_state=0)
+    assert model.converged_ and model.n_iter_ < 15
+    # Half a standard error of the rates is 0.002.
+    rates = [model.marginal(j)[1] for j in range(16)]
+    assert_allclose(rates, (x > 0).mean(axis=0), atol=0.005)
 
 
 def test_chains_find_products_and_counts(no_table, monkeypatch):

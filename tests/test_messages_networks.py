@@ -1,13 +1,25 @@
 """Messages of networks with figures that depend on the machine, and remedies that are followed."""
 
+import ast
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from networks import fit
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_boltz import MaximumEntropy, statistics
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannImputer,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+    SparseFVBM,
+    statistics,
+)
 
 
 def table(n_values=2, n=200, d=4):
@@ -74,3 +86,105 @@ def test_an_early_end_by_tol():
     X = rng.choice([-1, 1], size=(4000, 1)) * np.where(rng.random((4000, 4)) < 0.01, -1, 1)
     message = told(lambda: fit(X, solver="bslm", tol=1e-2, alpha=1e-9))
     assert message.endswith(" nats higher. Lower tol, use solver='newton', or use a larger alpha.")
+
+
+# Columns that are not binary: each remedy is followed.
+
+
+def mixed():
+    """A column of three categories, of which one has no row, and two of bits."""
+    codes = np.random.default_rng(0).integers(2, size=(200, 3))
+    few = pd.Categorical(np.array(["x", "y"])[codes[:, 0]], categories=["x", "y", "z"])
+    return pd.DataFrame({"few": few, "b": codes[:, 1], "c": codes[:, 2]})
+
+
+def refused(model, X):
+    """What a fit says when it refuses a table."""
+    with pytest.raises(ValueError) as caught:
+        model.fit(X)
+    return str(caught.value)
+
+
+def test_more_than_two_values_for_maximum_entropy():
+    X = mixed().assign(kind=np.repeat(["p", "q", "r", "s"], 50))
+    message = refused(MaximumEntropy(), X)
+    assert "column 'kind' has more than two values" in message
+    assert message.endswith("Use FVBMPseudoLikelihood, or leave it out.")
+    assert np.isfinite(FVBMPseudoLikelihood(alpha=0.1).fit(X).score(X))
+    assert "'few' has values that no row has" in refused(MaximumEntropy(), X.drop(columns="kind"))
+
+
+@pytest.mark.parametrize("used", [["x", "y"], ["x", "z"], ["z"]])
+def test_categories_that_no_row_has(used):
+    """They are no more than two values."""
+    X = mixed()
+    X["few"] = pd.Categorical(np.resize(used, 200), categories=["x", "y", "z"])
+    message = refused(MaximumEntropy(), X)
+    assert "column 'few' has values that no row has. Set columns={'few': [" in message
+    columns = ast.literal_eval(message.split("Set columns=")[1].rstrip("."))
+    assert set(used) <= set(columns["few"]) and len(columns["few"]) == 2
+    model = MaximumEntropy(columns=columns).fit(X)
+    assert model.converged_
+    assert set(model.sample(100, random_state=0)["few"]) == set(used)
+
+
+def test_terms_of_three_columns_that_are_not_binary():
+    X = pd.DataFrame(table(3, d=2), columns=["a", "b"]).astype(str)
+    message = refused(SparseFVBM(max_order=3), X)
+    assert message.endswith("Use FSLLDensity or one-hot columns, or max_order=2.")
+    one_hot = pd.get_dummies(X).astype(int)
+    models = (FSLLDensity(), X), (SparseFVBM(max_order=3), one_hot), (SparseFVBM(max_order=2), X)
+    for model, rows in models:
+        assert np.isfinite(model.fit(rows).score(rows))
+
+
+def test_numbers_for_maximum_entropy():
+    numbers = np.random.default_rng(0).normal(size=(200, 3))
+    assert "compare it with a threshold" in refused(MaximumEntropy(), numbers)
+    assert MaximumEntropy().fit(numbers > 0).converged_
+
+
+def test_missing_cells_in_many_columns_for_maximum_entropy():
+    X = table(d=26).astype(float)
+    X[::7, 0] = np.nan
+    message = refused(MaximumEntropy(), X)
+    assert message.endswith("or fill the cells by `impute(X, how='sample')` of such a model.")
+    filled = FVBMPseudoLikelihood(alpha=0.1).fit(X).impute(X, how="sample", random_state=0)
+    model = MaximumEntropy(alpha=0.1, moment_tol=3, random_state=0).fit(filled)
+    assert model.converged_
+
+
+def test_missing_cells_beside_further_terms():
+    X = table().astype(float)
+    X[::7, 0] = np.nan
+    model = MaximumEntropy(terms=[(0, 1, 2)])
+    assert refused(model, X).endswith("Fill them, for example by BoltzmannImputer.")
+    assert model.fit(BoltzmannImputer().fit_transform(X)).converged_
+
+
+@pytest.mark.parametrize("values", [["1", "2", "3"], [str(k) for k in range(100)]])
+def test_strings_of_numbers_that_are_declared_as_numbers(values):
+    X = pd.DataFrame({"a": np.resize(values, 200), "b": np.arange(200) % 2})
+    model = FVBMPseudoLikelihood(columns={"a": "number"}, alpha=0.1)
+    assert refused(model, X).endswith("convert the column, for example by .astype(float).")
+    X["a"] = X["a"].astype(float)
+    assert np.isfinite(model.fit(X).score(X))
+
+
+@pytest.mark.parametrize("values", [["p", "q", "r"], [0.5, 1.5, 2.5]])
+def test_more_values_in_a_column_that_is_declared_as_binary(values):
+    X = pd.DataFrame({"a": np.resize(values, 200), "b": np.arange(200) % 2})
+    message = refused(FVBMPseudoLikelihood(columns={"a": "binary"}), X)
+    remedies = re.findall("'([a-z]+)'", message.split("Declare it as")[1])
+    assert remedies == ["nominal", "number"][: 1 + (values[0] != "p")]
+    for kind in remedies:
+        model = FVBMPseudoLikelihood(columns={"a": kind}, alpha=0.1)
+        assert np.isfinite(model.fit(X).score(X))
+
+
+@pytest.mark.parametrize("shape", [(1, -1), (-1, 1), (-1,)])
+def test_biases_may_be_a_row_or_a_column(shape):
+    b, c = np.arange(3.0), np.arange(2.0)
+    rbm = SDCPRBM.from_parameters(np.ones((2, 3)), b.reshape(shape), c.reshape(shape))
+    assert_array_equal(rbm.intercept_visible_, b)
+    assert_array_equal(rbm.intercept_hidden_, c)

@@ -36,6 +36,12 @@ def _checked_couplings(J, h):
             "J must have the shape (n, n), and h the shape (n,), a field for each column; "
             f"got {J.shape} and {h.shape}."
         )
+    with np.errstate(over="ignore"):
+        largest = np.abs(J).sum() / 2 + np.abs(h).sum()
+    if not np.isfinite(largest):
+        raise ValueError(
+            "J and h are so large that energies are beyond the range of floats, 1.8e308. Divide both."
+        )
     if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
         raise ValueError(
             "J must be symmetric with a zero diagonal. For a triangle of couplings, give "
@@ -342,7 +348,8 @@ class FVBMPseudoLikelihood(Network):
         Raises
         ------
         ValueError
-            If the couplings are not symmetric, the shapes do not match, or a number is not finite.
+            If the couplings are not symmetric, the shapes do not match, or a number or the energy
+            of a row is not finite.
 
         Examples
         --------

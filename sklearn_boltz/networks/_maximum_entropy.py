@@ -127,8 +127,8 @@ class MaximumEntropy(Network):
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_likelihood"``, the objective after each iteration: the mean over the rows in nats,
         less the penalty; and ``"seconds"`` of each iteration. With ``"sampling"``, the
-        log-likelihood is an estimate, and ``"largest_difference"`` is that of the moments, in
-        standard errors of the data.
+        log-likelihood is an estimate, ``"log_likelihood_error"`` is its standard error, and
+        ``"largest_difference"`` is that of the moments, in standard errors of the data.
 
     log_partition_ : float
         ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
@@ -157,12 +157,15 @@ class MaximumEntropy(Network):
     Missing cells (NaN) must be missing at random. Up to 25 columns that vary, rows are completed by
     EM as in `FVBMPseudoLikelihood`. `terms` and `count_potential` need complete rows.
 
-    Beyond 25 columns the likelihood is maximised by Newton's method. The moments come from 200
-    chains at each of a few temperatures, which exchange states. The penalised pseudo-likelihood
-    gives the initial model. The number of states is doubled when the differences of moments are
-    within their noise. A step is accepted if the likelihood rises. The more rows there are, the
-    longer it takes, as their moments are known more precisely. A `sampler` takes the place of the
-    chains once these have found the initial model and its ln Z.
+    Beyond 25 columns the likelihood is maximised by Newton's method. The moments, and ln Z of each
+    model, come from 200 chains at each of a few temperatures, which exchange states. The initial
+    model is the likelier one of that of the penalised pseudo-likelihood and that in which all pairs
+    have the same coupling. A step is turned away from states that would become too likely, such as
+    that of all ones, as a mean field at states that other chains find there shows. It is accepted
+    if the likelihood rises. The number of states is doubled when the differences of moments are
+    within their noise. The more rows there are, the longer it takes, as their moments are known
+    more precisely. A `sampler` takes the place of the chains once these have found the initial
+    model and its ln Z.
 
     Equal rows are merged first, and `sample_weight` are counts. A constant column carries no
     information on its couplings, which stay 0. A term with such a column is left out.
@@ -238,7 +241,7 @@ class MaximumEntropy(Network):
         self.verbose = verbose
 
     def _plan(self, rows, batches, initial):
-        self._check_binary(rows.coding)
+        self._check_binary(rows)
         task, found = self._task(rows, batches, self.alpha), {"alpha_": self.alpha}
         task.objective, further = Likelihood.name, None
         if self._has_further():
@@ -265,13 +268,30 @@ class MaximumEntropy(Network):
         """Whether there is more than pairs."""
         return self.terms is not None or self.count_potential
 
-    def _check_binary(self, coding):
-        if not coding.is_binary:
-            larger = self._have(coding.larger_columns)
+    def _check_binary(self, rows):
+        found = {j: rows.codes_of(j) for j in rows.coding.larger_columns}
+        larger = [j for j, codes in found.items() if len(codes) > 2]
+        if larger:
+            out = ", or leave it out" if len(larger) == 1 else ", or leave them out"
             raise ValueError(
-                f"MaximumEntropy is for binary columns, and {larger} more than two values. "
-                "Use FVBMPseudoLikelihood, or one-hot columns."
+                f"MaximumEntropy is for binary columns, and {self._have(larger)} more than two "
+                f"values. Use FVBMPseudoLikelihood{out * (len(larger) < self.n_features_in_)}."
             )
+        if found:
+            raise ValueError(
+                f"MaximumEntropy is for binary columns, and {self._have(found)} values that no row "
+                f"has. Set columns={self._two_values(found, rows.coding.n_values)}."
+            )
+
+    def _two_values(self, found, n_values):
+        """Two values of each column, by name or number: those of its codes, and others."""
+        keys = getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist()
+        two = {}
+        for j, codes in found.items():
+            others = np.setdiff1d(np.arange(n_values[j]), codes)
+            places = np.sort(np.append(codes, others)[:2])
+            two[keys[j]] = self._labels(j, np.arange(n_values[j]))[places].tolist()
+        return two
 
     def _check_few(self, task, rows):
         if not rows.is_complete:
@@ -279,7 +299,7 @@ class MaximumEntropy(Network):
                 "MaximumEntropy learns from missing cells, as "
                 f"{self._have(rows.incomplete_columns)}, only up to {MAX_COLUMNS} columns that "
                 f"vary; there are {len(task.varying)}. Use FVBMPseudoLikelihood, or fill the cells "
-                "by `impute` of such a model."
+                "by `impute(X, how='sample')` of such a model."
             )
 
     def _check_complete(self, rows, options):

@@ -154,12 +154,14 @@ class Ladder:
     log_partition : float
         ln Z of the first rung.
     stream : Stream
+    kind : type, default=Pair
+        What is known of two neighbours: `Exchanges` where a record finds the ratios.
     """
 
-    def __init__(self, rungs, log_partition, stream):
-        self.rungs, self.stream = rungs, stream
+    def __init__(self, rungs, log_partition, stream, kind=Pair):
+        self.rungs, self.stream, self.kind = rungs, stream, kind
         self.first_log_partition = log_partition
-        self.pairs = [Pair() for _ in rungs[1:]]
+        self.pairs = [kind() for _ in rungs[1:]]
         self.n_rounds = 0
         # Of each state: 1 if it was at the first rung after it was last at the top, 2 if it came to
         # the top since then, and 0 if it has never been at the first rung.
@@ -255,7 +257,7 @@ class Ladder:
 
     def pair(self, i, j):
         """What the states as they are say about two rungs."""
-        pair = Pair()
+        pair = self.kind()
         pair.add(*self.differences(i, j))
         return pair
 

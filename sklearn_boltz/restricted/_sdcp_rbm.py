@@ -380,9 +380,9 @@ class SDCPRBM(MiniBatchEstimator):
         ----------
         weights : array-like of shape (n_components, n_features)
             The weights W, where p(v, h) ∝ exp(h·Wv + b·v + c·h).
-        visible_bias : array-like of shape (n_features,), default=None
+        visible_bias : array-like of shape (n_features,), or a row or column, default=None
             The biases b; None for zeros.
-        hidden_bias : array-like of shape (n_components,), default=None
+        hidden_bias : array-like of shape (n_components,), or a row or column, default=None
             The biases c; None for zeros.
 
         Returns
@@ -406,7 +406,9 @@ class SDCPRBM(MiniBatchEstimator):
         shape, dtype = weights.shape, weights.dtype
         given = visible_bias, hidden_bias
         b, c = (
-            np.zeros(n, dtype) if bias is None else column_or_1d(bias, dtype=dtype)
+            np.zeros(n, dtype)
+            if bias is None
+            else column_or_1d(np.atleast_1d(np.squeeze(bias)), dtype=dtype)
             for bias, n in zip(given, shape[::-1], strict=True)
         )
         if (len(c), len(b)) != shape or not np.isfinite([b.sum(), c.sum()]).all():

@@ -502,11 +502,15 @@ def categories_of(cells, title, kind, order, codes, place):
         are_whole = levels is not None and all(isinstance(value, Integral) for value in values)
         return levels.astype(np.int64) if are_whole else levels
     if stay:
-        raise UnfitColumn(
+        what, remedy = conversion(texts, _doubtful(texts), place) or (
             "declared",
+            "Declare columns of numbers alone, in a dict such as columns={'age': 'number'}; the "
+            "others stay at 'auto'.",
+        )
+        raise UnfitColumn(
+            what,
             f"{title} is declared to hold numbers, but has the value {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Declare columns of numbers alone, in a dict such as "
-            "columns={'age': 'number'}; the others stay at 'auto'.",
+            f"{cells.index(texts[0])}. {remedy}",
         )
     n_numbers = len(values) - len(texts)
     if texts and n_numbers > MOST_LEVELS and not are_levels:
@@ -539,16 +543,17 @@ def _check_binary(values, title):
     """Refuse a column of more than two values."""
     if len(values) > 2:
         some = ", ".join(map(repr, list(values)[:N_SHOWN]))
+        or_number = " or 'number'" if all(map(is_number, values)) else ""
         raise UnfitColumn(
-            "binary",
+            f"binary{or_number}",
             f"{title} is declared as 'binary', but has {len(values):,} different values, such as "
-            f"{some}. Declare it as 'nominal' or 'number'.",
+            f"{some}. Declare it as 'nominal'{or_number}.",
         )
 
 
 def _check_texts(texts, title, n_rows, are_declared, place):
     """Warn of texts that are perhaps no categories, and refuse those that are surely none."""
-    doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
+    doubtful = _doubtful(texts)
     if len(texts) > MOST_LEVELS and not are_declared:
         what, remedy = conversion(texts, doubtful, place) or ("names", None)
         if len(texts) > n_rows // 2:
@@ -571,6 +576,10 @@ def _check_texts(texts, title, n_rows, are_declared, place):
             "is one, replace it by NaN.",
             stacklevel=find_stack_level(),
         )
+
+
+def _doubtful(texts):
+    return [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
 
 
 def _levels(numbers, codes, title, place):

@@ -60,7 +60,6 @@ FILES = [
     (">a\nMK\n>b\n\n", {}),
     (">a\n..\n", {}),
     (">a\nM1\n", {}),
-    (">a\nACGT\n>b\nACGU\n", {"alphabet": "dna"}),
     (">a\nMKVE\n", {"alphabet": "dna"}),
     (">a\nMéV\n", {}),
     (">a\nMK\n>b\nMX\n", {"unknown": "error"}),

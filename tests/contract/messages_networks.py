@@ -60,6 +60,7 @@ COUPLINGS = {
     "of one column and two": {"J": [[0, 1]]}, "of other fields": {"J": NO_PAIR, "h": [0, 0, 0]},
     "of NaN": {"J": [[0, np.nan], [np.nan, 0]]}, "of no coding": {"J": NO_PAIR, "coding": "ising"},
     "of infinite fields": {"J": NO_PAIR, "h": [0, np.inf]},
+    "of infinite energies": {"J": NO_PAIR, "h": [1e308, 1e308], "coding": "bits"},
     "of a table of fields": {"J": NO_PAIR, "h": NO_PAIR},
 }  # fmt: skip
 CASES = {

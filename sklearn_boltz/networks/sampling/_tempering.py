@@ -182,9 +182,7 @@ def make_ladder(path, betas, n_chains, generator):
         down = down.at(rung.beta)
         down.move(N_ANNEALING, stream, 0)
         rung.swap(down.copy(), np.arange(1, n_chains, 2))
-    ladder = Ladder(rungs, path.log_partition(), stream)
-    ladder.pairs = [Exchanges() for _ in rungs[1:]]
-    return ladder
+    return Ladder(rungs, path.log_partition(), stream, Exchanges)
 
 
 def find_betas(path, targets, generator, workers):

@@ -4,14 +4,19 @@ Tempered chains, or a user's sampler, estimate the moments of the model, and New
 corrects the parameters until these are the moments of the data. The chains go on from one model to
 the next. A step is kept if the likelihood rises, as estimated from the states of the new model;
 else it is tried again with more damping, as by Levenberg and Marquardt.
+
+A step that suits all states of the chains may make a mode far from them the likeliest of all, such
+as that of all ones. So before chains are run, the step is turned away from what bounds show to be
+such a mode.
 """
 
 from copy import copy, deepcopy
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import entr
 
 from sklearn_boltz.networks.sampling._sampling import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, connected_ladder, refine
@@ -37,20 +42,26 @@ BLOCK, EVERY = 32, 4
 MAX_WARM_UP, LEFT = 2**10, 0.1
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
-# The rounds are doubled where a step brings less than this share of what the gradient promises.
-LEAST_SHARE = 0.25
+# The rounds are doubled where a step brings less than this share of what the gradient promises, and
+# damping falls only where it brings more than the second one.
+LEAST_SHARE, GOOD_SHARE = 0.25, 0.5
 # The penalty of the pseudo-likelihood whose maximum may be the initial model.
 FIRST_ALPHA = 0.2
 # Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
-# Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
-# models could be exchanged with this probability; above the second one, damping is halved.
-FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP = 0.1, 0.6, 0.8
+# Damping: a ridge on the squares of all parameters, per row. It is at least that of one row, so that
+# parameters without a maximum change by about 1 at a time. A step is kept if the states of both
+# models could be exchanged with this probability; above the second one, damping falls.
+FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP, FACTOR = 0.1, 0.6, 0.8, 4.0
 # A loss of this share of what the noise of the data costs, half a nat a parameter, is no reason to
 # go back.
 SMALL_LOSS = 0.01
 # Iterations of conjugate gradients for a step, and how exact it is.
-MAX_CG, CG_TOL = 50, 0.05
+MAX_CG, CG_TOL = 200, 0.01
+# Bounds that turn a step, at most, and iterations of the mean field for one.
+MAX_BOUNDS, N_FIELD = 8, 20
+# The share of the way to where a bound is the likelihood that a step may go.
+ROOM = 0.5
 
 
 class Statistics:
@@ -135,6 +146,12 @@ class Statistics:
             return pairs
         return np.append(pairs, centred / len(values) @ self._of_further(states))
 
+    def of_independent(self, means):
+        """Means of the terms where columns are independent, with means of -1 and 1 if `further`."""
+        centred = means - self.mean
+        pairs = self.pack(centred, np.outer(centred, centred))
+        return np.append(pairs, self._of_further(centred[np.newaxis])[0]) if self.further else pairs
+
     def sums(self, states, conditional):
         """Sums of the terms over each group of states, (n_groups, n_parameters).
 
@@ -211,6 +228,47 @@ class Visit(NamedTuple):
         return cls(theta, groups.mean(axis=0), errors, *rest)
 
 
+class Bound(NamedTuple):
+    """A bound of the log-likelihood by a distribution q of the states: ln Z ≥ E_q[w] + H(q).
+
+    Attributes
+    ----------
+    statistics : Statistics
+    slope : ndarray of shape (n_parameters,)
+        Moments of the data less those of q.
+    entropy : float
+        H(q).
+    """
+
+    statistics: Statistics
+    slope: np.ndarray
+    entropy: float
+
+    @classmethod
+    def of_path(cls, statistics, path):
+        """The lowest for a model, of those by independent columns near the states that were found.
+
+        It is that of mean fields, or of single states where there is more than pairs.
+        """
+        model, means = path.model, 2.0 * path.found - 1
+        if statistics.further:
+            values, entropy = model.chains(path.found, 0).log_weight(model.intercept), 0 * means
+        else:
+            for _ in range(N_FIELD):
+                means += np.tanh(model.intercept + means @ model.coupling)
+                means /= 2
+            values = ((means @ model.coupling / 2 + model.intercept) * means).sum(axis=1)
+            entropy = entr((1 + means) / 2) + entr((1 - means) / 2)
+        entropy = entropy.sum(axis=1)
+        best = int((values + entropy).argmax())
+        slope = statistics.moments - statistics.of_independent(means[best])
+        return cls(statistics, slope, float(entropy[best]))
+
+    def at(self, theta):
+        """What the log-likelihood of a model is at most."""
+        return theta @ self.slope - self.entropy - self.statistics.penalty(theta)
+
+
 class Sampler:
     """Tempered chains that follow a model as its parameters change.
 
@@ -231,19 +289,17 @@ class Sampler:
         self.statistics, self.base = statistics, np.ascontiguousarray(base)
         self.generator, self.workers = generator, workers
 
-    def visit(self, theta, n_rounds, ladder=None):
+    def explore(self, theta):
+        """The path to a model, with states that chains of it find."""
+        model = self.statistics.model(theta)
+        return Path.from_model(model, self.base, self.generator, N_EXPLORING)
+
+    def visit(self, theta, n_rounds, path, ladder=None):
         """The moments of a model, by the chains of a ladder or by new ones.
 
         Some rounds before do not count.
         """
-        model = self.statistics.model(theta)
-        path = Path.from_model(model, self.base, self.generator, N_EXPLORING)
-        before = ladder and ladder.rungs[0].path
-        if not before or (path.has_modes and not before.has_modes):
-            steps = N_CHAINS, [1.0], self.generator, self.workers
-            ladder = connected_ladder(path, (0.0, 1.0), *steps)
-        else:
-            ladder = self._moved(ladder, Path(model, before.base, path.found, before.has_modes))
+        ladder = self._ladder(path, ladder)
         n_rounds = self._warm_up(ladder, n_rounds)
         groups, kept, log_z = 0.0, [], []
         n_blocks = n_rounds // BLOCK
@@ -258,6 +314,13 @@ class Sampler:
         value = self.statistics.log_likelihood(theta, log_z)
         states = np.concatenate(kept, axis=1)
         return Visit.of_groups(theta, groups, states, n_rounds, value, error, ladder)
+
+    def _ladder(self, path, ladder):
+        """The chains of a ladder, as they go on, or a new one where modes appear."""
+        before = ladder and ladder.rungs[0].path
+        if before and (before.has_modes or not path.has_modes):
+            return self._moved(ladder, Path(path.model, before.base, path.found, before.has_modes))
+        return connected_ladder(path, (0.0, 1.0), N_CHAINS, [1.0], self.generator, self.workers)
 
     def _moved(self, ladder, path):
         """A copy of a ladder with the states of its chains, for another model."""
@@ -315,16 +378,31 @@ class Sampler:
         return *groups, np.array(ratios)
 
 
-def visit_by(draw, statistics, generator, theta, n_rounds, ladder=None):
-    """Draw states of a model by a user's sampler, one of each group in a round; -> its moments.
+class UsersSampler:
+    """A user's sampler in place of chains: one state of each group in a round.
 
-    `draw` is as of `spins_of_sampler`.
+    Parameters
+    ----------
+    draw : callable
+        As of `spins_of_sampler`.
+    statistics : Statistics
+    generator : Generator
     """
-    model, n = statistics.model(theta), n_rounds * N_GROUPS
-    spins = spins_of_sampler(draw, model.coupling, model.intercept, n, generator)
-    states = (spins - statistics.mean).astype(np.float32)
-    states = states.reshape(N_GROUPS, n_rounds, -1)
-    return Visit.of_groups(theta, statistics.sums(states, states) / n_rounds, states, n_rounds)
+
+    def __init__(self, draw, statistics, generator):
+        self.draw, self.statistics, self.generator = draw, statistics, generator
+
+    def explore(self, theta):
+        """Nothing: the sampler may be costly."""
+
+    def visit(self, theta, n_rounds, path=None, ladder=None):
+        """The moments of a model."""
+        model, n = self.statistics.model(theta), n_rounds * N_GROUPS
+        spins = spins_of_sampler(self.draw, model.coupling, model.intercept, n, self.generator)
+        states = (spins - self.statistics.mean).astype(np.float32)
+        states = states.reshape(N_GROUPS, n_rounds, -1)
+        groups = self.statistics.sums(states, states) / n_rounds
+        return Visit.of_groups(theta, groups, states, n_rounds)
 
 
 class Search:
@@ -333,11 +411,8 @@ class Search:
     Parameters
     ----------
     statistics : Statistics
-    visit : callable
-        `Sampler.visit`, or like it.
+    sampler : Sampler or UsersSampler
     first : Visit
-    log_partition : float
-        ln Z of the first model.
     tolerance : float
         The search ends where no moment differs from that of the data by more standard errors of
         the latter.
@@ -347,8 +422,8 @@ class Search:
     here : Visit
     """
 
-    def __init__(self, statistics, visit, first, tolerance):
-        self.statistics, self.visit, self.tolerance = statistics, visit, tolerance
+    def __init__(self, statistics, sampler, first, tolerance):
+        self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
         self._visits = []  # those of the most rounds
         # A moment that is the same in all rows is known to about one row.
@@ -367,25 +442,55 @@ class Search:
 
     def step(self):
         """Try a step, and keep it if the likelihood rises."""
-        gradient = self.gradient()
-        direction = newton_direction(self.statistics, self.here, gradient, self.ridge)
-        there = self.visit(self.here.theta + direction, self.n_rounds, self.here.ladder)
+        direction, path = self._direction()
+        there = self._visit(self.here.theta + direction, path)
         rise, error, overlap = compare(self.statistics, self.here, there)
         # Along a gradient that is not noise, a step that changes few states is promised this much.
-        is_near, promised = overlap >= LEAST_OVERLAP, gradient @ direction / 2
+        is_near, promised = overlap >= LEAST_OVERLAP, self.gradient() @ direction / 2
         is_noisy = is_near and rise < LEAST_SHARE * promised
         if is_noisy:
             self.n_rounds = min(2 * there.n_rounds, MAX_ROUNDS)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if is_near and rise >= -loss:
             self._go(self._followed(there, rise, error))
-            if overlap > GOOD_OVERLAP:
-                self.ridge /= 2
+            if overlap > GOOD_OVERLAP and rise >= GOOD_SHARE * promised:
+                self.ridge = max(self.ridge / FACTOR, 1 / self.statistics.total)
             return
-        self.ridge *= 4
+        self.ridge *= FACTOR
         if is_noisy:
-            again = self.visit(self.here.theta, self.n_rounds, self.here.ladder)
+            again = self._visit(self.here.theta, self.sampler.explore(self.here.theta))
             self._go(self._followed(again, 0.0, 0.0))
+
+    def _visit(self, theta, path):
+        return self.sampler.visit(theta, self.n_rounds, path, self.here.ladder)
+
+    def _direction(self):
+        """A step that no bound excludes, if one is found, and the path to the model there.
+
+        Newton's step is turned away from distributions whose bound is below the likelihood here, so
+        that it goes only a part of the way to that.
+        """
+        here, bounds, turns = self.here, [], []
+        solve = damped_inverse(self.statistics, here, self.ridge)
+        newton = direction = solve(self.gradient())
+        while True:
+            theta = here.theta + direction
+            path = self.sampler.explore(theta)
+            if path is None or len(bounds) == MAX_BOUNDS:
+                return direction, path
+            bound = Bound.of_path(self.statistics, path)
+            if bound.at(theta) >= here.log_likelihood - 2 * here.error:
+                return direction, path
+            bounds.append(bound)
+            turns.append(solve(bound.slope))
+            direction = newton + self._turn(newton, bounds, np.array(turns))
+
+    def _turn(self, newton, bounds, turns):
+        """What to add to a step, so that bounds fall by a part of what they are above it."""
+        here, slopes = self.here, np.array([bound.slope for bound in bounds])
+        room = np.array([bound.at(here.theta) for bound in bounds]) - here.log_likelihood
+        least = -ROOM * np.maximum(room, 0)
+        return nnls(slopes @ turns.T, np.maximum(least - slopes @ newton, 0))[0] @ turns
 
     def _followed(self, there, rise, error):
         """A visit; without a log-likelihood of its own, it has that of before and the rise."""
@@ -426,28 +531,24 @@ def averaged(statistics, visits):
     )  # fmt: skip
 
 
-def newton_direction(statistics, visit, gradient, ridge):
-    """The step of Newton's method, damped.
+def damped_inverse(statistics, visit, ridge):
+    """A function that gives the step of Newton's method, damped, for a gradient.
 
     The covariances of the terms are those of the states, with which they are multiplied without a
-    matrix. As far as the states are too few to tell them, the variances are raised.
+    matrix. As far as the states are too few to tell them, the variances are raised. Terms are
+    scaled by their standard deviations, so that those that are rare count.
     """
-    states = np.concatenate(visit.states)
-    damping = ridge + statistics.ridge + len(gradient) / len(states) * statistics.variances
+    states, n_terms = np.concatenate(visit.states), len(visit.theta)
+    damping = ridge + statistics.ridge + n_terms / len(states) * statistics.variances
+    scale = 1 / np.sqrt(damping + statistics.variances)
 
-    def product(direction):
+    def product(scaled):
+        direction = scale * scaled
         values = statistics.log_weights(direction, states)
-        return statistics.covariances_with(values, states) + damping * direction
+        return scale * (statistics.covariances_with(values, states) + damping * direction)
 
-    shape = len(gradient), len(gradient)
-    scale = 1 / (damping + statistics.variances)
-    return cg(
-        LinearOperator(shape, matvec=product, dtype=np.float64),
-        gradient,
-        rtol=CG_TOL,
-        maxiter=MAX_CG,
-        M=LinearOperator(shape, matvec=lambda r: scale * r, dtype=np.float64),
-    )[0]
+    matrix = LinearOperator((n_terms, n_terms), matvec=product, dtype=np.float64)
+    return lambda gradient: scale * cg(matrix, scale * gradient, rtol=CG_TOL, maxiter=MAX_CG)[0]
 
 
 def compare(statistics, here, there):
@@ -478,20 +579,27 @@ def first_visit(problem, solve, statistics, sampler):
     It may have mass far from the data, in particular where columns have a common cause. Then all
     pairs have the same coupling, which is fitted exactly.
     """
-    d, problem, expected = len(statistics.mean), copy(problem), (1 + statistics.mean) / 2
+    d, expected = len(statistics.mean), (1 + statistics.mean) / 2
     square = statistics.square_of_sum()
-    coupling, intercept, log_likelihood = shared_coupling(statistics.mean, square, statistics.alpha)
+    coupling, intercept, value = shared_coupling(statistics.mean, square, statistics.alpha)
+    theta = likely_by_columns(problem, solve, statistics, sampler.base)
+    path = sampler.explore(theta)
+    if Bound.of_path(statistics, path).at(theta) > value:
+        visit = sampler.visit(theta, FIRST_ROUNDS, path)
+        rates = expected + visit.expected[:d] / 2
+        if visit.log_likelihood > value and not len(strange_columns(rates, expected, N_CHAINS)):
+            return visit
+    theta = statistics.theta(coupling * (1 - np.eye(d)), intercept)
+    return sampler.visit(theta, FIRST_ROUNDS, sampler.explore(theta))
+
+
+def likely_by_columns(problem, solve, statistics, base):
+    """θ of the maximum of the pseudo-likelihood with a penalty, roughly."""
+    problem, d = copy(problem), len(base)
     problem.set_alpha(max(statistics.alpha, FIRST_ALPHA))
     monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
-    point, _ = solve(problem, problem.at(problem.pack(np.zeros((d, d)), sampler.base)), monitor)
-    visit = sampler.visit(statistics.theta(*problem.unpack(point.theta)), FIRST_ROUNDS)
-    rates = expected + visit.expected[:d] / 2
-    if visit.log_likelihood > log_likelihood and not len(
-        strange_columns(rates, expected, N_CHAINS)
-    ):
-        return visit
-    theta = statistics.theta(coupling * (1 - np.eye(d)), intercept)
-    return sampler.visit(theta, FIRST_ROUNDS)
+    point, _ = solve(problem, problem.at(problem.pack(np.zeros((d, d)), base)), monitor)
+    return statistics.theta(*problem.unpack(point.theta))
 
 
 def maximise_by_sampling(task, initial, generator, further, draw, monitor):
@@ -519,13 +627,13 @@ def maximise_by_sampling(task, initial, generator, further, draw, monitor):
             first = first_visit(problem, task.method("newton").run, statistics, sampler)
         else:
             theta = statistics.theta(*problem.unpack(task.initial(*initial)))
-            first = sampler.visit(theta, FIRST_ROUNDS)
-        visit = sampler.visit
+            first = sampler.visit(theta, FIRST_ROUNDS, sampler.explore(theta))
         if draw is not None:
-            visit = partial(visit_by, draw, statistics, generator)
             value, error = first.log_likelihood, first.error
-            first = visit(first.theta, FIRST_ROUNDS)._replace(log_likelihood=value, error=error)
-        search = Search(statistics, visit, first, monitor.tol)
+            sampler = UsersSampler(draw, statistics, generator)
+            first = sampler.visit(first.theta, FIRST_ROUNDS)
+            first = first._replace(log_likelihood=value, error=error)
+        search = Search(statistics, sampler, first, monitor.tol)
         while monitor.status == "max_iter" and len(monitor.values) < monitor.max_iter:
             search.step()
             _record(monitor, search)
