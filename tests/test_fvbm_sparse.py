@@ -629,6 +629,15 @@ def test_few_rows_and_columns_that_follow_from_others(alpha, nodewise):
             assert model.n_iter_ == len(model.history_["seconds"]) >= 1
 
 
+def test_selected_networks_of_numbers_have_no_errors_but_of_other_rows():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    X[:, 1] += 0.4 * X[:, 0]
+    model = SparseFVBM().fit(X)
+    with pytest.raises(ValueError, match="has selected couplings by these rows"):
+        statistics.inference(model, X)
+    assert statistics.inference(model, X, split=0.5).pair_p_value()[0, 1] < 1e-6
+
+
 def test_a_gamma_asks_for_the_ebic_alone():
     X = spins(300, 6, 3)
     by_gamma, by_name, default = SparseFVBM(ebic_gamma=0.25), SparseFVBM(alpha="ebic"), SparseFVBM()

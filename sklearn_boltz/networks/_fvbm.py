@@ -418,7 +418,6 @@ class FVBMPseudoLikelihood(Network):
         return no_errors_of_ordered(self._have, ordered, remedy)
 
     def _is_chosen(self):
-        """Whether the estimate is that of `fit`, with a strength of its choice."""
         return self.alpha == "auto" and fingerprint(self._parameters()) == self._estimate
 
     def _unpenalised(self, codes, weights):

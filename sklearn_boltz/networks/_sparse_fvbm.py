@@ -288,6 +288,10 @@ class SparseFVBM(Network):
     0.075 with ``nodewise="and"``, which asks for both ends of a pair. The last factor is below 1
     since the first step may have selected a few pairs by chance alone.
 
+    IsingFit's threshold of column j is that of its regression: 2 (b_j - Σ_k m_jk) of row j of
+    ``path_.intercept`` and ``path_.coupling`` at `alpha_`. `intercept_` belongs to the network that
+    both regressions of each pair make.
+
     Couplings that were selected by the same rows have no ordinary standard errors; see
     :func:`~sklearn_boltz.statistics.inference` for a fit to other rows, and
     :func:`~sklearn_boltz.statistics.bootstrap`.
