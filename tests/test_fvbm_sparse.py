@@ -629,6 +629,15 @@ def test_few_rows_and_columns_that_follow_from_others(alpha, nodewise):
             assert model.n_iter_ == len(model.history_["seconds"]) >= 1
 
 
+@by_node
+def test_a_column_that_is_constant_in_a_fold(nodewise):
+    """Its couplings change nothing there, and have the value 0."""
+    X = np.array([[0, 0, 1, 2, 2], [0, 2, 0, 1, 2], [2, 0, 0, 1, 2], [2, 0, 2, 2, 2],
+                  [2, 0, 0, 2, 1], [1, 0, 1, 2, 2], [1, 0, 0, 0, 1], [1, 0, 2, 2, 0]])  # fmt: skip
+    model = SparseFVBM(alpha="cv", cv=2, nodewise=nodewise).fit(X)
+    assert np.isfinite(model.path_.cv_score[0]).all() and np.isfinite(model.coupling_).all()
+
+
 def test_selected_networks_of_numbers_have_no_errors_but_of_other_rows():
     X = np.random.default_rng(0).normal(size=(300, 3))
     X[:, 1] += 0.4 * X[:, 0]

@@ -461,7 +461,7 @@ class SparseFVBM(Network):
 
     def _ridge_of_terms(self, problem, alpha):
         """The strength of the penalty on squares where terms are fitted."""
-        if self.penalty == "l2" or self.alpha == 0:
+        if self.penalty == "l2" or self.alpha == 0 or not len(problem.n_values):
             return alpha
         # Where values never occur together, there is no maximum without one.
         return least_strength(problem.n_values) / problem.total
