@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from oracles import differences, states
 from private import PseudoLikelihood, SpinModel, _terms
-from sklearn_boltz import FSLLDensity, MaximumEntropy
+from sklearn_boltz import FSLLDensity, MaximumEntropy, SparseFVBM
 
 FALSE_ALARM = 1e-6
 
@@ -198,6 +198,54 @@ def test_estimator():
     assert_allclose(clone(model).fit(X).term_weights_, model.term_weights_)
     model.term_weights_ *= 2  # figures that were kept are those of other parameters
     assert np.exp(model.score_samples(codes)).sum() == pytest.approx(1)
+
+
+def test_gains_are_those_of_the_terms():
+    X = rows_with_a_term()
+    model = fit(X, max_order=3)
+    assert_allclose(model.term_gains_, [gain_of((0, 1, 2), X, present=True)], rtol=1e-3)
+    assert model.term_gains_[0] > math.log(1500) / 2 + math.log(20)
+    dear = fit(X, max_order=3, term_price=1.01 * model.term_gains_[0])
+    assert not dear.terms_ and not len(dear.term_gains_)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"nodewise": "and"}, {"relax": True}, {"alpha": 0.05}, {"edges": [(0, 1), (2, 3)]},
+])  # fmt: skip
+def test_without_a_term_the_estimate_is_that_of_pairs(options):
+    X = random_network(6, [], [], seed=1).sample(600, np.random.default_rng(0), 1)
+    pairs, terms = (SparseFVBM(max_order=order, **options).fit(X) for order in (2, 3))
+    assert terms.terms_ == [] and terms.converged_
+    assert_array_equal(terms.coupling_, pairs.coupling_)
+    assert_array_equal(terms.intercept_, pairs.intercept_)
+
+
+def test_a_term_of_independent_columns_is_hardly_shrunk():
+    """A parity, of which no pair is selected: within four standard errors of the truth."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], size=(1000, 5))
+    X[:, 2] = X[:, 0] * X[:, 1] * rng.choice([-1, 1], size=1000, p=[0.2, 0.8])
+    model = SparseFVBM(max_order=3).fit(X)
+    assert model.terms_ == [(0, 1, 2)] and not model.coupling_.any()
+    assert abs(model.term_weights_[0] - math.atanh(0.6)) < 4 / (math.sqrt(1000) * 0.8)
+
+
+def logical(n, rng):
+    """Bits of which some follow from others, like those of a medical table."""
+    X = rng.random((n, 8)) < [0.01, 0.5, 0.02, 0.05, 0.45, 0, 0.05, 0]
+    X[:, 2] |= X[:, 0] & (rng.random(n) < 0.05)
+    X[:, 5] = X[:, 2] | (X[:, 3] & X[:, 1])
+    X[:, 6] ^= X[:, 5]
+    X[:, 7] = rng.random(n) < np.where(X[:, 5] | X[:, 4], 0.8, 0.1)
+    return X
+
+
+@pytest.mark.parametrize("n", [300, 20_000])
+def test_terms_are_not_worse_than_pairs(n):
+    rng = np.random.default_rng(0)
+    X, fresh = logical(n, rng), logical(20_000, rng)
+    pairs, terms = (SparseFVBM(max_order=order).fit(X).score(fresh) for order in (2, 3))
+    assert terms > pairs - 0.02
 
 
 def test_given_terms_by_name():

@@ -541,13 +541,13 @@ def test_the_second_choice_is_what_it_says(nodewise):
     path, codes, two = model.path_, (X > 0).astype(int), np.full(6, 2)
     assert 3 < n_first < 15
     for k in range(0, len(path.alphas), 7):
-        alpha, present = np.broadcast_to(path.alphas[k], 6), path.coupling[k] != 0
+        alpha, present = np.broadcast_to(path.alphas[k], 6), np.nan_to_num(path.coupling[k]) != 0
         assert not present[norms == 0].any()
         by_pair, _ = mean_slopes(X, path.coupling[k], path.intercept[k])
         by_pair = by_pair if nodewise else by_pair + by_pair.T
         going = (norms > 0) & np.isfinite(path.coupling[k])
         strength = (alpha[:, None] / np.where(norms > 0, norms, 1))[going]
-        assert_kkt(by_pair[going], path.coupling[k][going], strength, atol=2e-3 * alpha.max())
+        assert_kkt(by_pair[going], path.coupling[k][going], strength, atol=2e-3 * np.nanmax(alpha))
         for columns in [[j] for j in range(6)] if nodewise else [range(6)]:
             found = path.criterion[k, columns[0]] if nodewise else path.criterion[k]
             if np.isfinite(found):
@@ -627,6 +627,24 @@ def test_few_rows_and_columns_that_follow_from_others(alpha, nodewise):
             model = SparseFVBM(alpha=alpha, nodewise=nodewise, columns=columns, cv=3).fit(X)
             assert np.isfinite(model.coupling_).all() and np.isfinite(model.score(X))
             assert model.n_iter_ == len(model.history_["seconds"]) >= 1
+
+
+@by_node
+def test_a_column_that_is_constant_in_a_fold(nodewise):
+    """Its couplings change nothing there, and have the value 0."""
+    X = np.array([[0, 0, 1, 2, 2], [0, 2, 0, 1, 2], [2, 0, 0, 1, 2], [2, 0, 2, 2, 2],
+                  [2, 0, 0, 2, 1], [1, 0, 1, 2, 2], [1, 0, 0, 0, 1], [1, 0, 2, 2, 0]])  # fmt: skip
+    model = SparseFVBM(alpha="cv", cv=2, nodewise=nodewise).fit(X)
+    assert np.isfinite(model.path_.cv_score[0]).all() and np.isfinite(model.coupling_).all()
+
+
+def test_selected_networks_of_numbers_have_no_errors_but_of_other_rows():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    X[:, 1] += 0.4 * X[:, 0]
+    model = SparseFVBM().fit(X)
+    with pytest.raises(ValueError, match="has selected couplings by these rows"):
+        statistics.inference(model, X)
+    assert statistics.inference(model, X, split=0.5).pair_p_value()[0, 1] < 1e-6
 
 
 def test_a_gamma_asks_for_the_ebic_alone():
@@ -884,13 +902,18 @@ def test_the_criterion_of_trends_is_what_it_says(bent):
 
 @by_node
 def test_order_finds_edges_of_items_in_few_rows(nodewise):
-    """All 12 of three chains of 200 rows, and no others."""
+    """All 12 of three chains of 200 rows, and hardly any others.
+
+    The first choice has six pairs of ten or fewer, with a level of .05 · 6/10 · 6/10 in the second:
+    more than three of the 18 absent pairs have a probability of 3e-4.
+    """
     true, found = chain(5), {}
     for kind in ("nominal", "ordinal"):
         model = SparseFVBM(columns=(kind, range(5)), nodewise=nodewise)
         fits = [clone(model).fit(items(200, 5, seed)) for seed in range(3)]
         found[kind] = np.array([one._pair_norms() > 0 for one in fits])
-    assert_array_equal(found["ordinal"], [true] * 3)
+    assert found["ordinal"][:, true].all()
+    assert found["ordinal"].sum() / 2 - 12 <= 3
     assert found["nominal"][:, true].sum() / 2 <= 9
 
 

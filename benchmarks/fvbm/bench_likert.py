@@ -57,7 +57,7 @@ def table_of(kind, latent, n, d, rng):
     return edges, PottsModel(coupling, shift.T.ravel(), np.full(d, 5)).sample(n, rng, 100)
 
 
-def charged(of, path, state, gamma):
+def charged(of, path, state, price, refitted):
     """The EBIC with ln N for each parameter: "penalised", "refitted" or "effective" ones."""
     network, layout, total = path.network, path.network.layout, path.network.total
     present, sizes = neighbours(network, state.theta), np.bincount(layout.groups)[layout.pairs]
@@ -72,7 +72,8 @@ def charged(of, path, state, gamma):
         sizes = 1 + before / np.maximum(after, 1e-12) * (sizes - 1)
     falls = state.losses.sum() + gradient @ step / 2 * (of == "refitted")
     value = 2 * total * falls + sizes[present].sum() * np.log(total)
-    return np.array([value + 2 * gamma * present.sum() * np.log(network.n_columns - 1)])
+    # `price` is what it charges for one parameter: ln N, and for the choice among pairs.
+    return np.array([value + present.sum() * (price - np.log(total))])
 
 
 def found_in(X, pairs, of=None, level=None, in_r=None, trends=None, **options):
@@ -80,12 +81,14 @@ def found_in(X, pairs, of=None, level=None, in_r=None, trends=None, **options):
     if trends is not None:
         with warnings.catch_warnings(action="ignore"):  # of few rows
             network = FVBMPseudoLikelihood(columns=("ordinal", range(5))).fit(X)
-            return statistics.inference(network, X).pair_p_value("holm")[*pairs.T] < trends
+            return statistics.inference(network, X).adjusted_p_value("holm")[*pairs.T] < trends
     if in_r is not None:
         return by_r(*in_r, X)[0].reshape((X.shape[1],) * 2)[*pairs.T] != 0
     if level is None:
-        with patch.object(_task, "ebic", partial(charged, of) if of else _task.ebic):
-            return SparseFVBM(**{"columns": range(5)} | options).fit(X)._pair_norms()[*pairs.T] > 0
+        criterion = partial(charged, of) if of else _task.information_criterion
+        with patch.object(_task, "information_criterion", criterion):
+            model = SparseFVBM(**{"alpha": "ebic", "columns": range(5)} | options).fit(X)
+            return model._pair_norms()[*pairs.T] > 0
     with patch.object(_task, "LEVEL", level):
         dependent = _task.dependent_pairs(X, np.ones(len(X)), pairs.tolist())
     return np.array([pair in dependent for pair in pairs.tolist()])

@@ -40,7 +40,7 @@ def _checked_couplings(J, h):
         largest = np.abs(J).sum() / 2 + np.abs(h).sum()
     if not np.isfinite(largest):
         raise ValueError(
-            "J and h are so large that energies are beyond the range of floats, 1.8e308. Divide both."
+            "J and h are so large that energies exceed the range of floats, 1.8e308. Divide both."
         )
     if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
         raise ValueError(
@@ -425,7 +425,6 @@ class FVBMPseudoLikelihood(Network):
         return no_errors_of_ordered(self._have, ordered, remedy)
 
     def _is_chosen(self):
-        """Whether the estimate is that of `fit`, with a strength of its choice."""
         return self.alpha == "auto" and fingerprint(self._parameters()) == self._estimate
 
     def _unpenalised(self, codes, weights):

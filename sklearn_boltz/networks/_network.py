@@ -437,6 +437,10 @@ class Network(Drawing, Likelihoods):
         first = np.arange(self.n_features_in_) if self._coding.is_binary else first
         return reduce_blocks(np.maximum, np.abs(self.coupling_), first)
 
+    def _is_chosen(self):
+        """Whether the estimate is that of `fit`, with a ridge of its choice."""
+        return False
+
     def _no_errors(self):
         """Why there are no standard errors of the estimates, and what to do; None if there are."""
         return None

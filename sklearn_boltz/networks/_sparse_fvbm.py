@@ -1,6 +1,7 @@
 """SparseFVBM: the network of the pairs that matter."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn_boltz.networks.sparse._task import (
     dependent_pairs,
     rare_columns,
 )
-from sklearn_boltz.networks.training._strength import choose_strength
+from sklearn_boltz.networks.training._strength import least_strength
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
 from sklearn_boltz.tables._cells import N_NAMES
 
@@ -57,7 +58,8 @@ class SparseFVBM(Network):
 
         ``"auto"`` looks for the true edges, by the adaptive lasso [6]_: pairs are selected twice,
         the second time with a penalty that shrinks weak couplings most and a price of edges that
-        limits the share of false ones. ``"ebic"`` selects once, by the extended Bayesian
+        limits the share of false ones. Columns that have the same value in all but fewer than five
+        rows get no edge, and a warning. ``"ebic"`` selects once, by the extended Bayesian
         information criterion [2]_, as IsingFit and bootnet do; where many pairs interact, it keeps
         many others besides. ``"cv"`` maximises the log pseudo-likelihood of held-out rows, and
         keeps most.
@@ -71,7 +73,8 @@ class SparseFVBM(Network):
         the columns, coded as -1 and 1, w_jk = σ_j σ_k. With `nodewise`, w_jk is the σ of the
         regressor alone, as in glmnet; this is the lasso with standardised columns. For a variable
         with q values, σ² is (1 - Σ p²) / (1 - 1/q). False means w_jk = 1. A group has the factor
-        √((q_j - 1)(q_k - 1)) in any case.
+        √((q_j - 1)(q_k - 1)) in any case. The second penalty of ``alpha="auto"`` has other weights,
+        see Notes.
 
     ebic_gamma : float, default=None
         The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks. None means
@@ -99,14 +102,15 @@ class SparseFVBM(Network):
         Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
         shrunk: the estimate with these pairs as `edges` and ``alpha=0``, which is joint with
         `nodewise`, too. If some values of a pair never occur together, there may be no maximum,
-        which gives a warning. With ``max_order > 2`` the pairs are fitted again in any case.
+        which gives a warning.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, those terms of three variables are
         added whose gain exceeds their description length. With 4 and more, a larger term may be
         chosen if all its sub-terms with one variable less have been chosen. The pairs that the
-        penalty has selected are then fitted again with the terms, without the penalty; with
-        ``penalty="l2"`` all pairs are, with the penalty, as are the terms. See Notes.
+        penalty has selected are then fitted again with the terms, with a weak penalty on squares;
+        with ``penalty="l2"`` all pairs are, with the penalty, as are the terms. If no term is
+        chosen, the estimate is that with 2. See Notes.
 
     term_price : float, default=1.0
         Factor on the description length that the gain of a term must exceed. With 1, hardly any
@@ -121,8 +125,8 @@ class SparseFVBM(Network):
 
         In ``"ordinal"`` columns and for bins of numbers (5 or a few more), neighbouring values
         share strength: the norm of a block is smaller, the closer it is to a trend, linear in the
-        positions of the values. With ``alpha="ebic"``, a pair may be selected as a trend alone.
-        See Notes.
+        positions of the values. With ``alpha="auto"`` and ``"ebic"``, a pair may be selected as a
+        trend alone. See Notes.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells, as in `FVBMPseudoLikelihood`. `nodewise` and
@@ -160,6 +164,11 @@ class SparseFVBM(Network):
         The weights θ_t of `terms_`: with variables of -1 and 1, the log-weight of a row is
         ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
 
+    term_gains_ : ndarray of shape (n_terms,)
+        What each of `terms_` gains beside all others, in nats: half the square of its score in
+        standard deviations. Terms were kept whose gain exceeds `term_price` times their description
+        length, ½ ln N + ln C(d, 3) for three of d variables in N rows; see Notes.
+
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
 
@@ -172,19 +181,22 @@ class SparseFVBM(Network):
         exist if some variable has more than two values.
 
     alpha_ : float or ndarray of shape (n_features,)
-        The strength of the penalty that was used, given or chosen. If it was chosen with
-        `nodewise`, that of each variable, NaN if its column is constant.
+        The strength of the penalty that was used, given or chosen: with ``alpha="auto"``, that of
+        the second penalty. If it was chosen with `nodewise`, that of each variable, NaN if its
+        column is constant.
 
     alphas_ : ndarray of shape (n,) or (n, n_features)
-        With ``alpha="ebic"`` or ``"cv"``, the path: n <= 100 falling values. With
+        With ``alpha="auto"``, ``"ebic"`` or ``"cv"``, the path: n <= 100 falling values. With
+        ``"auto"`` it is that of the second penalty; if the first has selected no pair, n is 1. With
         `nodewise` each variable has its own path, with NaN after its end. If fewer than two
         columns vary, there is no pair to choose: n is 0, `alpha_` is 0, and there is no `path_`.
 
     path_ : Bunch
         The fits along the path, with a row for each value. ``alphas``, as above; ``coupling`` and
         ``intercept`` of the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape);
-        ``n_edges``, the number of pairs, of shape (n,); and the criterion, ``ebic`` or
-        ``cv_score``, the mean of held-out rows in nats. With `nodewise`, row j of a coupling
+        ``n_edges``, the number of pairs, of shape (n,); and what was chosen by: ``criterion`` with
+        ``alpha="auto"`` or ``ebic``, which are minimised, or ``cv_score``, the mean of held-out
+        rows in nats. With `nodewise`, row j of a coupling
         has the coefficients of the regression of variable j, so it is not symmetric. ``n_edges``
         then counts the neighbours of each variable, and is, like the criterion, of shape (n,
         n_features). A fit on the path ends within a 1,000th of α, or within `tol` if that is
@@ -238,13 +250,14 @@ class SparseFVBM(Network):
 
     The path begins with the smallest α that leaves no pair, and ends at a 10,000th of it, or at a
     100th if there are fewer rows than parameters. It ends earlier if 15 values in a row have not
-    improved the criterion. ``alpha="ebic"`` minimises -2 ℓ + κ [ln N + 2 γ ln(d - 1)], for a binary
-    variable with the log-likelihood ℓ given the others, κ neighbours, N rows and d columns. With
-    ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at both
-    of its ends. With missing cells α and the pairs are chosen as with ``missing="observed"``,
-    also if EM follows, which estimates these.
+    improved the criterion. With missing cells α and the pairs are chosen as with
+    ``missing="observed"``, also if EM follows, which estimates these.
 
-    If some variable has more than two values, ``alpha="ebic"`` compares fits of the selected pairs
+    ``alpha="ebic"`` minimises -2 ℓ + κ [ln N + 2 γ ln(d - 1)], for a binary variable with the
+    log-likelihood ℓ given the others, κ neighbours, N rows and d columns. With ``nodewise=False``
+    it is the sum of these over the variables, in which each pair counts at both of its ends.
+
+    If some variable has more than two values, the criterion compares fits of the selected pairs
     without the penalty, which shrinks large blocks most: to ℓ it adds ½ gᵀ H⁻¹ g, what one Newton
     step in these pairs gains, with the derivatives g and the information H of ℓ. A block of k =
     (q_j - 1)(q_k - 1) couplings adds c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ
@@ -261,8 +274,22 @@ class SparseFVBM(Network):
     or set to 0 as a whole. In the weights, the trace of A⁻² on contrasts takes the place of q - 1,
     and with `standardize` that of A⁻¹ Σ A⁻¹ the place of 1 - Σ p² = tr Σ, where Σ is the covariance
     of the one-hot columns.
-    ``alpha="ebic"`` takes a block for a trend, one coupling in place of k, where its other
-    couplings add less to -2 ℓ than to the price. For this choice, c_1 is 2 ln 2 larger.
+    The criterion takes a block for a trend, one coupling in place of k, where its other couplings
+    add less to -2 ℓ than to the price. For this choice, c_1 is 2 ln 2 larger.
+
+    ``alpha="auto"`` first fits the regression of each column on all others by the EBIC, as
+    ``nodewise="or"`` does. In the second penalty, the K pairs that these select have the weights
+    w_jk = k / ‖J_jk‖, with the larger of their two norms, and other pairs are left out. Strong
+    couplings are then hardly shrunk, so that no other pairs have to make up for what they lose, as
+    with the lasso [6]_. The criterion is that of refits, as above, also of binary variables, but
+    with the price c_1 by the false discovery rate: P(χ²_1 > c_1) = q (K / P) K / (K + 4). Here
+    q K / P is the threshold of Benjamini and Hochberg for K of P pairs [7]_, with q = 0.05, or
+    0.075 with ``nodewise="and"``, which asks for both ends of a pair. The last factor is below 1
+    since the first step may have selected a few pairs by chance alone.
+
+    IsingFit's threshold of column j is that of its regression: 2 (b_j - Σ_k m_jk) of row j of
+    ``path_.intercept`` and ``path_.coupling`` at `alpha_`. `intercept_` belongs to the network that
+    both regressions of each pair make.
 
     Couplings that were selected by the same rows have no ordinary standard errors; see
     :func:`~sklearn_boltz.statistics.inference` for a fit to other rows, and
@@ -275,9 +302,11 @@ class SparseFVBM(Network):
     the scores of the rows [5]_, since the information of a pseudo-likelihood is too large. Terms
     are appended, all parameters are fitted jointly, and terms that are no longer worth their
     description length are removed, until nothing changes. With ``penalty="l2"``, `alpha` penalises
-    the weights θ_t as it does the couplings. Otherwise, a term is eligible only if all joint values
-    of its columns occur in at least five rows. Standard errors and information criteria are for
-    pairs only.
+    the weights θ_t as it does the couplings. Otherwise, both have such a penalty of strength
+    2 (d - 1) / N, unless `alpha` is 0: where values never occur together, there is no maximum
+    without one. Among selected pairs, or without a penalty, a term is eligible only if all joint
+    values of its columns occur in at least five rows. Standard errors and information criteria are
+    for pairs only.
 
     References
     ----------
@@ -293,6 +322,12 @@ class SparseFVBM(Network):
        https://doi.org/10.1137/130921428
     .. [5] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
        Statistica Sinica 21(1), 5–42, 2011, section 2.
+    .. [6] H. Zou, "The Adaptive Lasso and Its Oracle Properties", Journal of the American
+       Statistical Association 101(476), 1418–1429, 2006.
+       https://doi.org/10.1198/016214506000000735
+    .. [7] F. Abramovich, Y. Benjamini, D. L. Donoho and I. M. Johnstone, "Adapting to Unknown
+       Sparsity by Controlling the False Discovery Rate", Annals of Statistics 34(2), 584–653,
+       2006. https://doi.org/10.1214/009053606000000074
 
     Examples
     --------
@@ -304,9 +339,9 @@ class SparseFVBM(Network):
     >>> X = rng.choice([-1, 1], size=(500, 3))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
     >>> SparseFVBM().fit(X).coupling_.round(1) + 0.0
-    array([[0. , 0. , 0.6],
+    array([[0. , 0. , 0.7],
            [0. , 0. , 0. ],
-           [0.6, 0. , 0. ]])
+           [0.7, 0. , 0. ]])
 
     Answers to four questions, with an order. The last is near the first.
 
@@ -387,42 +422,48 @@ class SparseFVBM(Network):
         sparse, found = self._sparse_task(task, rows)
         found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found
         select, max_iter = self._steps(rows, task, sparse.method, initial)
-        solver, steps = sparse.method.name, select
-
-        def selected():
-            """Couplings and intercepts, and what a user should know about them."""
-            monitor = self._monitor(max_iter)
-            message = select(monitor)
-            return task.network(monitor.last)[:2], message
+        solver = sparse.method.name
 
         def relaxed(monitor):
             """Without a penalty, for the pairs that have been selected."""
-            pairs, message = selected()
+            first = self._monitor(max_iter)
+            message, pairs = select(first), task.network(first.last)[:2]
             again = SparseTask(task, tol=self.tol, remedy="relax=False")
             again.keep_pairs(pairs[0])
             refit, _ = self._steps(rows, task, again.method, pairs)
             return refit(monitor) or message
 
+        fit_pairs = relaxed if self.relax else select
+
         def with_terms(monitor):
-            """With terms of three columns and more besides all pairs, or those selected."""
-            begin, allowed = initial, None
-            if self.penalty != "l2" or self.edges is not None:
-                begin, _ = selected()
-                allowed = begin[0] != 0
-                # Where values never occur together, there is no maximum without a ridge.
-                choose_strength(task, task.method("newton"), initial)
+            """With terms of three columns and more besides the pairs selected, or these alone."""
+            first = self._monitor(max_iter)
+            pairs_message, begin = fit_pairs(first), task.network(first.last)[:2]
+            message = add_terms(monitor, (begin, begin[0] != 0))
+            if monitor.last.terms:
+                return message
+            monitor.keep(first.last)
+            return pairs_message
+
+        def add_terms(monitor, pairs):
+            task.problem.set_alpha(self._ridge_of_terms(task.problem, found["alpha_"]))
             message, found["term_gains_"] = fit_terms(
-                task, begin, allowed, self.max_order, self.term_price, monitor
+                task, *pairs, self.max_order, self.term_price, monitor
             )
             return message
 
-        if self.max_order > 2:
-            solver, steps, max_iter = "lbfgs", with_terms, MAX_ROUNDS
-            if self.penalty == "l2":
-                task.problem.set_alpha(found["alpha_"])
-        elif self.relax:
-            steps = relaxed
-        return task, solver, steps, self._monitor(max_iter), found
+        if self.max_order == 2:
+            return task, solver, fit_pairs, self._monitor(max_iter), found
+        has_all = self.penalty == "l2" and self.edges is None
+        steps = partial(add_terms, pairs=(initial, None)) if has_all else with_terms
+        return task, "lbfgs", steps, self._monitor(MAX_ROUNDS), found
+
+    def _ridge_of_terms(self, problem, alpha):
+        """The strength of the penalty on squares where terms are fitted."""
+        if self.penalty == "l2" or self.alpha == 0 or not len(problem.n_values):
+            return alpha
+        # Where values never occur together, there is no maximum without one.
+        return least_strength(problem.n_values) / problem.total
 
     def _sparse_task(self, task, rows):
         """The task with the penalty, and the attributes of its strength."""

@@ -130,11 +130,11 @@ def centrality(network, *, communities=None):
     >>> table.round(1)
               strength  closeness  betweenness  bridge_strength
     variable
-    x0             0.6        0.2          0.0              0.0
-    x1             1.2        0.3          3.0              0.0
-    x2             1.2        0.4          4.0              0.6
-    x3             1.2        0.3          3.0              0.6
-    x4             0.6        0.2          0.0              0.0
+    x0             0.7        0.3          0.0              0.0
+    x1             1.4        0.4          3.0              0.0
+    x2             1.3        0.5          4.0              0.6
+    x3             1.4        0.4          3.0              0.6
+    x4             0.7        0.3          0.0              0.0
     """
     networkx = require_networkx("centrality")
     if isinstance(network, networkx.Graph) and not network.is_directed():

@@ -321,7 +321,7 @@ class Found(NamedTuple):
 def tests_numbers(network, has_split):
     """Whether the results are about numbers by their scores, and not by their bins."""
     bins = network._table.is_binned & (network._coding.n_values > 2)
-    by_default = has_split or (bins.any() and network.alpha == "auto" and network._is_chosen())
+    by_default = has_split or network._is_chosen()
     return network._table.is_scored.any() or (bins.any() and by_default)
 
 

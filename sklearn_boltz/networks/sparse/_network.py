@@ -266,7 +266,7 @@ class ContrastNetwork:
             p, basis = rates[self._states[i]], contrasts.basis[self._states[i]]
             trace = (p @ (basis - p @ basis) ** 2).sum()
             spread[i] = trace * self.n_values[i] / self.sizes[i]
-        return np.sqrt(spread)
+        return np.sqrt(np.maximum(spread, 0))
 
     def theta(self, theta):
         """θ of the network from that of the problem."""

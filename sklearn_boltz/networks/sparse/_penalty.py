@@ -54,7 +54,8 @@ class Penalty(NamedTuple):
     def of(cls, groups, weights, alpha, l1_ratio):
         """α [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], where infinite w_g are left out."""
         kept = np.isfinite(weights)
-        w, alpha = np.where(kept, weights, 0.0), np.minimum(alpha, ENORMOUS)
+        w = np.where(kept, weights, 0.0)
+        alpha = np.minimum(alpha, ENORMOUS / max(w.max(initial=0), 1) ** 2)
         l1 = np.where(kept, l1_ratio * alpha * w, np.inf)
         return cls(groups, l1, (1 - l1_ratio) * alpha * w**2, l1_ratio)
 

@@ -41,6 +41,10 @@ LEVEL = 0.01
 LEVELS = {False: 0.05, "or": 0.05, "and": 0.075}
 # Of a column, besides its most frequent value.
 LEAST_ROWS = 5
+# The standard deviation of a column that is constant, but for rounding.
+CONSTANT = 1e-6
+# The norm of a coupling that the first choice might as well have left out.
+NEGLIGIBLE = 1e-6
 
 
 class SparseTask:
@@ -139,6 +143,7 @@ class SparseTask:
         layout = first.network.layout
         norms = group_norms(layout.groups, first.start, layout.n_groups)[layout.pairs]
         np.fill_diagonal(norms, 0)
+        norms[norms < NEGLIGIBLE] = 0
         return np.maximum(norms, norms.T)
 
     def _by_price(self, price, refitted, name, n_alphas=N_ALPHAS):
@@ -223,6 +228,9 @@ class SparseTask:
         elif network.is_categorical:
             # The norm of the block of two binary columns is twice their m_jk.
             matrix = matrix / 2 * (np.sqrt(np.outer(size, size)) if self.is_of_blocks else 1)
+        # Of part of the rows: without a weight, couplings that change nothing would grow.
+        constant = network.spread < CONSTANT
+        matrix[constant] = matrix[:, constant] = np.inf
         if self.edges is not None:
             matrix = np.where(self.edges, matrix, np.inf)
         np.fill_diagonal(matrix, 0)
