@@ -104,6 +104,30 @@ def test_all_triples(d, seed, missing, n_known):
         assert_allclose(scores, expected[:n_best], rtol=1e-3, atol=1e-6)
 
 
+def gain_of(term, X, present=False, alpha=0.0):
+    """What `gains` says of a term, in a fit with or without it."""
+    pairs = PseudoLikelihood(np.ascontiguousarray(2.0 * X.T - 1), np.ones(len(X)), alpha)
+    d, terms = X.shape[1], [term] if present else []
+    found, *_ = _terms.refit(pairs, SpinModel(np.zeros((d, d)), np.zeros(d)), terms, 1e-6)
+    problem = _terms.InteractionPseudoLikelihood(pairs, terms)
+    tanh = problem.tanh(found.coupling, found.intercept, found.weights)
+    return _terms.gains(pairs, tanh, [term], found.weights if present else [0.0], set(terms))[0]
+
+
+def test_the_gain_is_that_of_a_test_of_scores():
+    """Twice the gain of a term that is not there is distributed as the square of a normal number.
+
+    Columns are skewed and coupled, and all pairs are fitted. Of 200 data sets, those above the 90 %
+    quantile of chi-square: a binomial number, outside of whose interval 1 of 10,000 runs falls. One
+    with the information H for the variance would have far more.
+    """
+    network, rng = random_network(5, [], [], seed=1), np.random.default_rng(0)
+    tables = network.sample(200 * 800, rng, 1).reshape(200, 800, 5)
+    exceeded = sum(2 * gain_of((0, 2, 4), X) > chi2.isf(0.1, 1) for X in tables)
+    low, high = binom.interval(1 - 1e-4, 200, 0.1)
+    assert low <= exceeded <= high + 5  # asymptotic: a little more than that
+
+
 # Which terms are chosen.
 
 

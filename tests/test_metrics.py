@@ -183,6 +183,61 @@ def test_rows_that_are_repeated_and_rows_that_are_not():
     assert abs(nearest_record_share(training, held_out, other) - 0.5) < 0.125
 
 
+def orders(n, seed):
+    """Rows with rules of each kind, with gaps."""
+    rng = np.random.default_rng(seed)
+    city, first = rng.integers(4, size=n), rng.integers(0, 300, n)
+    net, share = rng.gamma(2, 100, n).round(2), rng.random(n)
+    kinds = rng.multinomial(1, [0.5, 0.3, 0.2], n)
+    frame = pd.DataFrame({
+        "from": pd.Timestamp("2020-01-01") + pd.to_timedelta(first, "D"),
+        "to": pd.Timestamp("2020-01-01") + pd.to_timedelta(first + rng.integers(0, 60, n), "D"),
+        "city": np.array(list("ABCD"))[city], "state": np.array(list("xxyz"))[city],
+        "net": net, "tax": (net * 0.2 * share).round(2), "a": kinds[:, 0], "b": kinds[:, 1] == 1,
+        "c": kinds[:, 2], "percent": (100 * share).round(1), "rest": (100 - 100 * share).round(1),
+    })  # fmt: skip
+    frame["gross"] = (frame["net"] + frame["tax"]).round(2)
+    return frame.mask(rng.random(frame.shape) < 0.02)
+
+
+def test_rules_that_synthetic_rows_break():
+    real = orders(600, 0)
+    rng = np.random.default_rng(1)
+    shuffled = real.apply(lambda column: column.to_numpy()[rng.permutation(len(column))])
+    found = compare_tables(real, shuffled).broken_rules
+    kinds = {
+        "from <= to": "order", "gross = net + tax": "sum", "percent + rest = 100": "sum",
+        "a + b + c = 1": "one-hot", "city determines state": "dependency",
+    }  # fmt: skip
+    rules = dict(zip(found["rule"], found["kind"], strict=True))
+    assert kinds.items() <= rules.items()
+    assert found["share"].is_monotonic_decreasing and found["share"].gt(0).all()
+    share = found.set_index("rule")["share"]
+    assert share["from <= to"] == (shuffled["from"] > shuffled["to"]).mean()
+    known = real.dropna(subset=["city", "state"]).set_index("city")["state"].to_dict()
+    wrong = shuffled["city"].map(known) != shuffled["state"]
+    assert share["city determines state"] == (wrong & shuffled["state"].notna()
+                                              & shuffled["city"].notna()).mean()  # fmt: skip
+    assert not len(compare_tables(real, orders(600, 2)).broken_rules)
+    assert not len(compare_tables(real, real).broken_rules)
+
+
+def test_independent_columns_have_no_rules():
+    """Each of 200 tables has one with probability .003 at most: 6 or more in 1 of 3,000 runs."""
+    n_found = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X, other = (
+            np.column_stack([
+                rng.integers(3, size=50), rng.random(50) < 0.04, rng.gamma(1, 10, 50),
+                rng.random(50).round(1), rng.integers(40, size=50), rng.integers(2, size=50),
+            ])
+            for _ in range(2)
+        )  # fmt: skip
+        n_found += len(compare_tables(X, other).broken_rules) > 0
+    assert n_found < 6
+
+
 @pytest.mark.parametrize("compare", [c2st_score, compare_tables])
 def test_numbers_in_one_table_and_strings_in_the_other_are_refused(compare):
     """But not a column of both, one table of which has numbers alone."""

@@ -1,11 +1,12 @@
 """Tables of bits, categories and real numbers in the RBM estimators."""
 
+import warnings
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from contract.estimators import UNLABELLED, each
+from contract.estimators import MACHINES, OF_BATCHES, UNLABELLED, as_public, each
 from contract.state import assert_goes_on
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -21,7 +22,7 @@ from private import (
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
-from sklearn_boltz import SDCPRBM, InfiniteRBM
+from sklearn_boltz import SDCPRBM, InfiniteRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
@@ -50,6 +51,32 @@ def weather(n=120, seed=0):
 
 def mixed(estimator, **parameters):
     return clone(estimator).set_params(columns={"degrees": "gaussian"}, **parameters)
+
+
+@each(MACHINES)
+@pytest.mark.parametrize("form", [np.asarray, np.float32, csr_array, "batches"])
+def test_whole_numbers_of_an_array_are_read_as_those_of_a_frame(estimator, form):
+    X = np.random.default_rng(0).integers([2, 3, 5, 200], size=(90, 4))
+    frame, new = pd.DataFrame(X), np.array([[1, 2, 4, 150], [0, 2, 7, 30], [1, 0, 1, 999]])
+    y = [X[:, 0]] if isinstance(estimator, RBMClassifier) else []
+    expected = as_public(estimator).fit(frame, *y)
+    if form == "batches":
+        if estimator not in OF_BATCHES[:2]:
+            pytest.skip("not in batches, or not without labels")
+        model = clone(estimator).fit(Batches([X[:40], X[40:]]))
+        expected = clone(estimator).fit(Batches([frame[:40], frame[40:]]))
+    else:
+        model = as_public(estimator).fit(form(X), *y)
+    assert list(model.columns_.values()) == ["binary", "nominal", "nominal", "binned"]
+    assert str(model.components_) == str(expected.components_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names, and of what is unseen
+        scores, same = model.score_samples(new), expected.score_samples(pd.DataFrame(new))
+    # A column of 0 and 1 in a frame may have other values.
+    assert_allclose(scores - same, (scores - same)[0], rtol=1e-6, atol=1e-6)
+    assert set(model.sample(50, random_state=0)[:, 2]) <= set(range(5))
+    if form is csr_array:
+        assert_allclose(model.score_samples(form(X)), model.score_samples(X))
 
 
 FORMS = ["array", "gaps", "frame", "CSR", "batches", "frames", "one batch"]

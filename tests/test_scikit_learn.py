@@ -30,14 +30,16 @@ class MaximumEntropy(sklearn_boltz.MaximumEntropy):
         return np.where(np.isnan(X), X, X > 0).astype(X.dtype)
 
 
-# Any number goes into a bin. RBMClassifier is in test_rbm_classifier.py.
-OF_NUMBERS = [clone(e).set_params(columns="binned") for e in DENSITIES[:-2]]
-OF_NUMBERS.append(SparseFVBM(alpha=1.0, columns="binned"))  # which selects few of many pairs
+# Any number goes into a bin.
+OF_NUMBERS = [*DENSITIES[:-2], SparseFVBM(alpha=1.0)]  # which selects few of many pairs
 OF_NUMBERS.append(MaximumEntropy(random_state=0))
-NETWORK = FVBMPseudoLikelihood(alpha=0.1, columns="binned")
+LABELLED = sklearn_boltz.RBMClassifier(
+    n_components=4, max_iter=10, early_stopping=False, random_state=0
+)
+NETWORK = FVBMPseudoLikelihood(alpha=0.1)
 OVER_DENSITIES = [
     BoltzmannClassifier(),
-    BoltzmannImputer(NETWORK, how="mean"),
+    BoltzmannImputer(NETWORK),
     BoltzmannMixture([("other", clone(NETWORK).set_params(alpha=1.0)), ("pairs", NETWORK)]),
     BoltzmannOutlierDetector(NETWORK),
 ]
@@ -71,7 +73,7 @@ def left_out(estimator):
 
 # Small tables separate a variable, and single rows are unlike any other.
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@each([*map(short, OF_NUMBERS), FSLLDensity(solver="greedy", columns="binned"), *OVER_DENSITIES])
+@each([*map(short, OF_NUMBERS), LABELLED, FSLLDensity(solver="greedy"), *OVER_DENSITIES])
 def test_scikit_learn(estimator):
     found = check_estimator(
         estimator, expected_failed_checks=left_out(estimator), on_skip=None, on_fail=None

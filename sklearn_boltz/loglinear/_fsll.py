@@ -34,6 +34,7 @@ from sklearn_boltz.tables._cells import first_of, is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
+from sklearn_boltz.tables._where import rows_where
 
 # Binary columns that have as many joint states as tables of numbers in bins are to have.
 BITS = 16
@@ -693,10 +694,11 @@ class FSLLDensity(BaseBoltzmann):
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
             "given": [dict, None],
+            "where": [callable, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, given=None, temperature=1.0):
+    def sample(self, n_samples=1, random_state=None, *, given=None, where=None, temperature=1.0):
         """Draw independent samples from the model.
 
         Parameters
@@ -708,6 +710,10 @@ class FSLLDensity(BaseBoltzmann):
         given : dict, default=None
             Values of some columns, by label or number. The other columns are drawn from their
             conditional distribution. The values are those of the returned rows.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
 
@@ -717,9 +723,17 @@ class FSLLDensity(BaseBoltzmann):
             Exact samples as a table like the training data. Numbers in bins are not independent
             of those of other rows: they are spread evenly over the training cells of each bin, in
             random order.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)
+        if where is not None:
+            draw = partial(self.sample, given=given, temperature=temperature)
+            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
         model = self._model().tempered(temperature).given(columns, values)
         generator = make_generator(random_state)

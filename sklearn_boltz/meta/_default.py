@@ -212,7 +212,7 @@ def with_values(estimator, X, n_classes=0):
     is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero(~table.is_word):
-        n_values[j] = _n_codes(codes[:, j].astype(np.float64), is_rbm)
+        n_values[j] = n_codes(codes[:, j].astype(np.float64), is_rbm)
     if not is_rbm and not n_values.all():
         if n_classes:
             places = np.flatnonzero(n_values == 0)
@@ -227,8 +227,14 @@ def with_values(estimator, X, n_classes=0):
             )
         return estimator, None
     n_values = [*n_values.tolist(), *[n_classes] * (n_classes > 0)]
-    columns = [_unit(n) if is_rbm else list(range(max(n, 2))) for n in n_values]
-    return estimator.set_params(columns=columns), table
+    if is_rbm:
+        return estimator.set_params(columns=list(map(_unit, n_values))), table
+    return with_codes(estimator, n_values), table
+
+
+def with_codes(network, n_values):
+    """A clone of a model of codes that knows how many values each column has."""
+    return clone(network).set_params(columns=[list(range(max(n, 2))) for n in n_values])
 
 
 def is_auto(value):
@@ -236,7 +242,7 @@ def is_auto(value):
     return isinstance(value, str) and value == "auto"  # an array is equal cell by cell
 
 
-def _n_codes(numbers, probabilities):
+def n_codes(numbers, probabilities=False):
     """Number of codes in a column of 0, 1, 2, ...; 0 for other numbers.
 
     Numbers from 0 to 1 count as two codes if they may be `probabilities` of a 1.

@@ -1,5 +1,6 @@
 """BoltzmannMixture: several densities of the same rows, mixed by weights."""
 
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 
@@ -34,6 +35,7 @@ from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
 from sklearn_boltz.tables._frames import is_frame, joined, some_rows
 from sklearn_boltz.tables._kinds import OF_NUMBERS
 from sklearn_boltz.tables._table import Table, without_columns
+from sklearn_boltz.tables._where import rows_where
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -343,9 +345,10 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
             "given": [dict, None],
+            "where": [callable, None],
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, given=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None, where=None):
         """Draw samples from the mixture.
 
         Parameters
@@ -357,6 +360,10 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         given : dict, default=None
             Values of some columns, by label or number, as they are in the rows that this method
             returns: the other columns are drawn from their distribution given these.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
 
         Returns
         -------
@@ -364,9 +371,17 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             Samples as a table like the training data, each from a part that is drawn by the
             weights; with `given`, by w_k p_k(given). They are as good as those of the parts, of
             which some run Markov chains.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)
+        if where is not None:
+            draw = partial(self.sample, given=given)
+            return rows_where(draw, n_samples, random_state, where, type(self).__name__)
         generator = make_generator(random_state)
         weights, options = self.weights_, {"given": given} if given else {}
         if given:

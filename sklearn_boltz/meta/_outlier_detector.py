@@ -17,13 +17,17 @@ from sklearn_boltz.meta._default import (
     OfTables,
     choose_density,
     draws_of,
+    is_auto,
+    n_codes,
     needs_column_proba,
     quick_fit_of,
     timed_fit,
+    with_codes,
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
@@ -224,11 +228,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         folds = self._folds(X, rows, weights, generator)
-        tasks = [(weights, slice(None), sample_weight is not None)]
-        tasks += [(left, held, True) for left, held in folds]
-        first, *others = in_parallel(
-            self._fit_density, [(density, X, rows, *task) for task in tasks], self.n_jobs
-        )
+        of_fold = self._of_folds(density, X)
+        tasks = [(density, X, rows, weights, slice(None), sample_weight is not None)]
+        tasks += [(of_fold, X, rows, left, held, True) for left, held in folds]
+        first, *others = in_parallel(self._fit_density, tasks, self.n_jobs)
         self.estimator_, self._mean, fitted, seconds = first
         if self._takes_tables:
             self._table = table_of(self.estimator_) or self._table
@@ -418,6 +421,15 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))
         return list(left_out(rows, weights, n_folds, generator))
+
+    def _of_folds(self, density, X):
+        """A density that knows the codes of an array which the rows of some folds are without."""
+        knows = not self._takes_tables or isinstance(density, BaseBoltzmannMachine)
+        are_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        if knows or not are_numbers or not is_auto(density.get_params().get("columns")):
+            return density
+        n_values = [n_codes(column) for column in X.T.astype(np.float64)]
+        return with_codes(density, n_values) if all(n_values) else density
 
     def _fit_density(self, density, X, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""

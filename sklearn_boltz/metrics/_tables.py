@@ -10,9 +10,16 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_boltz.metrics._rules import rules_of
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import as_array, as_dates, as_numbers, unit_of_dates
-from sklearn_boltz.tables._frames import cells_of, declared_values, is_frame, names_of
+from sklearn_boltz.tables._frames import (
+    cells_of,
+    declared_values,
+    frame_or_bunch,
+    is_frame,
+    names_of,
+)
 from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.tables._values import is_missing
 
@@ -127,8 +134,11 @@ def compare_tables(real, synthetic):
         `missing`, ndarray of the same shape, by how much the share of missing cells is greater in
         the synthetic rows; `association` and `synthetic_association`, ndarrays of shape
         (n_features, n_features), Cramér's V of each pair of columns, from 0 to 1, with numbers in
-        eight bins; and `worst`, the pair of columns whose associations differ most, None if there
-        is a single column.
+        eight bins; `worst`, the pair of columns whose associations differ most, None if there is a
+        single column; and `broken_rules`, a data frame, or a Bunch without pandas, of the rules
+        that all real rows obey and some synthetic ones break: the `rule`, its `kind` ("order",
+        "sum", "one-hot" or "dependency"), and the `share` of the synthetic rows that break it,
+        greatest first.
 
     Raises
     ------
@@ -143,6 +153,12 @@ def compare_tables(real, synthetic):
     -----
     Cramér's V is corrected for the bias that few rows give it [1]_. A missing cell is a value of
     its own there.
+
+    Rules are order relations of two columns of numbers or dates; sums of columns, of which each
+    counts once, that are constant or another sum, to rounding errors; columns of 0 and 1 of which
+    each row has one; and columns that determine another one, as a city its state. A rule that holds
+    by chance in more than 1 of 1,000 tables with independent columns is none. Rows with a missing
+    cell break no rule of its column.
 
     References
     ----------
@@ -165,6 +181,14 @@ def compare_tables(real, synthetic):
            [1., 0., 1.]])
     >>> figures.worst
     (0, 2)
+
+    Synthetic trips that end before they begin:
+
+    >>> start = rng.integers(0, 300, 500)
+    >>> trips = np.column_stack([start, start + rng.integers(0, 60, 500)])
+    >>> compare_tables(trips, rng.permuted(trips, axis=0)).broken_rules.round(1)
+         rule   kind  share
+    0  0 <= 1  order    0.4
     """
     names, cells, is_category = _together(real, synthetic)
     distance = list(map(_distance, *(table.T for table in cells), is_category))
@@ -177,8 +201,19 @@ def compare_tables(real, synthetic):
     return Bunch(
         columns=names, distance=np.array(distance), missing=missing[1] - missing[0],
         association=real_v, synthetic_association=synthetic_v,
-        worst=worst,
+        worst=worst, broken_rules=_broken(names, *cells, is_category),
     )  # fmt: skip
+
+
+def _broken(names, real, synthetic, is_category):
+    """The rules of real rows that synthetic ones break, those broken most often first."""
+    rules = list(rules_of(names, real, is_category))
+    shares = np.array([rule.is_broken(synthetic).mean() for rule in rules])
+    order = [k for k in np.argsort(-shares, kind="stable") if shares[k] > 0]
+    return frame_or_bunch({
+        "rule": [rules[k].text for k in order], "kind": [rules[k].kind for k in order],
+        "share": shares[order] if order else np.zeros(0),
+    })  # fmt: skip
 
 
 def nearest_record_share(training, held_out, synthetic, *, random_state=None):

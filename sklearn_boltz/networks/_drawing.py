@@ -1,6 +1,7 @@
 """What a fitted network draws: samples, missing cells, one column given the others."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.tables._where import rows_where
 
 
 def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
@@ -49,6 +51,7 @@ class Drawing:
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
             "given": [dict, None],
+            "where": [callable, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": [Interval(Integral, 1, None, closed="left")],
             "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -61,6 +64,7 @@ class Drawing:
         random_state=None,
         *,
         given=None,
+        where=None,
         temperature=1.0,
         n_steps=1000,
         n_temperatures="auto",
@@ -77,6 +81,10 @@ class Drawing:
         given : dict, default=None
             Values of some columns, by label or number, in the coding of the returned rows. The
             other columns are drawn from their distribution given these.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             T > 0: rows are drawn with probabilities proportional to P(x)^(1/T). It must be 1 where
             numbers have normal scores.
@@ -104,6 +112,11 @@ class Drawing:
             Only numbers in bins depend on those of other rows: in a sample, they are spread evenly
             over the training cells of each bin, in random order.
 
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
+
         Warns
         -----
         UserWarning
@@ -116,6 +129,12 @@ class Drawing:
         """
         check_is_fitted(self)
         check_drawn(self, n_samples)
+        if where is not None:
+            draw_rows = partial(
+                self.sample, given=given, temperature=temperature, n_steps=n_steps,
+                n_temperatures=n_temperatures, sampler=sampler,
+            )  # fmt: skip
+            return rows_where(draw_rows, n_samples, random_state, where, type(self).__name__)
         columns, places = self._given(given, self._coding.values)
         generator, steps = make_generator(random_state), (n_steps, n_temperatures, sampler)
         if self._gaussians is None:

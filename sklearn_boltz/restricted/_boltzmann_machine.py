@@ -22,7 +22,7 @@ from sklearn_boltz._estimator import (
     dense,
     validate_arguments,
 )
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
@@ -81,10 +81,11 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
-from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, is_whole, shown
+from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
+from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
@@ -129,6 +130,7 @@ SAMPLE_CONSTRAINTS = {
     "n_samples": _POSITIVE,
     "random_state": _RANDOM_STATE,
     "given": [dict, None],
+    "where": [callable, None],
     "temperature": [Interval(Real, 0, None, closed="neither")],
     "n_steps": _COUNT,
     "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
@@ -156,12 +158,12 @@ def by_processor(method):
 
 
 def _are_probabilities(X):
-    """Whether X is an array of numbers within [0, 1], or of whole numbers of grey levels."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
+    """Whether X is an array or a sparse matrix of numbers within [0, 1]."""
+    cells = X.tocsr().data if issparse(X) else X  # other formats keep their cells in other ways
+    if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "biuf":
         return False
-    low, high = np.nanmin(X, initial=0), np.nanmax(X, initial=1)
-    is_grey = GREY_LEVELS / 2 < high <= GREY_LEVELS and (is_whole(X) | np.isnan(X)).all()
-    return low >= -ROUNDING and (high <= 1 + ROUNDING or is_grey)
+    low = np.fmin.reduce(cells, axis=None, initial=0)
+    return bool(low >= -ROUNDING and np.fmax.reduce(cells, axis=None, initial=1) <= 1 + ROUNDING)
 
 
 class BaseBoltzmannMachine(BaseBoltzmann):
@@ -543,12 +545,26 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not isinstance(self.columns, str) or self.columns != "auto":
             kinds = kinds_of(self._specs(), self._entries(), X)
         if not _are_probabilities(X):
+            self._warn_of_pictures(X, kinds)
             return kinds
         # In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
         plain = Kind("plain")
         if kinds is None:
             return [plain] * self.n_features_in_
         return [plain if kind.name == "auto" else kind for kind in kinds]
+
+    def _warn_of_pictures(self, X, kinds):
+        is_open = kinds is None or all(kind.is_open for kind in kinds)
+        are_numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        levels = grey_levels(X) if is_open and are_numbers else None
+        if levels is not None:
+            warn_once(
+                "pictures",
+                f"{type(self).__name__}: X has whole numbers from 0 to {np.nanmax(X):g} in "
+                f"{X.shape[1]} columns, as pictures have, and they are taken for levels or bins. "
+                f"If they are grey levels, scale them to [0, 1] by X / {levels}: a pixel is then "
+                "the probability of a 1.",
+            )
 
     def _kind_of_codes(self, j):
         units = self._layout.kinds[j]
@@ -926,6 +942,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         random_state=None,
         *,
         given=None,
+        where=None,
         temperature=1.0,
         n_steps=1000,
         init=None,
@@ -945,6 +962,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             binary columns are left or if there are at most 12 binary hidden units, and otherwise
             by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
             always used.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             Temperature T > 0. All weights and biases are divided by T, so that samples are from
             the distribution ∝ p(v, h)^(1/T) of visible and hidden units together. Below 1,
@@ -968,11 +989,32 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X : ndarray or data frame of shape (n_samples, n_features)
             Values of the columns, in a table like the training data: of the same container type,
             with the same names, dtypes and categories.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
         """
-        return self._sample(
-            n_samples, random_state, given, None, temperature=temperature, n_steps=n_steps,
+        return self._sample_where(
+            where, n_samples, random_state, given, None, temperature=temperature, n_steps=n_steps,
             init=init, n_temperatures=n_temperatures,
         )  # fmt: skip
+
+    def _sample_where(self, where, n_samples, random_state, given, labels, **options):
+        """`_sample`, of the rows that obey; then all labels are equal."""
+        check_is_fitted(self)
+        if where is None:
+            return self._sample(n_samples, random_state, given, labels, **options)
+        check_drawn(self, n_samples, itemsize=4)
+        is_elsewhere = is_foreign(self.components_)
+        here = self.move_to(np) if is_elsewhere else self
+
+        def draw(n, generator):
+            own = labels if labels is None else np.repeat(labels[:1], n, axis=0)
+            return here._sample(n, generator, given, own, **options)
+
+        rows = rows_where(draw, n_samples, random_state, where, type(self).__name__)
+        return like(self.components_, rows) if is_elsewhere else rows
 
     def _sample(self, n_samples, random_state, given, labels, *, init, n_temperatures, **options):
         """`sample`; of a classifier, given a label for each row, one-hot, or None."""

@@ -749,6 +749,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         random_state=None,
         *,
         given=None,
+        where=None,
         temperature=1.0,
         y=None,
         n_steps=1000,
@@ -766,10 +767,15 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         given : dict, default=None
             Values of some columns, by their names or numbers: samples are then from the
             conditional distribution of the others.
+        where : callable, default=None
+            A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
+            table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
+            that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             T > 0: samples are from the distribution ∝ p(x, y, h)^(1/T).
         y : label or array-like of shape (n_samples,), default=None
-            The class of the samples, or that of each: they are then from p(x | y). None for p(x).
+            The class of the samples, which are then from p(x | y); or, without `where`, the class
+            of each. None for p(x).
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
         init : array-like of shape (n_rows, n_features) or "ladder", default=None
@@ -782,6 +788,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
             Values of the columns, in a table like that of the training.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 1 in 10,000 rows obey `where`.
         """
         check_is_fitted(self)
         check_drawn(self, n_samples, itemsize=4)
@@ -796,8 +807,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     f"samples, got {y!r}."
                 )
             codes = encode_labels(found, present, self._known_classes, name)
+            if where is not None and len(np.unique(codes)) > 1:
+                raise ValueError(f"{name}.sample: with `where`, y must be a single class.")
             labels = one_hot(np.broadcast_to(codes, n_samples), n_classes)
-        return self._sample(
-            n_samples, random_state, given, labels, temperature=temperature, n_steps=n_steps,
+        return self._sample_where(
+            where, n_samples, random_state, given, labels, temperature=temperature, n_steps=n_steps,
             init=init, n_temperatures=n_temperatures,
         )  # fmt: skip

@@ -34,8 +34,11 @@ SUSPECTS |= {-1, -9999} | {-code for code in SUSPECTS}
 MOST_LISTED = 8
 # Rows from which on it is no accident that a value never occurs.
 ROWS_TO_TELL = 20
-# Integers up to here are grey levels, if there are some above half of it.
-GREY_LEVELS = 255
+# Integers up to here are grey levels, if there are some above half of it; those of small pictures
+# such as scikit-learn's digits have the other end.
+GREY_LEVELS, FEW_GREY_LEVELS = 255, 16
+# Columns that a picture has at least.
+LEAST_PIXELS = 16
 # Whole numbers of this many different values are taken for levels.
 MOST_LEVELS = 20
 
@@ -436,6 +439,20 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
             "them with a threshold."
         )
     return None
+
+
+def grey_levels(X):
+    """How many grey levels above 0 the rows of an array have, if they look like pictures.
+
+    They are whole numbers, and most columns have a pixel in the upper half; None of other arrays.
+    """
+    if X.shape[1] < LEAST_PIXELS or not (is_whole(X) | np.isnan(X)).all():
+        return None
+    brightest = np.fmax.reduce(X, axis=0, initial=0)
+    high = int(brightest.max())
+    n_levels = GREY_LEVELS if GREY_LEVELS / 2 < high <= GREY_LEVELS else FEW_GREY_LEVELS
+    is_end = high == n_levels or n_levels == GREY_LEVELS
+    return n_levels if is_end and (brightest > high / 2).mean() > 0.5 else None
 
 
 def missing_code(values):

@@ -52,6 +52,11 @@ class Need(NamedTuple):
     n_bits: float = np.inf
     kinds: tuple = NAMES
 
+    @property
+    def reads_levels(self):
+        """Whether whole numbers of an array are levels, as those of a data frame are."""
+        return self.bins and not self.codes
+
 
 class Kind(NamedTuple):
     """What a column is.

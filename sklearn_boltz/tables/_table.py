@@ -124,18 +124,19 @@ class Table:
         """
         names = np.array([kind.name for kind in kinds or [Kind()]])
         frame = X if is_frame(X) else None
-        # Numbers in an array stand for themselves, and signs in a frame where the model takes them.
+        # Numbers in an array stand for themselves in models of codes, and signs in a frame.
         is_plain = numbers is not None and np.isin(names, PLAIN).all()
-        if is_plain and (frame is None or not kinds and need.signs and _has_signs(numbers)):
+        stay = frame is None and (not need.reads_levels or (names == "plain").all())
+        if is_plain and (stay or not kinds and need.signs and _has_signs(numbers)):
             table = cls.of_numbers(X)
         else:
             header = None if frame is None else Header.of(frame)
             is_numeric = numbers is not None or isinstance(X, np.ndarray) and beyond_floats(X)
             dtype = getattr(X, "dtype", None) if is_numeric else None
-            table = cls(_learned(X, frame, numbers, need.codes, kinds), header, dtype)
+            table = cls(_learned(X, frame, numbers, need, kinds), header, dtype)
         binned, is_open = np.isin(names, OF_NUMBERS), names == "auto"
-        if need.bins and is_open.any() and not issparse(X):
-            binned = binned | is_open & table._amounts(X)
+        if need.bins and is_open.any() and (need.reads_levels or not issparse(X)):
+            binned = binned | is_open & table._amounts(X, need)
         if not binned.any():
             return table
         other_bits = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
@@ -143,16 +144,16 @@ class Table:
         most = int(min(need.most_bins, max(2, 2.0**n_bits)))
         return table.with_bins(X, binned, weights, most, binned & np.isin(names, need.scored))
 
-    def _amounts(self, X):
+    def _amounts(self, X, need):
         """Which columns of X hold numbers that are no codes: fractions, many values, or negative.
 
         Not those in which a code seems to stand for a missing value: what it means has to be asked.
         """
-        most = MOST_CODES if self.header is None else MOST_LEVELS
+        most = MOST_CODES if self.header is None and need.codes else MOST_LEVELS
         found = ~self.is_word
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
             codes = (is_whole(X) | np.isnan(X)).all(axis=0)
-            found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
+            found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < most))
         for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
             column = self.columns[j]
             is_date = column.codec is not None
@@ -164,6 +165,9 @@ class Table:
         """Whether a batch of numbers holds codes or listed values, whatever is in others."""
         if any(kind.name not in PLAIN and not kind.levels for kind in kinds):
             return False
+        is_open = [kind.name == "auto" for kind in kinds]
+        if need.reads_levels and any(is_open) and not is_frame(X):
+            return False
         if issparse(X):
             return True
         if is_frame(X):
@@ -172,8 +176,7 @@ class Table:
                 cells.dtype.kind in "biuf" and are_bits(cells) and not np.isnan(cells).all()
                 for _, cells in columns_of(X)
             )
-        is_open = [kind.name == "auto" for kind in kinds]
-        return not (need.bins and (is_open & cls.of_numbers(X)._amounts(X)).any())
+        return not (need.bins and (is_open & cls.of_numbers(X)._amounts(X, need)).any())
 
     @property
     def template(self):
@@ -268,7 +271,7 @@ class Table:
         -------
         log_density : ndarray of float64 of shape (n_samples,)
         """
-        total = np.zeros(len(X))
+        total = np.zeros(X.shape[0])
         for j, (column, (_, cells)) in enumerate(zip(self.columns, columns_of(X), strict=True)):
             if column.bins is None:
                 continue
@@ -486,17 +489,17 @@ def holds_numbers(cells):
     return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
 
 
-def _learned(X, frame, numbers, codes, kinds):
+def _learned(X, frame, numbers, need, kinds):
     """The columns of a table, of which those of numbers have no bins."""
     found = list(columns_of(X))
     names = [] if frame is None else names_of(frame)
     declared = [declared_values(frame[name]) for name in names] or [(None, False)] * len(found)
     kinds = kinds or [Kind()] * len(found)
-    # Numbers in an array stand for themselves.
-    open_kind = Kind("plain" if frame is None and numbers is not None else "auto")
+    stay = frame is None and numbers is not None and not need.reads_levels
+    open_kind = Kind("plain" if stay else "auto")
     places = [Place(None, j) for j in range(len(found))] if frame is None else places_of(frame)
     columns = of_each(
-        (title, partial(_column, title, cells, kind, open_kind, own, codes, place))
+        (title, partial(_column, title, cells, kind, open_kind, own, need.codes, place))
         for (title, cells), kind, own, place in zip(found, kinds, declared, places, strict=True)
     )
     _warn_of_spellings(columns)

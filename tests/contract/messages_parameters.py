@@ -68,6 +68,14 @@ CASES = {
         for what, given in CONDITIONS.items()
     },
     **{
+        f"where {what}": lambda where=where: model(FVBMPseudoLikelihood).sample(5, 0, where=where)
+        for what, where in {
+            "that nothing obeys": lambda table: table["a"] > 1,
+            "of a table": lambda table: table > 0,
+            "of numbers": lambda table: table["a"], "of one row": lambda table: True,
+        }.items()
+    },
+    **{
         f"temperature={value}": lambda value=value: model(FSLLDensity).sample(temperature=value)
         for value in (0, -1.0, math.nan, math.inf, "hot")
     },

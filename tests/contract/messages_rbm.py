@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from contract.once import once
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import BernoulliRBM
@@ -25,6 +26,7 @@ from sklearn_boltz.restricted import FractionalModel
 BITS = np.random.default_rng(0).integers(2, size=(40, 4)).astype(float)
 ONES = np.ones(40)
 LABELS = np.arange(40) % 3
+PIXELS = np.tile(BITS, 4) * np.linspace(16, 255, 40).round()[:, np.newaxis]
 LETTERS = np.array(list("abcdefghij"))[np.arange(40) % 10]
 FRAME = pd.DataFrame(BITS.astype(int), columns=list("abcd")).assign(
     town=np.array(["Oslo", "Rome", "Cairo"])[LABELS], always=1
@@ -124,7 +126,16 @@ ONE_EACH = np.where(np.arange(40) < 3, LABELS, -1)
 CASES = {
     # Values, trainings and weights.
     "rates above 1": lambda: SDCPRBM(columns="probability").fit(RATES),
-    "values of 2 in a growing model": lambda: InfiniteRBM(2).fit(2 * BITS),
+    "probabilities of 2 in a growing model": lambda: InfiniteRBM(2, columns="probability").fit(
+        2 * BITS
+    ),
+    "digits of 16 grey levels": lambda: SDCPRBM(2, max_iter=1, random_state=0).fit(
+        load_digits().data[:100]
+    ),
+    "pictures of 8 bits": lambda: classifier().fit(PIXELS, LABELS),
+    "a condition for samples of two classes": lambda: fitted("numbers").sample(
+        2, y=[0, 1], where=lambda rows: rows[:, 0] > 0
+    ),
     "one row in a growing model": lambda: InfiniteRBM().fit(BITS[:1]),
     "a rate that diverges": lambda: going_on("sdcp", BITS, learning_rate=1.7e308),
     "a rate that diverges in batches": diverging_in_batches,

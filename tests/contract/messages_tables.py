@@ -29,6 +29,10 @@ SILENT = {
     "a third value, FSLLDensity", "a third value, FVBMPseudoLikelihood",
     "one column that counts from one, FVBMPseudoLikelihood", "spins, FVBMPseudoLikelihood",
     "grey levels, FSLLDensity", "grey levels, FVBMPseudoLikelihood",
+    *(f"{table}, SDCPRBM" for table in (
+        "a third value", "spins", "a column of spins", "far outside", "grey levels",
+        "columns that count from one", "one column that counts from one",
+    )),
 }  # fmt: skip
 PEOPLE, X = people(), bits()
 DATES = [f"2024-03-{day:02}" for day in range(1, 31)]

@@ -216,6 +216,22 @@ def test_samples_with_conditions_and_temperatures(case):
     assert_array_equal(X, np.tile(list(everything.values()), (3, 1)))
 
 
+@every_case
+def test_samples_that_obey(case):
+    """False alarms: 1e-6 for each of three chi-square tests, whatever the seed."""
+    model, values = fitted(case), legal_values(case)
+    every, p = enumerated(case, model)
+
+    def where(rows):
+        return rows[:, 0] + rows[:, 1] > rows[:, 2]
+
+    for given, temperature in (({}, 1.0), ({4: values[4][1]}, 1.0), ({}, 2.0)):
+        agrees = where(every) & np.all([every[:, j] == v for j, v in given.items()], axis=0)
+        q = np.where(agrees, p ** (1 / temperature), 0)
+        X = model.sample(4000, 0, given=given, where=where, temperature=temperature)
+        assert_drawn(X, every, q / q.sum())
+
+
 def test_samples_with_conditions_and_temperatures_by_gibbs(monkeypatch):
     """As if every model were too large to enumerate. False alarms: 1e-6 for each of three tests."""
     monkeypatch.setattr(_model, "MAX_STATES", 1)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from conftest import cases
 from contract.estimators import ALL, META, MODELS, OF_ANY_TABLE, each, each_with, name_of
@@ -260,6 +261,27 @@ def test_frames_of_all_libraries_have_the_same_answers(estimator, convert):
         if not isinstance(expected, (np.ndarray, tuple)):
             assert type(found) is type(table)
         assert rows_of(found) == rows_of(expected, named)
+
+
+CONDITIONS = {
+    "pandas": (pd.DataFrame, lambda t: t["start"] <= t["end"]),
+    "polars": (pl.from_pandas, lambda t: t["start"] <= t["end"]),
+    "PyArrow": (pa.table, lambda t: pc.less_equal(t["start"], t["end"])),
+}
+
+
+@each_with("library", CONDITIONS, [e for e in [*OF_ANY_TABLE, *META] if hasattr(e, "sample")])
+def test_samples_obey_a_condition(estimator, library):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"kind": rng.choice(["a", "b"], 80), "start": rng.integers(0, 90, 80)})
+    frame["end"] = frame["start"] + rng.integers(0, 40, 80)
+    convert, where = CONDITIONS[library]
+    model = clone(estimator).fit(convert(frame))
+    rows = model.sample(300, random_state=0, given={"kind": "b"}, where=where)
+    assert type(rows) is type(convert(frame)) and len(rows) == 300
+    assert np.asarray(where(rows)).all() and set(map(str, rows["kind"])) == {"b"}
+    again = model.sample(300, random_state=0, given={"kind": "b"}, where=where)
+    assert_array_equal(np.asarray(again), np.asarray(rows))
 
 
 @pytest.mark.parametrize("constant", ["x", 5])

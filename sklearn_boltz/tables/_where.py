@@ -1,0 +1,70 @@
+"""Rows that obey a condition, drawn by rejection."""
+
+import warnings
+
+import numpy as np
+
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.tables._frames import joined, some_rows
+from sklearn_boltz.tables._values import is_missing
+
+# Rows of a block: of the first one at least, and of later ones at most.
+LEAST_BLOCK, LARGEST_BLOCK = 100, 2**14
+# The least share of rows that obey, and how many rows are drawn before a share counts as less: of
+# 2 in 10,000, fewer than 10 of these obey in 1 of 200 calls.
+LEAST_SHARE, ROWS_TO_TELL = 1e-4, 100_000
+
+
+def rows_where(draw, n_samples, random_state, where, name):
+    """Rows for which `where` is true, from blocks of rows of which the others are dropped.
+
+    Parameters
+    ----------
+    draw : callable
+        From a number of rows and a Generator to a table with these.
+    n_samples : int
+    random_state : int, RandomState instance, Generator or None
+    where : callable
+        From a table to a bool for each of its rows.
+    name : str
+        What messages call the estimator.
+
+    Returns
+    -------
+    table : of the type of what `draw` returns
+    """
+    generator, kept, n_found, n_drawn = make_generator(random_state), [], 0, 0
+    size = max(LEAST_BLOCK, min(n_samples, LARGEST_BLOCK))
+    while n_found < n_samples:
+        with warnings.catch_warnings():
+            if n_drawn:  # the first block has given the warnings
+                warnings.simplefilter("ignore")
+            table = draw(size, generator)
+        rows = np.flatnonzero(_obeying(where(table), size, name))
+        kept.append(some_rows(table, rows))
+        n_found, n_drawn = n_found + len(rows), n_drawn + size
+        if n_drawn >= ROWS_TO_TELL and n_found < LEAST_SHARE * n_drawn:
+            raise ValueError(
+                f"{name}.sample: {n_found:,} of {n_drawn:,} rows obey `where`, a share of "
+                f"{n_found / n_drawn:.1g}, which is below 1 in 10,000. Give values that it "
+                "requires by `given`, if it does, or ask for less."
+            )
+        size = np.ceil(1.1 * (n_samples - n_found) * n_drawn / max(n_found, 1))
+        size = int(np.clip(size, LEAST_BLOCK, LARGEST_BLOCK))
+    rows = some_rows(joined(kept), np.arange(n_samples))
+    return rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows
+
+
+def _obeying(found, n_rows, name):
+    """What a user's function says of the rows, as an array of bool; missing values are False."""
+    mask = np.asarray(found)
+    if mask.dtype.kind == "O":  # with missing values
+        cells = [False if is_missing(cell) else cell for cell in mask.ravel().tolist()]
+        mask = np.array(cells).reshape(mask.shape)
+    if mask.dtype.kind != "b" or mask.shape != (n_rows,):
+        raise ValueError(
+            f"{name}.sample: `where` returned a {type(found).__name__} of shape {mask.shape} and "
+            f"type {mask.dtype} for a table of {n_rows} rows. It must return a bool for each row, "
+            "as lambda table: table['start'] <= table['end'] does."
+        )
+    return mask
