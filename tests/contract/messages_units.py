@@ -134,7 +134,6 @@ OF_COLUMNS = {
     "words as bits": fit_table(columns={"b": "probability"}),
     "units of four columns": fit_table(columns=Bernoulli(np.zeros(4))),
     "a class that is no unit type": fit_table(columns=int),
-    "whole numbers by default": fit(SDCPRBM(2), np.arange(12).reshape(4, 3) % 5),
     "a code beyond those of the units": fit(SDCPRBM(3, columns=WORDS_BESIDE_BITS), CODES),
     "categorical without a number of states": fit(SDCPRBM(4, hidden="categorical"), BITS),
     "categorical of one state": fit(SDCPRBM(4, hidden=("categorical", 1)), BITS),
