@@ -30,7 +30,10 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
+pytestmark = [
+    pytest.mark.xdist_group("dask"),  # one cluster for all
+    pytest.mark.filterwarnings("ignore:The rows have .* cells, and each mini-batch"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -334,3 +337,27 @@ def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
     assert len(calls) == 2 + _batches.ATTEMPTS
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_small_tables_need_no_cluster(client, X):
+    rows = in_blocks(X)
+    with pytest.warns(UserWarning, match=r"3,200 cells.*X\.compute\(\)"):
+        model = SDCPRBM(4, max_iter=1, batch_size=100, random_state=0).fit(rows)
+    assert np.isfinite(model.score(rows.compute()))
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_cluster_without_workers_ends_the_fit_in_time(X, monkeypatch, comes_back):
+    monkeypatch.setattr(_batches, "ALONE", 60.0 if comes_back else 1.0)
+    monkeypatch.setattr(_batches, "LOOK", 0.2)
+    options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        model = FSLLDensity()
+        if comes_back:
+            client.loop.call_later(1, cluster.scale, 1)
+            model.fit(in_blocks(X))
+            assert model.score(X) == pytest.approx(FSLLDensity().fit(X).score(X))
+        else:
+            with pytest.raises(RuntimeError, match="no worker for 1 seconds. Start workers"):
+                model.fit(in_blocks(X))
+            assert not hasattr(model, "theta_")

@@ -21,8 +21,10 @@ from sklearn_boltz.tables._files import agreed, open_dataset, read
 BATCH_ENTRIES = 2**21
 # Rows of a batch that is read from a file.
 FILE_ROWS = 2**15
-# How often a Dask cluster that loses workers is asked for one result, and the seconds between.
+# How often a Dask cluster that loses workers is asked for one result, and the seconds between; how
+# many seconds it may be without any worker, and how often that is looked at.
 ATTEMPTS, PAUSE = 5, 0.2
+ALONE, LOOK = 60.0, 1.0
 
 ONE_PASS = (
     "More than one pass over the rows is needed, but an iterator allows only one. Pass a list, or "
@@ -233,7 +235,7 @@ def with_labels(batches, y=None):
     y : ndarray or data frame of shape (n_rows,)
     """
     if y is not None:
-        return batches, outlive_workers(y.compute) if hasattr(y, "compute") else y
+        return batches, outlive_workers(partial(computed, y)) if hasattr(y, "compute") else y
     parts = []
     for k, batch in enumerate(batches):
         if not (isinstance(batch, tuple) and len(batch) == 2):
@@ -388,13 +390,14 @@ class _Dask(_Listed):
         self.n_blocks, self.parts = len(parts), parts
 
     def block(self, k):
-        return outlive_workers(self.parts[k].compute)
+        return outlive_workers(partial(computed, self.parts[k]))
 
     def first(self, function):
         from dask import delayed
 
         apply = delayed(partial(_unless_empty, lambda k, batch: function(batch)), pure=False)
-        found = (outlive_workers(apply(k, part).compute) for k, part in enumerate(self.parts))
+        tasks = (apply(k, part) for k, part in enumerate(self.parts))
+        found = (outlive_workers(partial(computed, task)) for task in tasks)
         return next((result for result in found if result is not None), None)
 
     def mapped(self, function):
@@ -411,14 +414,14 @@ class _Dask(_Listed):
         while len(level) > 1:
             pairs = [merge(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
             level = pairs + level[2 * len(pairs) :]
-        return outlive_workers(level[0].compute)
+        return outlive_workers(partial(computed, level[0]))
 
     def take(self, wanted):
         """Rows of batches, by their numbers in these: from a dict to a dict, on the workers."""
-        from dask import compute, delayed
+        from dask import delayed
 
         picked = {k: delayed(_pick)(self.parts[k], rows) for k, rows in wanted.items()}
-        return outlive_workers(partial(compute, picked))[0]
+        return outlive_workers(partial(computed, delayed(picked)))
 
     def futures(self, client):
         """The batches in the memory of a cluster."""
@@ -429,6 +432,40 @@ class _Dask(_Listed):
 
 def _pick(batch, rows):
     return rows_of(batch)[rows]
+
+
+def current_client():
+    """The client of the Dask cluster that is in use, or None."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+
+
+def computed(value):
+    """The result of a Dask collection or of delayed work, in the cluster if there is one."""
+    client = current_client()
+    return value.compute() if client is None else gathered(client, client.compute(value))
+
+
+def gathered(client, futures):
+    """The results of one or several futures; an error if the cluster has no worker for long."""
+    from distributed import wait
+
+    alone = 0.0
+    while True:
+        try:
+            wait(futures, timeout=LOOK)
+            return client.gather(futures)
+        except TimeoutError:
+            alone = 0.0 if client.scheduler_info(n_workers=1)["workers"] else alone + LOOK
+        if alone >= ALONE:
+            client.cancel(futures)
+            raise RuntimeError(
+                f"The Dask cluster has had no worker for {ALONE:g} seconds. Start workers, and fit "
+                "again; nothing of this fit is kept."
+            )
 
 
 def outlive_workers(function):

@@ -6,7 +6,6 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 """
 
 import pickle
-import sys
 from copy import copy, deepcopy
 from functools import partial, reduce
 from operator import getitem, itemgetter
@@ -35,7 +34,7 @@ from sklearn_boltz.restricted.training._sdcp import (
     shape_slopes,
 )
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
-from sklearn_boltz.tables._batches import outlive_workers
+from sklearn_boltz.tables._batches import current_client, gathered, outlive_workers
 
 # Dask advises against tasks that hold more than 10 MB; parameters of any size have to travel.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
@@ -45,11 +44,8 @@ MOST_MEETING = 8
 
 def find_cluster():
     """The Dask cluster that is in use, or None."""
-    distributed = sys.modules.get("distributed")
-    try:
-        return None if distributed is None else Cluster(distributed.default_client())
-    except ValueError:
-        return None
+    client = current_client()
+    return None if client is None else Cluster(client)
 
 
 class Cluster:
@@ -165,7 +161,7 @@ class Parts:
                 (worker, self.cluster.submit(worker, _sum, [sums, *(other for _, other in others)]))
                 for (worker, sums), *others in groups
             ]
-        return _sum(self.cluster.client.gather([sums for _, sums in totals]))
+        return _sum(gathered(self.cluster.client, [sums for _, sums in totals]))
 
     def gathered(self, futures, *place):
         """What is at a place of each of some results, such as (1, 0), row after row."""
@@ -173,11 +169,11 @@ class Parts:
             self.cluster.submit(worker, reduce, getitem, place, future)
             for worker, future in zip(self.workers, futures, strict=True)
         ]
-        return np.concatenate(self.cluster.client.gather(own))
+        return np.concatenate(gathered(self.cluster.client, own))
 
     def all_rows(self):
         """The rows of the mini-batch, brought here."""
-        return np.concatenate(self.cluster.client.gather(self.rows))
+        return np.concatenate(gathered(self.cluster.client, self.rows))
 
 
 def learn_in_parts(learner, parts, rate, workers):

@@ -1,6 +1,7 @@
 """Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
 import operator
+import warnings
 from copy import copy as shallow_copy
 from functools import partial
 from numbers import Real
@@ -12,6 +13,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._estimator import checked_weights, dense
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.partition._estimates import effective_number
 from sklearn_boltz.restricted.model._columns import hold_bits
@@ -31,6 +33,8 @@ from sklearn_boltz.units._unit import observed_sums
 # A memory map with no more rows is trained on row by row, as an array in memory is, with a list of
 # the numbers of all rows: that takes 24 bytes a row.
 MOST_INDEXED = 2**20
+# So few cells of a Dask collection (80 MB) need no cluster.
+FEW_CELLS = 10**7
 # Rows that are set aside for early stopping, at most: they are kept in memory.
 MOST_VALID = 10_000
 # The share that is set aside where no other is given, and what `early_stopping` may be.
@@ -337,6 +341,13 @@ class StreamedRows:
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and in_memory
         self._check = check
         self._cluster = find_cluster() if batches.blocks.is_dask else None
+        if self._cluster is not None and self.shape[0] * self.shape[1] <= FEW_CELLS:
+            warnings.warn(
+                f"The rows have {self.shape[0] * self.shape[1]:,} cells, and each mini-batch of "
+                "them has to wait for the Dask cluster: in this process the fit takes a fraction "
+                "of the time. Pass them as X.compute().",
+                stacklevel=find_stack_level(),
+            )
         self.observed_sums, self.weights = (sums.total, sums.count), None
         self.useless = self._without = np.empty(0, dtype=np.int64)
         if self.gaps is not None:
