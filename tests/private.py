@@ -82,6 +82,7 @@ from sklearn_boltz.restricted.training import (
     _gaps,
     _labelled_rows,
     _progress,
+    _rows,
     _tap_steps,
     _tracker,
 )
