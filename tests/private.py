@@ -81,9 +81,12 @@ from sklearn_boltz.restricted.training import (
     _frank_wolfe,
     _gaps,
     _labelled_rows,
+    _progress,
+    _rows,
     _tap_steps,
     _tracker,
 )
+from sklearn_boltz.restricted.training._epochs import Plan
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._rows import divided

@@ -53,7 +53,7 @@ def assert_in_words(error, model):
 
 
 @each(MODELS)
-@settings(max_examples=cases(12))
+@settings(max_examples=cases(8))
 @given(X=tables, dtype=st.sampled_from([np.float32, np.float64]), data=st.data())
 def test_any_legal_parameters(estimator, X, dtype, data):
     """It works, with finite numbers, or it is refused in words."""

@@ -74,7 +74,7 @@ def quiet_and_active_rows(d, n=5000, seed=0):
     return (rng.random((n, d)) < rate).astype(int)
 
 
-@pytest.mark.parametrize("d", [20, 30])
+@pytest.mark.parametrize("d", [20, pytest.param(30, marks=pytest.mark.slow)])
 def test_mass_far_from_the_data_warns(d):
     """With a common cause, the estimate prefers a state that no row is near."""
     X = quiet_and_active_rows(d)

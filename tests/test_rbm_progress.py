@@ -1,6 +1,7 @@
 """What a training chooses by the data: its size, its penalty, its stages and its end."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from private import (
-    _auto,
-)
+from private import Plan, _auto, _progress
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.batches import Batches
 
@@ -140,6 +139,52 @@ def test_a_start_has_room_in_the_chosen_size(short):
 
 
 # Stages.
+
+
+class Fake:
+    """A training whose figures are given, and which has one parameter: the number of the epoch."""
+
+    def __init__(self, scores, gaps):
+        self.history = {
+            "validation_log_likelihood": scores,
+            "free_energy_gap": gaps,
+            "log_likelihood_std_err": [0.0] * len(scores),
+        }
+        self.parameter, self.tracker = np.zeros(1), "tracker"
+        self.learner = SimpleNamespace(parameters=lambda: [self.parameter])
+        self.best = self.stage = self.mean = None
+        self.rate_factor, self.fallen_at, self.n_stages, self.n_epochs = 1.0, 0, 0, 0
+
+    def figures(self, epoch):
+        return {name: values[epoch - 1] for name, values in self.history.items()}
+
+    def run(self, *stages, **options):
+        """-> the epoch whose parameters are kept, and the rates."""
+        plan = Plan(1000, 10, 1.0, tol=1e-3, stages=_progress.Stages(*stages, **options))
+        monitor = SimpleNamespace(
+            has_started=lambda figures: True,
+            of_interest=lambda figures: figures["validation_log_likelihood"],
+        )
+        rates = []
+        for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
+            rates.append(self.rate_factor)
+            self.n_epochs, self.parameter[:] = epoch, epoch
+            if _progress.end_stage(self, monitor, plan, None):
+                return int(self.parameter[0]), rates
+        return None, rates
+
+
+def test_the_end_of_a_stage():
+    """Without progress; by overfitting, back to the best epoch; and after a long one."""
+    rising = [-9.0, -8.0, -7.0, -7.0, -7.0, *[-6.9] * 6]
+    kept, rates = Fake(rising, [0.0] * 11).run(2, 3)
+    assert kept == 11
+    assert_allclose(rates, [1] * 5 + [0.3] * 3 + [0.09] * 3)
+    overfitted, gaps = [-9.0, -8.0, -8.2, -8.4, -8.6], [0.1, 0.2, 0.5, 0.9, 1.2]
+    assert Fake(overfitted, gaps).run(3, 1)[0] == 2
+    more = Fake([*overfitted, -8.7, *[-8.8] * 3], [*gaps, *[1.3] * 4])
+    assert more.run(3, 2)[0] == 2
+    assert Fake(np.arange(-9.0, 0), [0.0] * 9).run(3, 2, longest=4)[0] == 8
 
 
 STAGED = {"learning_rate": 0.05, "early_stopping": True, "batch_size": 20, "random_state": 0}

@@ -8,6 +8,7 @@ from contract.state import parameters
 from sklearn.base import clone
 
 from oracles_rbm import SmallRBM
+from private import _rows
 from sklearn_boltz import SDCPRBM, TAP, TAPRBM
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -27,6 +28,15 @@ def X():
 @pytest.fixture(scope="module")
 def weights():
     return np.random.default_rng(1).integers(0, 4, size=90).astype(np.float64)
+
+
+def test_visits_are_right_in_the_mean():
+    rng, weights = np.random.default_rng(0), np.array([0.1, 0.7, 3.3, 1.0, 0.9])
+    shares, n = weights / weights.mean(), 4000
+    mean = sum(_rows.visits(weights, rng) for _ in range(n)) / n
+    whole = np.floor(shares)
+    deviation = np.sqrt((shares - whole) * (1 - shares + whole) / n)
+    assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
 
 
 # Bits.

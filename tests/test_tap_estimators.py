@@ -38,19 +38,6 @@ def grey():
     return load_digits().data[:200] / 16
 
 
-@pytest.fixture(scope="module")
-def rbm(digits):
-    model = TAPRBM(12, inference=PAPER, learning_rate=0.2, max_iter=30, random_state=0)
-    return model.fit(digits[:400])
-
-
-@pytest.fixture(scope="module")
-def dbm(digits):
-    return TAPDBM(
-        (16, 8, 6), learning_rate=0.2, pretrain_max_iter=10, max_iter=12, random_state=0
-    ).fit(digits[:400])
-
-
 def rows(n_rows=60, n_features=5, seed=0):
     X = np.random.default_rng(seed).integers(2, size=(n_rows, n_features)).astype(float)
     X[:, 1] = X[:, 0]
