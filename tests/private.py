@@ -7,11 +7,14 @@ A room that moves changes this file, not the tests.
 
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.loglinear import _dual_update, _size
+from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._completed import left_out
+from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._mixture import likeliest_weights
+from sklearn_boltz.missing import _completion
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -21,8 +24,9 @@ from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network
-from sklearn_boltz.networks.model import _gauge, _model
+from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
+from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
@@ -53,7 +57,7 @@ from sklearn_boltz.numerics._threads import Workers, _blas, _disown_blas, limit_
 from sklearn_boltz.partition import _estimates, _ladder
 from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted import _rbm_classifier
-from sklearn_boltz.restricted.mean_field import _second_order, _tap
+from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import TAP
@@ -96,7 +100,7 @@ from sklearn_boltz.statistics._inference import holm
 from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import as_parameters
 from sklearn_boltz.statistics.covariance._completed import CompletedRows
-from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
+from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature, row_scores
 from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, levels_of, normal_scores
 from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile, Side
@@ -104,6 +108,7 @@ from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import find_places, form_of
 from sklearn_boltz.units import _bernoulli_kernel

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rounding import within
 from sklearn.base import clone
 
-from private import network_rows
+from private import _batches, network_rows
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -147,3 +147,43 @@ def test_memory_is_flat(model, tmp_path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < peaks[1] + 2**18
+
+
+@given(
+    lengths=st.lists(st.integers(0, 40), max_size=6),
+    n_lanes=st.integers(1, 5),
+    batch_size=st.integers(1, 30),
+    seed=st.integers(0, 10),
+)
+def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
+    blocks = [(k, np.arange(n)) for k, n in enumerate(lengths)]
+    batches = list(
+        _batches.mini_batches(iter(blocks), n_lanes, batch_size, np.random.default_rng(seed))
+    )
+    found = sorted((k, row) for pieces in batches for _, k, rows in pieces for row in rows)
+    assert found == [(k, row) for k, n in enumerate(lengths) for row in range(n)]
+    sizes = [sum(len(rows) for _, _, rows in pieces) for pieces in batches]
+    assert all(size == batch_size for size in sizes[:-1])
+    if len(sizes) > 1:
+        assert (batch_size + 1) // 2 <= sizes[-1] < batch_size + (batch_size + 1) // 2
+    for pieces in batches:
+        assert all(0 <= lane < n_lanes for lane, _, _ in pieces)
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import dataset, parquet
+
+    X = make_rows()
+    table = pa.table({name: X[:, j] for j, name in enumerate("abcdefgh")})
+    parquet.write_table(table.slice(0, 400), tmp_path / "1.parquet", row_group_size=90)
+    parquet.write_table(table.slice(400), tmp_path / "2.parquet", row_group_size=90)
+    expected = FSLLDensity().fit(X)
+    for source in (
+        Batches(tmp_path),
+        Batches(str(tmp_path), batch_rows=50),
+        dataset.dataset(tmp_path),
+    ):
+        model = FSLLDensity().fit(source)
+        assert_array_equal(model.theta_, expected.theta_)
+        assert model.feature_names_in_.tolist() == list("abcdefgh")

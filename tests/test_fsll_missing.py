@@ -156,3 +156,27 @@ def test_weights_of_terms_are_those_of_the_maximum():
             model.theta_ = theta.copy()
             model.theta_[k] += step
             assert observed_cost(model, X) > best
+
+
+def test_estimates_are_consistent():
+    """The divergence from the true distribution falls like the reciprocal number of rows."""
+    n_values, n_seeds = [2, 3, 2, 2], 6
+    basis = np.array([[1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 0]])
+    p = oracles.log_linear_probabilities(n_values, basis, [0.5, -0.4, 0.5, 0.4, 0.3])
+    states = oracles.states(n_values)
+    divergence = {}
+    for n_rows in (500, 8000):
+        values = []
+        for seed in range(n_seeds):
+            rng = np.random.default_rng([seed, n_rows])
+            X = states[rng.choice(len(p), n_rows, p=p)].astype(float)
+            # Missing at random: more often where the first column is 1, which is always observed.
+            X[:, 1:][rng.random((n_rows, 3)) < 0.15 + 0.3 * X[:, :1]] = np.nan
+            model = FSLLDensity(columns=list(map(range, n_values))).fit(X)
+            values.append(p @ (np.log(p) - model.score_samples(states)))
+        divergence[n_rows] = np.mean(values)
+    # Without consistency, the ratio would be 1, not 1/16.
+    assert divergence[8000] < divergence[500] / 4
+    # About k/2N for the k = 5 parameters, and some for the missing half: with 6 seeds, three
+    # times as much has a probability of less than 1e-6 (chi-squared of 30 degrees of freedom).
+    assert divergence[8000] < 3 * 5 / 8000

@@ -6,12 +6,14 @@
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from conftest import cases
-from contract.estimators import MODELS, VALUES, each
+from contract.estimators import ALL, MODELS, VALUES, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import make_constraint
 
 # Hardly any rows separate variables, extreme parameters diverge, and words in columns may be rare.
@@ -53,7 +55,7 @@ def assert_in_words(error, model):
 
 
 @each(MODELS)
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(12))
 @given(X=tables, dtype=st.sampled_from([np.float32, np.float64]), data=st.data())
 def test_any_legal_parameters(estimator, X, dtype, data):
     """It works, with finite numbers, or it is refused in words."""
@@ -92,3 +94,71 @@ def test_any_legal_parameters(estimator, X, dtype, data):
     assert_finite(model.score_samples(complete), "score_samples")
     assert_finite(model.transform(complete), "transform")
     assert_finite(np.asarray(model.sample(2, random_state=0))[:, ~empty], "sample")
+
+
+# Tables of words, counts, numbers and gaps.
+
+KINDS = {
+    "two words": lambda rng, n: rng.choice(["yes", "no"], n),
+    "rare words": lambda rng, n: rng.choice(list("abcdefgh"), n, p=[0.4, 0.4] + [0.2 / 6] * 6),
+    "a constant": lambda rng, n: np.full(n, "always"),
+    "categories": lambda rng, n: pd.Categorical(
+        rng.choice(["low", "high"], n), ["low", "middle", "high"], ordered=bool(n % 2)
+    ),
+    "booleans": lambda rng, n: rng.random(n) < 0.3,
+    "bits": lambda rng, n: rng.integers(2, size=n),
+    "counts": lambda rng, n: rng.poisson(1.2, n),
+    "nullable counts": lambda rng, n: pd.array(rng.poisson(0.8, n), dtype="Int64"),
+    "amounts": lambda rng, n: np.exp(rng.normal(size=n)),
+    "shares": lambda rng, n: rng.random(n),
+}
+OF_POLARS = {"categories", "nullable counts"}  # which have types of pandas
+
+
+@st.composite
+def frames(draw):
+    """A frame, with gaps in some columns."""
+    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n_rows = draw(st.sampled_from([30, 60, 160]))
+    frame = pd.DataFrame({f"c{j}": KINDS[kind](rng, n_rows) for j, kind in enumerate(kinds)})
+    for name in draw(st.lists(st.sampled_from(list(frame)), max_size=2, unique=True)):
+        # polars 1.0 takes no NaN among words.
+        frame[name] = frame[name].mask(rng.random(n_rows) < 0.15, None)
+    if draw(st.booleans()) and not OF_POLARS & set(kinds):
+        return pl.from_pandas(frame)
+    return frame
+
+
+def cells_of(frame):
+    return [cell for name in frame.columns for cell in frame[name].to_list()]
+
+
+@each(ALL)
+@settings(max_examples=cases(6))
+@given(frame=frames())
+def test_any_frame(estimator, frame):
+    """It is learned, used and given back with its types; or the refusal names column or remedy."""
+    model = clone(estimator)
+    try:
+        model.fit(frame)
+    except ValueError as error:
+        assert_in_words(error, model)
+        assert not hasattr(model, "n_features_in_")
+        return
+    if hasattr(model, "score_samples"):
+        assert_finite(model.score_samples(frame))
+    if is_classifier(model):
+        np.testing.assert_allclose(model.predict_proba(frame).sum(axis=1), 1, rtol=1e-6)
+    if hasattr(model, "sample"):
+        rows = model.sample(len(frame), random_state=0)
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        assert type(rows) is type(frame) and list(rows.columns) == list(frame.columns)
+    if hasattr(model, "impute"):
+        filled = model.impute(frame, how="mode", random_state=0)
+        assert type(filled) is type(frame) and list(map(str, filled.dtypes)) == list(
+            map(str, frame.dtypes)
+        )
+        observed = [not pd.isna(cell) for cell in cells_of(frame)]
+        kept = [b == a for b, a in zip(cells_of(frame), cells_of(filled), strict=True)]
+        assert np.array(kept)[observed].all()

@@ -3,7 +3,7 @@
 import gzip
 import warnings
 from functools import partial
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from networks import parameter_index
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import enumerate_states, random_potts
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, spearmanr
 from sklearn.exceptions import ConvergenceWarning
@@ -28,6 +30,7 @@ from private import (
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.datasets import read_alignment
+from sklearn_boltz.metrics import sequence_weights
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=20)
 
@@ -339,3 +342,70 @@ def test_values_that_never_meet_are_named(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert FVBMPseudoLikelihood(alpha=0.01).fit(kept).converged_
+
+
+@pytest.mark.slow
+def test_plmdca_scores(shared_data):
+    """Its regressions of one column on the others, by SciPy, as the network has none by itself.
+
+    The objective of column i is Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² -
+    λ_h Σ_a h_i(a)², and both directions of a coupling are averaged. It stops early, so the digits
+    are few.
+    """
+    folder = shared_data / "oracles/potts"
+    codes = read_alignment(folder / "plmDCA_example1_alignment.fasta.gz").codes
+    # Letters that are no amino acid count as gaps.
+    codes = np.unique(np.maximum(codes, 0), axis=0)
+    weights = sequence_weights(codes)
+    assert weights.sum() == pytest.approx(1478.2347, abs=1e-4)
+    (n, d), q, total = codes.shape, 21, weights.sum()
+    dense = one_hot(codes, [q] * d).astype(np.float32)
+    x, between = csr_array(dense), np.kron(1 - np.eye(d), np.ones((q, q)))
+    strength = total * np.append(np.full(between.size, 0.005), np.full(q * d, 0.01))
+    rates = weights @ dense / total + 1e-3
+    spread = rates * (1 - rates)
+    scale = np.sqrt(total * np.append(np.outer(rates, spread), spread) + 2 * strength)
+
+    def cost(z):
+        theta = (z / scale).astype(np.float32)
+        coupling, intercept = theta[: between.size].reshape(between.shape), theta[between.size :]
+        fields = (x @ (coupling * between).astype(np.float32) + intercept).reshape(n, d, q)
+        log_p = log_softmax(fields, axis=2).reshape(n, -1)
+        off = weights.astype(np.float32)[:, None] * (np.exp(log_p) - dense)
+        slope = np.append(x.T @ off * between, off.sum(axis=0))
+        value = strength @ theta**2 - weights @ (log_p * dense).sum(axis=1)
+        return value, (slope + 2 * strength * theta) / scale
+
+    start, options = np.zeros(len(scale)), {"maxiter": 70}
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", options=options).x / scale
+    coupling = found[: between.size].reshape(between.shape)
+    scores = _gauge.frobenius_scores((coupling + coupling.T) / 2, [q] * d, ignore=0)
+    scores = _gauge.average_product_correction(scores)
+    table = np.loadtxt(folder / "plmDCA_example1_scores.csv.gz", delimiter=",")
+    i, j = table[:, :2].astype(int).T - 1
+    assert len(i) == 1378
+    assert_allclose(scores[i, j], table[:, 2], atol=0.03)
+    assert spearmanr(scores[i, j], table[:, 2])[0] > 0.995
+
+
+def test_scores_by_hand():
+    n_values = np.array([3, 2, 4])
+    model = random_potts(n_values, 6)
+    coupling = model.coupling
+    zero_sum, _ = _gauge.to_zero_sum(coupling, model.intercept, n_values)
+    scores = _gauge.frobenius_scores(coupling, n_values)
+    without = _gauge.frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
+    for i, j in combinations(range(3), 2):
+        j_ij = block(zero_sum, n_values, i, j)
+        assert scores[i, j] == pytest.approx(np.linalg.norm(j_ij))
+        assert scores[j, i] == pytest.approx(scores[i, j])
+        kept = np.delete(j_ij, [0] if i == 0 else [], axis=0)
+        kept = np.delete(kept, [3] if j == 2 else [], axis=1)
+        assert without[i, j] == pytest.approx(np.linalg.norm(kept))
+    s01, s02, s12 = scores[0, 1], scores[0, 2], scores[1, 2]
+    total = (s01 + s02 + s12) / 3
+    corrected = _gauge.average_product_correction(scores)
+    assert corrected[0, 1] == pytest.approx(s01 - (s01 + s02) / 2 * (s01 + s12) / 2 / total)
+    assert_array_equal(np.diag(corrected), 0)
+    assert_array_equal(_gauge.average_product_correction(np.zeros((3, 3))), 0)
+    assert_array_equal(_gauge.average_product_correction([[1.0]]), 0)

@@ -10,17 +10,45 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import (
     agreeing,
     enumerate_states,
+    random_interactions,
     random_potts,
     random_spins,
     with_gaps,
 )
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from private import (
     _bslm,
+    _gibbs,
+    _interaction_gibbs,
+    categorical_sweeps,
     enumerate_rows,
     importance_weights,
+    uniform,
 )
+
+
+def swept(x, free, seed, rows, draw):
+    """The states after some sweeps; `draw(x, j, u)` are the new values of a column."""
+    x, numbers = x.copy(), np.empty((int(rows.max()) + 1, x.shape[1]))
+    for sweep in range(FIRST, FIRST + N_SWEEPS):
+        uniform(numbers, seed, sweep)
+        u = numbers[rows]
+        for j in range(x.shape[1]):
+            x[:, j] = np.where(free[:, j], draw(x, j, u[:, j]), x[:, j])
+    return x
+
+
+seeds = st.integers(0, 2**60)
+
+
+scales = st.sampled_from([1.0, 0.3])
+
+
+FIRST, N_SWEEPS = 5, 3
+
+
+FIRST, N_SWEEPS = 5, 3
 
 
 def evaluate(fields, weights):
@@ -149,3 +177,106 @@ def test_importance_weights(n_drawn):
         assert error < (0.02 if n_drawn else 1e-14)
     # A draw is a function of its number.
     assert_array_equal(importance_weights(*arrays, 10, 7, 30), log_weights[:, 30:40])
+
+
+@settings(max_examples=cases(40))
+@given(st.integers(1, 5), st.integers(1, 150), st.integers(0, 2**32 - 1))
+def test_evaluate_fields(d, vectors, seed):
+    rng = np.random.default_rng(seed)
+    fields, weights = (
+        rng.normal(size=(d, vectors * _bslm.N_LANES)),
+        rng.random(vectors * _bslm.N_LANES),
+    )
+    log_cosh, tanh = evaluate(fields, weights)
+    assert_allclose(tanh, np.tanh(fields), rtol=1e-15)
+    assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
+
+
+@settings(max_examples=cases(30))
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_row_fields(n, d, seed):
+    x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, d))
+    model = random_spins(d, seed)
+    coupling, b = model.coupling, model.intercept
+    out = np.empty_like(x)
+    _gibbs.row_fields(x, coupling, b, out)
+    assert_allclose(out, x @ coupling + b, atol=1e-12)
+    alone = np.empty_like(x[-1:])
+    _gibbs.row_fields(x[-1:], coupling, b, alone)
+    assert_array_equal(alone, out[-1:])
+
+
+@settings(max_examples=cases(30))
+@given(st.integers(1, 12), st.integers(1, 9), scales, seeds)
+def test_gibbs_sweeps(n, d, scale, seed):
+    rng, coupling = np.random.default_rng(seed), random_spins(d, seed, scale=0.5).coupling
+    rows = rng.integers(10, size=n).astype(np.uint64)
+    x, offset = rng.choice([-1.0, 1.0], size=(n, d)), rng.normal(size=d)
+    free = rng.random((n, d)) < 0.7
+
+    def draw(x, j, u):
+        return np.where(u < expit(2 * (scale * (x @ coupling)[:, j] + offset[j])), 1, -1)
+
+    expected, local = swept(x, free, seed, rows, draw), x @ coupling
+    free = free.view(np.uint8)
+    _gibbs.gibbs_sweeps(x, local, coupling, offset, scale, free, seed, FIRST, N_SWEEPS, rows)
+    assert_array_equal(x, expected)
+    assert_allclose(local, x @ coupling, atol=1e-12)
+
+
+@settings(max_examples=cases(25))
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), scales, seeds)
+def test_categorical_sweeps(n_values, n, scale, seed):
+    rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
+    rows = rng.integers(10, size=n).astype(np.uint64)
+    codes = np.stack([rng.integers(m, size=n) for m in n_values], axis=1).astype(np.int32)
+    free, offset = rng.random(codes.shape) < 0.7, rng.normal(size=len(model.intercept))
+
+    def draw(codes, j, u):
+        own = slice(model.starts[j], model.starts[j + 1])
+        fields = scale * (model.one_hot(codes) @ model.coupling) + offset
+        return (np.cumsum(softmax(fields[:, own], axis=1), axis=1) <= u[:, None]).sum(axis=1)
+
+    expected, local = swept(codes, free, seed, rows, draw), model.one_hot(codes) @ model.coupling
+    categorical_sweeps(
+        codes, local, model.coupling, offset, model.starts, scale, free.view(np.uint8),
+        np.empty(max(n_values)), seed, FIRST, N_SWEEPS, rows,
+    )  # fmt: skip
+    assert_array_equal(codes, expected)
+    assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
+
+
+@settings(max_examples=cases(25))
+@given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
+def test_interaction_sweeps(d, n, scale, seed):
+    rng, model = np.random.default_rng(seed), random_interactions(d, seed)
+    rows = rng.integers(10, size=n).astype(np.uint64)
+    x, terms = rng.choice([-1.0, 1.0], size=(n, d)), model.arrays
+    free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
+
+    def total(x):
+        fields = x @ model.coupling
+        for term, weight in zip(model.terms, model.weights, strict=True):
+            for j in term:
+                fields[:, j] += weight * x[:, [k for k in term if k != j]].prod(axis=1)
+        return fields
+
+    def draw(x, j, u):
+        others = (x > 0).sum(axis=1) - (x[:, j] > 0)
+        field = scale * (total(x)[:, j] + model.steps[others]) + offset[j]
+        return np.where(u < expit(2 * field), 1, -1)
+
+    sums = np.empty(n)
+    _interaction_gibbs.sum_terms(x, *terms, sums)
+    products = [x[:, term].prod(axis=1) for term in model.terms]
+    assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
+    expected, local = swept(x, free, seed, rows, draw), x @ model.coupling
+    by_column = model.chains(x > 0, 0).by_column
+    _interaction_gibbs.add_term_fields(x, *terms, local)
+    assert_allclose(local, total(x), atol=1e-12)
+    _interaction_gibbs.interaction_sweeps(
+        x, local, model.coupling, *terms, *by_column, model.steps, offset, scale,
+        free.view(np.uint8), seed, FIRST, N_SWEEPS, rows,
+    )  # fmt: skip
+    assert_array_equal(x, expected)
+    assert_allclose(local, total(x), atol=1e-12)

@@ -13,7 +13,7 @@ from oracles_fvbm import seeds, separated_parameters, unpack
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles import differences
-from private import PseudoLikelihood, network_rows
+from private import PseudoLikelihood, Regressions, network_rows
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -225,3 +225,14 @@ def test_objective_and_derivatives_are_the_definition(seed, alpha, gaps, indepen
     moved = problem.moved(0.1 * direction)
     after = problem.after(problem.at(theta), 0.1 * direction, 0.5, moved)
     assert after.value == pytest.approx(value(problem, theta + 0.05 * direction))
+
+
+@settings(max_examples=cases(25))
+@given(seeds)
+def test_score_products_are_those_of_single_rows(seed):
+    problem, theta = random_problem(seed, alpha=0.7)
+    rows = [PseudoLikelihood(x[:, None], np.ones(1)) for x in problem.spins.T]
+    scores = np.array([gradient(row, theta) for row in rows])
+    regressions = Regressions.of_spins(problem, problem.at(theta))
+    expected = scores.T * problem.weights @ scores
+    assert_allclose(regressions.score_products(), expected, atol=1e-11)

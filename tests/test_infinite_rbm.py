@@ -314,3 +314,19 @@ def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
 
 def test_a_fit_goes_on_as_if_it_had_not_ended(X, model):
     assert_goes_on(model, X)
+
+
+def test_sampled_gain_against_the_exact_one(rbm, learner, data):
+    """Chains that have the law estimate the gain within five standard errors."""
+    rng, n, exact = np.random.default_rng(3), 20_000, _frank_wolfe.Enumeration.of(learner)
+    unit = rng.normal(size=7)
+    chains = _frank_wolfe.ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
+    chains.follow(learner, 3, WORKERS)
+    gains = [
+        _frank_wolfe.rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
+        for law in (exact, chains)
+    ]
+    for true, estimate in zip(*gains, strict=True):
+        # The relative variance of the weights is 1 / ess - 1.
+        error = np.sqrt((1 / estimate.ess - 1) / n)
+        assert estimate.gain == pytest.approx(true.gain, abs=5 * error)

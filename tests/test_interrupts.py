@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from conftest import cases
 from contract.estimators import ALL, META, MODELS, by_turns, each
@@ -20,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
-from sklearn_boltz import SDCPRBM
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -131,3 +132,32 @@ def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where
         more = 4 - done if length == "max_iter" else 4
         model.set_params(warm_start=True, **{length: more}).fit(X)
     assert_same(model, whole)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs", "bslm", "ga"])
+def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver):
+    X = bits()[:, :4]
+    whole = FVBMPseudoLikelihood(solver=solver, alpha=0.01).fit(X)
+    model = FVBMPseudoLikelihood(solver=solver, alpha=0.01, warm_start=True)
+    total = n_calls(clone(model), X)
+    seen = set()
+    for n in range(total // 3, total, max(1, total // 20)):
+        model = clone(model)
+        with CtrlC(n):
+            model.fit(X)
+        if not hasattr(model, "n_iter_") or model.converged_:
+            continue
+        seen.add(model.n_iter_)
+        assert len(model.history_["log_pseudo_likelihood"]) == model.n_iter_
+        at_the_end = model.history_["log_pseudo_likelihood"][-1]
+        penalty = 0.01 / 4 * (model.coupling_**2).sum()
+        assert at_the_end == pytest.approx(model.log_pseudo_likelihood(X).mean() - penalty)
+        assert np.isfinite(model.transform(X)).all() and np.isfinite(model.sample(3, 0)).all()
+        from_there = clone(model).fit(
+            X, coupling_init=model.coupling_, intercept_init=model.intercept_
+        )
+        model.fit(X)
+        np.testing.assert_array_equal(model.coupling_, from_there.coupling_)
+        assert model.history_["log_pseudo_likelihood"][0] >= at_the_end - 1e-12
+        assert model.score(X) == pytest.approx(whole.score(X), abs=1e-3)
+    assert len(seen) >= 2

@@ -390,3 +390,32 @@ def test_sparse_networks_have_scores_but_no_terms_with_them():
     assert np.isfinite(Sparse().fit(X).score_samples(with_gaps(X))).all()
     with pytest.raises(ValueError, match="max_order at 2"):
         Sparse(max_order=3).fit(X)
+
+
+def test_known_scores_by_brute_force():
+    rng, z = np.random.default_rng(1), some_scores(40)
+    x = np.eye(3)[rng.integers(3, size=40)]
+    z[rng.random(z.shape) < 0.4] = np.nan
+    covariance = np.cov(some_scores(50, 3, 4).T)
+    a, slopes = rng.normal(size=3), rng.normal(size=(3, 3))
+    gaussians = location_gaussians.Gaussians(np.zeros(1), a[None], slopes, covariance[None])
+    log_p = log_densities(gaussians, csr_array(x), location_gaussians.Scores(z))
+    given = gaussians.observed(0, location_gaussians.Scores(z))
+    means = given.means(x @ slopes.T)
+    for i in range(40):
+        o, mean = ~np.isnan(z[i]), a + slopes @ x[i]
+        known = multivariate_normal(mean[o], covariance[np.ix_(o, o)]) if o.any() else None
+        assert_allclose(log_p[i, 0], 0 if known is None else known.logpdf(z[i, o]), atol=1e-9)
+        gain = covariance[:, o] @ np.linalg.inv(covariance[np.ix_(o, o)])
+        assert_allclose(means[i], mean + gain @ (z[i, o] - mean[o]), rtol=1e-9)
+        spread = covariance - gain @ covariance[o]
+        assert_allclose(given.spreads[given.which[i]], spread, atol=1e-9)
+
+
+def test_each_round_of_em_raises_the_penalised_likelihood(monkeypatch):
+    codes, z = categories_and_scores()
+    path = []
+    monkeypatch.setattr(location_fit, "TOL", 1e-7)
+    (rows,) = location_fit.completed(small_network(), codes, [z], np.ones(len(z)))
+    location_fit.fit_one(rows, 1.0, path)
+    assert len(path) > 5 and (np.diff(path) > -1e-8 * np.abs(path[0])).all()

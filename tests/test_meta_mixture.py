@@ -234,3 +234,19 @@ def test_kinds_of_columns_of_all_parts():
     classifier = BoltzmannClassifier(mixture, joint=True)
     with pytest.raises(ValueError, match="Leave `columns` at 'auto'"):
         classifier.fit(X, np.arange(60) % 2)
+
+
+def test_as_a_density_of_classes():
+    X = discrete_rows(600)
+    y = X[:, 3]
+    mixture = BoltzmannMixture([*TWO, ("rbm", clone(RBM).set_params(columns="auto"))])
+    model = BoltzmannClassifier(mixture, random_state=0, calibration=False).fit(X[:, :3], y)
+    # Each class knows the values of all rows: its probabilities sum to 1 over all of them.
+    every = np.array(list(itertools.product(range(3), repeat=3)))
+    table = model._rows(every)
+    for part in model.estimators_:
+        assert np.exp(part.score_samples(table)).sum() == pytest.approx(1)
+    assert model.score(X[:, :3], y) > 0.5
+    X = X[X[:, 0] != y]  # no class has all values in the first column
+    model.fit(X[:, :3], X[:, 3])
+    assert np.isfinite(model.predict_log_proba(every)).all()

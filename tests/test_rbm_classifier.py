@@ -417,3 +417,32 @@ def test_real_columns():
 ])  # fmt: skip
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_missing_cells_by_chains_are_near_and_depend_on_the_row_alone(problem):
+    """Means over 500 draws, of which many are alike: within 0.15."""
+    X, y = problem
+    model = small(n_components=30, max_iter=10).fit(np.hstack([X, X]), y)
+    rows = np.hstack([X, X])[:6].copy()
+    rows[:, 3:15] = np.nan
+    found, machine = model.predict_proba(rows), model._marginal()
+    for k, x in enumerate(rows):
+        assert_allclose(model.predict_proba(rows[[k]])[0], found[k], rtol=1e-6)
+        filled = np.tile(x, (2**12, 1))
+        filled[:, 3:15] = binary(12)
+        logs = machine.class_log_weights(machine.hidden_field(filled))
+        logs = logs + machine.visible.log_weight(filled)[:, None]
+        assert_allclose(found[k], softmax(logsumexp(logs, axis=0)), atol=0.15)
+    rows[:, 5:15] = np.hstack([X, X])[:6, 5:15]
+    assert np.isfinite(model.score_samples(rows)).all() and model.transform(rows).shape == (6, 30)
+    for how in ("mean", "mode", "sample"):
+        assert np.isfinite(model.impute(rows, how=how, n_steps=50, random_state=0)).all()
+
+
+def test_one_batch_is_the_gradient_of_the_array(problem):
+    """With one mini-batch of all rows, their order does not matter without chains."""
+    X, y = problem
+    options = {"generative": 0.0, "batch_size": 240, "max_iter": 5}
+    expected = small(**options).fit(X, y).components_
+    model = small(**options).fit(Batches([part for part, _ in as_pairs(X, y)]), y)
+    assert_allclose(model.components_, expected, atol=1e-9)

@@ -1,5 +1,7 @@
 """The kernels against the NumPy lines that they equal."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from conftest import cases
@@ -14,6 +16,15 @@ from private import (
     class_gradients,
     class_log_weights,
 )
+
+
+def chains_at(dtype):
+    """Weights, biases of both layers, and states of twenty chains."""
+    rng = np.random.default_rng(0)
+    W = rng.normal(0, 1, (10, 6)).astype(dtype)
+    b, c = rng.normal(0, 1, 10).astype(dtype), rng.normal(0, 1, 6).astype(dtype)
+    return W, b, c, (rng.random((20, 10)) < 0.5).astype(dtype)
+
 
 DTYPES = [np.float32, np.float64]
 SHAPES = [(1, 1), (3, 7), (5, 16), (2, 1500)]
@@ -139,3 +150,59 @@ def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
     np.testing.assert_allclose(found, np.einsum("ny,nyj->nj", E, S), atol=eps)
     np.testing.assert_allclose(gradient, np.einsum("ny,nyj->yj", E, S), atol=eps)
     np.testing.assert_allclose(of_bias, E.sum(axis=0), atol=1e-12 * (1 + np.abs(E).sum()))
+
+
+@pytest.mark.parametrize("from_hidden", [False, True])
+def test_chains_equal_numpy(dtype, from_hidden):
+    W, b, c, start = chains_at(dtype)
+    V, H = start.copy(), start[:, :6].copy()
+    v, h = V.copy(), H.copy()
+    for k in range(3):
+        if k > 0 or not from_hidden:
+            h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
+        v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
+    _gibbs_kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
+    np.testing.assert_array_equal(V, v)
+    np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
+
+
+def test_annealed_chains_and_their_weights_equal_numpy(dtype):
+    W, base, c, start = chains_at(dtype)
+    shift, betas = np.random.default_rng(1).normal(size=10).astype(dtype), [0.0, 0.2, 0.7, 1.0]
+    v, expected = start.copy(), np.ones(20)
+    for k, (low, high) in enumerate(pairwise(betas)):
+        field = v @ W + c
+        softplus = np.logaddexp(0, high * field) - np.logaddexp(0, low * field)
+        expected += (high - low) * (v @ shift) + softplus.sum(axis=1)
+        if high < 1:
+            p = expit(high * field)
+            h = (uniform(p.shape, 7, 10 + 2 * k, 4, dtype) < p).astype(dtype)
+            p = expit(base + high * (shift + h @ W.T))
+            v = (uniform(p.shape, 7, 11 + 2 * k, 4, dtype) < p).astype(dtype)
+    V, log_weights = start.copy(), np.ones(20)
+    scratch = np.empty((20, 6), dtype), np.empty(10, dtype), np.empty(6, dtype)
+    _gibbs_kernel.anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
+    np.testing.assert_array_equal(V, v)
+    np.testing.assert_allclose(log_weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@settings(max_examples=cases(40))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(0, 40), st.integers(1, 70), st.integers(1, 40)),
+    scale=st.sampled_from([0.0, 0.1, 1.0, 30.0]),
+    dtype=st.sampled_from(DTYPES),
+    share=st.sampled_from([0.0, 0.02, 0.5, 1.0]),
+)
+def test_log_densities(seed, shape, scale, dtype, share):
+    (n_rows, n_visible, n_hidden), rng = shape, np.random.default_rng(seed)
+    weights = rng.normal(0, scale, (n_visible, n_hidden)).astype(dtype)
+    b, c = (rng.normal(0, scale, n).astype(dtype) for n in (n_visible, n_hidden))
+    V = (rng.random((n_rows, n_visible)) < share).astype(dtype)
+    out, before = np.full(n_rows, np.nan), V.copy()
+    _gibbs_kernel.log_densities(weights, b, c, V, np.empty((n_rows, n_hidden), dtype), out)
+    exact = V.astype(float)
+    expected = exact @ b + np.logaddexp(0, exact @ weights + c).sum(axis=1)
+    size = np.abs(weights).sum() + np.abs(b).sum() + np.abs(c).sum() + n_hidden
+    np.testing.assert_allclose(out, expected, atol=4 * np.finfo(dtype).eps * size, rtol=0)
+    np.testing.assert_array_equal(V, before)

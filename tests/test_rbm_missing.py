@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from contract.frames import memory_map
 from contract.state import assert_goes_on, parameters
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+from oracles import assert_drawn
 from oracles_rbm import binary, law_of
 from private import (
     RBMModel,
@@ -19,6 +21,7 @@ from private import (
     independent_log_likelihood,
 )
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # What is drawn may be off by this many standard errors: a false alarm in 1.7 million figures.
@@ -242,3 +245,30 @@ def test_early_stopping_watches_what_is_observed(estimator, table, weighted, req
     expected = model.score(rows[valid], sample_weight=weights[valid] if weighted else None)
     off = np.abs(model.history_["validation_log_likelihood"] - expected).min()
     assert off < (1e-4 if table == "gaps" else 1e-5)
+
+
+def test_transitions_keep_the_distribution_of_missing_cells(machine, workers):
+    model, V, rows, _ = machine
+    rng, n = np.random.default_rng(0), 5000
+    v = max(V[1:], key=lambda v: len(machine.completions(v)[0]) * np.isfinite(v).any())
+    agree, _, p = machine.completions(v)
+    start = rows[rng.choice(agree, size=n, p=p)]
+    ends = _gaps.complete(model, start, np.tile(np.isnan(v), (n, 1)), 1, workers)
+    assert (ends == start).all(axis=1).mean() < 0.9
+    assert_drawn(ends, rows[agree], p)
+
+
+@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2]], ids=repr)
+def test_batches_with_gaps(estimator, gaps, tmp_path, monkeypatch):
+    gaps = np.insert(gaps, 7, np.nan, axis=0)
+    in_memory = clone(estimator).fit(gaps)
+    monkeypatch.setattr("sklearn_boltz.tables._batches.BATCH_ENTRIES", gaps.size - 1)
+    mapped = clone(estimator).fit(memory_map(gaps, tmp_path))
+    assert mapped._training.kept.values.size == np.isnan(gaps).sum()
+    assert_allclose(mapped.score(gaps), in_memory.score(gaps), atol=0.1)
+    batches = Batches([gaps[:70], gaps[70:]])
+    for options, weights in [
+        ({}, None), ({"early_stopping": True}, None), ({}, np.arange(121)),
+    ]:  # fmt: skip
+        model = clone(estimator).set_params(**options).fit(batches, sample_weight=weights)
+        assert np.isfinite(model.score(gaps))

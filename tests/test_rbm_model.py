@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils import Bunch
 
 from oracles import assert_drawn
 from oracles_rbm import SmallRBM, law_of, random_rbm, typed
@@ -269,3 +270,19 @@ def test_impute(law, way):
     chosen = continuous & ~observed
     error = np.abs(found[chosen] - rest[chosen[continuous]])
     assert (error <= (0.5 if way == "chains" else 1e-6) * (1 + spread[chosen])).all()
+
+
+def test_exact_log_partition_by_blocks():
+    c = np.random.default_rng(0).normal(size=14)
+    model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
+    expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
+    assert _enumeration.exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
+    assert _enumeration.n_enumerated(law_of("S", "T").model) == np.inf
+
+
+def test_reverse_chains_from_the_model_bound_from_above():
+    forward, backward = Bunch(low=1.0, value=4.0), Bunch(value=4.5, high=np.inf, low=-np.inf)
+    assert _annealing.bracketed(forward, Bunch(**backward), False).high == np.inf
+    found = _annealing.bracketed(forward, Bunch(**backward), True)
+    # By Markov's inequality, e³ times as much has a probability of 5 %.
+    assert (found.low, found.high) == (1.0, 7.5)

@@ -282,3 +282,14 @@ def test_validation_rows_that_do_not_fit(estimator):
     assert not hasattr(model, "components_")
     with pytest.raises(ValueError, match="early_stopping has validation rows.*early_stopping=0.1"):
         clone(model).set_params(early_stopping=bits(30)).fit(Batches([bits(60), bits(60)]))
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_p_values_of_independence_are_uniform(d):
+    """At most, by Bonferroni: 5 % of 400 tables, and more than 35 in less than 1 of 1,000 runs."""
+    rng, n_rejected = np.random.default_rng(d), np.zeros(2)
+    for _ in range(400):
+        found = p_values(rng.random((200, d)) < [0.3, 0.5, 0.7][:d])
+        n_rejected += found.joint < 0.05, found.pairs < 0.05
+    assert (n_rejected <= 35).all()
+    assert d == 1 or (n_rejected > 3).any()

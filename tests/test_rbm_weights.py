@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from contract.estimators import OF_BATCHES, UNLABELLED, each
+from contract.frames import memory_map
 from contract.state import parameters
 from sklearn.base import clone
 
 from oracles_rbm import SmallRBM
 from private import _rows
 from sklearn_boltz import SDCPRBM, TAP, TAPRBM
+from sklearn_boltz.batches import Batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # Means over seeds may differ by this many standard errors: a false alarm in 1.7 million figures.
@@ -160,3 +162,19 @@ def test_real_columns_are_standardised_by_weights(estimator):
     X = np.column_stack([np.arange(20.0), np.where(np.arange(20), 1.0, 50.0)])
     center, scale = scales(estimator, X, sample_weight=np.arange(20) > 0)
     assert (center[1], scale[1]) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
+    model = kind(3, max_iter=3, batch_size=20, random_state=0)
+    source = Batches([X[:50], X[50:]])
+    equal, plain = (clone(model).fit(source, sample_weight=w) for w in (np.full(90, 3.0), None))
+    np.testing.assert_array_equal(parameters(equal), parameters(plain))
+    found = clone(model).fit(source, sample_weight=weights)
+    assert np.isfinite(found.score(X))
+    # A memory map has the bits of an array, with the order of the rows.
+    mapped = memory_map(X, tmp_path)
+    two, one = (clone(model).fit(mapped, sample_weight=w * (weights > 0)) for w in (2.0, 1.0))
+    np.testing.assert_array_equal(parameters(two), parameters(one))
+    one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
+    assert np.isfinite(one.score(X))

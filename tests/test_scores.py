@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
 
 from private import _enumeration, _model
 from sklearn_boltz import (
@@ -28,6 +29,11 @@ from sklearn_boltz import (
     RBMClassifier,
     SparseFVBM,
 )
+
+
+def exact_score(model, X):
+    return -model.free_energy(X).mean() - model.log_partition("exact").value
+
 
 SHORT = dict(max_iter=2, early_stopping=False, random_state=0)
 UNTRACKED = SHORT | dict(track_likelihood=False)
@@ -147,3 +153,19 @@ def test_scores_do_not_use_the_expansion(case):
     assert_allclose(model.tap_log_likelihood(X), objective, rtol=1e-12)
     model.tap_solutions(X[:5])
     assert_array_equal(model.score_samples(X), before)
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 20))]
+)
+def test_a_search_finds_what_is_best_by_enumeration(seed):
+    """Of folds of columns that depend on each other. Settings within .02 nats count as equal."""
+    grid = {"inference": ["tap", "naive"], "n_components": [4, 13]}
+    by = {"sampled": lambda model, X: model.score(X), "exact": exact_score}
+    model = TAPRBM(learning_rate=0.2, **UNTRACKED | dict(max_iter=20, random_state=seed))
+    columns = np.random.default_rng(seed).permutation(64)[:40]
+    rows = BITS[:, columns] if seed else BITS
+    found = GridSearchCV(model, grid, scoring=by, refit="sampled", cv=2).fit(rows).cv_results_
+    sampled, exact = found["mean_test_sampled"], found["mean_test_exact"]
+    assert_allclose(sampled, exact, atol=0.1)  # five standard errors
+    assert exact[sampled.argmax()] >= exact.max() - 0.02 and np.ptp(exact) > 0.05

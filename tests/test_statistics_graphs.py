@@ -1,5 +1,7 @@
 """Networks as graphs and tables; centralities by brute force over all paths, and how stable."""
 
+import sys
+from functools import partial
 from io import BytesIO
 from itertools import combinations, permutations
 
@@ -189,3 +191,40 @@ def test_samples_without_a_coupling_do_not_correlate():
     result = centrality_stability(SparseFVBM(ebic_gamma=5), rows, **options)
     assert_array_equal(result.correlations, np.zeros((1, 5)))
     assert result.coefficient == 0
+
+
+def test_a_table_in_latex(result):
+    pytest.importorskip("jinja2")
+    frame = result.to_frame(parameters=True)
+    lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
+    assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
+    row = frame.loc["m[home,travels]"]
+    written = next(line for line in lines if line.startswith("m[home,travels] "))
+    assert written.split(" & ")[1:3] == [f"{row['estimate']:.3f}", f"{row['std_err']:.3f}"]
+    styled = frame.style.format(precision=2).to_latex(hrules=True)
+    assert r"\toprule" in styled and f"{row['estimate']:.2f}" in styled
+
+
+def test_without_networkx_and_pandas(model, result, X, monkeypatch):
+    resamples = statistics.bootstrap(model, X, 2, random_state=0)
+    stability = partial(centrality_stability, model, X, n_samples=1, random_state=0)
+    for package, verb in (
+        ("networkx", partial(statistics.to_networkx, model)),
+        ("networkx", partial(centrality, model)), ("pandas", result.to_frame),
+        ("networkx", partial(stability, statistic="closeness")), ("pandas", resamples.to_frame),
+    ):  # fmt: skip
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=f"pip install {package}"):
+            verb()
+    assert len(result.estimate) == len(result.std_err) == 10
+    assert stability().correlations.shape == (10, 1)
+
+
+def test_the_table_without_pandas(monkeypatch):
+    graph = graph_of(np.ones((3, 3)))  # A loop is no coupling.
+    expected = centrality(graph)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = centrality(graph)
+    assert_array_equal(table.variable, [0, 1, 2])
+    assert_array_equal(table.strength, [2, 2, 2])
+    assert_array_equal(table.closeness, expected["closeness"])

@@ -18,12 +18,13 @@ from mean_field import (
     rows_of,
     with_most_paired,
 )
-from oracles_rbm import SmallRBM, random_rbm
+from oracles_rbm import SmallRBM, random_rbm, slopes
 from private import (
     TAP,
     Layered,
     _second_order,
     _tap,
+    _vamp,
     by_tap,
 )
 from private import RBMModel as Model
@@ -334,3 +335,40 @@ def test_weights_too_large_for_two_gaussian_layers(order, workers):
     solutions = by_tap(model, np.ones((3, 2)), TAP(order, 2000), workers)
     assert not solutions.converged.any()
     assert np.isfinite(_tap.total_log_partition(solutions))
+
+
+def test_gaussian_pair_of_layers_is_nearly_exact(workers):
+    """ln Z of a Gaussian in closed form, which exists for small weights."""
+    rng, scales, errors = np.random.default_rng(0), [0.02, 0.04, 0.08], []
+    visible, hidden = (Gaussian(rng.normal(size=n), rng.uniform(1, 2, n)) for n in (3, 2))
+    W = rng.normal(size=(2, 3))
+    u = np.concatenate([visible.intercept, hidden.intercept])
+    for scale in scales:
+        J = np.diag(np.concatenate([visible.precision, hidden.precision]))
+        J[3:, :3], J[:3, 3:] = -scale * W, -scale * W.T
+        exact = 0.5 * (u @ np.linalg.solve(J, u) - np.linalg.slogdet(J / (2 * np.pi))[1])
+        model = Model(scale * W, visible, hidden)
+        solutions = by_tap(model, np.zeros((1, 3)), EXACTLY, workers)
+        assert solutions.converged.all()
+        errors.append([-solutions.free_energy[0] - exact])
+    assert power_of(scales, errors) == pytest.approx(4, abs=0.4)
+
+
+def test_derivative_of_adaptive_tap_by_the_weights(workers):
+    """By finite differences: the means and covariances of `Point`, not W ∘ var(h) var(v)ᵀ."""
+    rbm = random_rbm(6, 4, 1.0, 0)
+    model, v = binary(rbm), np.zeros(6)
+    point, *_ = _vamp.iterate(model, v, EXACTLY)
+    mean, covariance = point.mean, point.covariance()[6:, :6]
+
+    def log_partition():
+        return -by_tap(model, v[None], adaptive(EXACTLY), workers).free_energy[0]
+
+    measured = slopes(log_partition, model.weights)
+    means = np.outer(mean[6:], mean[:6])
+    assert_allclose(measured, means + covariance, atol=1e-7)
+    of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
+    assert np.abs(measured - means - of_tap).max() > 1e-3
+    # Of several points, the mean; where there is no Gaussian, as of TAP.
+    found = _vamp.mean_covariance(model, [point, point, point._replace(factor=None)])
+    assert_allclose(found, (2 * covariance + of_tap) / 3, rtol=1e-12)

@@ -1,0 +1,120 @@
+"""Exact quantities of sparse log-linear models against enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import oracles
+from oracles import assert_drawn
+from private import _distribution, _factor
+
+cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
+
+
+def random_model(n_values, n_basis, seed, scale=1.0):
+    rng = np.random.default_rng(seed)
+    every = oracles.states(n_values)
+    rows = rng.choice(np.arange(1, len(every)), size=min(n_basis, len(every) - 1), replace=False)
+    basis, theta = every[rows], scale * rng.normal(size=len(rows))
+    model = _distribution.LogLinearModel(np.array(n_values), basis, theta)
+    return model, oracles.log_linear_probabilities(n_values, basis, theta), every
+
+
+@pytest.fixture(params=[2**17, 4], ids=["one block", "many blocks"])
+def block(request, monkeypatch):
+    monkeypatch.setattr(_factor, "BLOCK", request.param)
+
+
+@given(n_values=cardinalities, n_basis=st.integers(0, 6), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+@pytest.mark.parametrize("block_size", [2**17, 6])
+def test_against_enumeration(block_size, n_values, n_basis, seed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_factor, "BLOCK", block_size)
+        model, p, every = random_model(n_values, n_basis, seed)
+        log_p = model.log_weight(every) - model.log_partition()
+        assert_allclose(log_p, np.log(p), atol=1e-11)
+
+        phi = oracles.basis_matrix(n_values)
+        assert_allclose(model.expectation(every), phi @ p, atol=1e-11)
+
+        rng = np.random.default_rng(seed)
+        features = rng.permutation(len(n_values))[: rng.integers(1, len(n_values) + 1)].tolist()
+        others = tuple(set(range(len(n_values))) - set(features))
+        kept = sorted(features)
+        marginal = p.reshape(n_values).sum(axis=others)
+        marginal = marginal.transpose([kept.index(i) for i in features])
+        assert_allclose(model.marginal(features), marginal, atol=1e-12)
+
+
+@given(n_values=cardinalities, n_basis=st.integers(0, 8), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_conditional_distributions(n_values, n_basis, seed):
+    model, p, every = random_model(n_values, n_basis, seed)
+    rng = np.random.default_rng(seed)
+    unknown = np.flatnonzero(rng.random(len(n_values)) < 0.6)
+    known = np.setdiff1d(np.arange(len(n_values)), unknown)
+    rows = every[rng.choice(len(every), size=5)]
+    # The joint conditional distribution is the product of those of the groups.
+    joint = np.ones((len(rows), len(every)))
+    for part, group, space, log_p in model.conditional(rows, unknown):
+        joint[part] *= np.exp(log_p[:, space.encode(every[:, group])])
+    for i, row in enumerate(rows):
+        agrees = (every[:, known] == row[known]).all(axis=1)
+        assert_allclose(joint[i, agrees], p[agrees] / p[agrees].sum(), atol=1e-11)
+
+
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 4, 2], [2, 2, 5]])
+def test_samples_follow_the_distribution(n_values):
+    # False alarms: two in a million for each case, whatever the seed.
+    model, p, every = random_model(n_values, 5, seed=3)
+    sample = model.sample(20_000, np.random.default_rng(7))
+    assert_drawn(sample, every, p)
+    # The order tells nothing: the two halves follow the same distribution.
+    assert_drawn(sample[:10_000], every, p)
+
+
+def test_the_chi_square_test_can_fail():
+    _, p, every = random_model([2] * 6, 5, seed=3)
+    other, _, _ = random_model([2] * 6, 5, seed=4)
+    with pytest.raises(AssertionError):
+        assert_drawn(other.sample(20_000, np.random.default_rng(7)), every, p)
+
+
+def test_independent_parts_never_meet_in_a_table():
+    # 2^200 states, in 100 pairs.
+    basis = np.zeros((100, 200), dtype=np.int64)
+    basis[np.arange(100), 2 * np.arange(100)] = basis[np.arange(100), 2 * np.arange(100) + 1] = 1
+    model = _distribution.LogLinearModel(np.full(200, 2), basis, np.full(100, 0.5))
+    expected = 200 * math.log(2) + 100 * math.log(math.cosh(0.5))
+    assert model.log_partition() == pytest.approx(expected, rel=1e-13)
+    assert_allclose(model.expectation(basis), math.tanh(0.5), rtol=1e-12)
+    assert model.sample(3, np.random.default_rng(0)).shape == (3, 200)
+    assert model.marginal([0, 1, 4]).shape == (2, 2, 2)
+
+
+@pytest.mark.parametrize("weight", [1e3, -1e3, 1e-300])
+def test_extreme_weights(weight):
+    basis = np.array([[1, 1, 0], [0, 1, 1]])
+    model = _distribution.LogLinearModel(np.full(3, 2), basis, np.array([weight, weight]))
+    assert np.isfinite(model.log_partition())
+    assert_allclose(model.marginal([0, 1, 2]).sum(), 1.0, rtol=1e-12)
+    every = oracles.states([2, 2, 2])
+    assert_allclose(np.exp(model.log_weight(every) - model.log_partition()).sum(), 1, rtol=1e-10)
+    for _, _, _, log_p in model.conditional(every, np.array([0, 2])):
+        assert np.isfinite(log_p).all()
+
+
+@pytest.mark.usefixtures("block")
+def test_the_mode_is_the_most_probable_state():
+    rng, n_values = np.random.default_rng(0), [2, 3, 2]
+    basis = np.array(list(np.ndindex(*n_values)))[1:]
+    theta = rng.normal(size=len(basis))
+    p = oracles.log_linear_probabilities(n_values, basis, theta)
+    mode = _factor.Factor(n_values, basis, theta).mode()
+    assert mode.tolist() == oracles.states(n_values)[np.argmax(p)].tolist()
