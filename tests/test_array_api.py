@@ -470,12 +470,3 @@ def test_without_dispatch_nothing_changes(X):
     model = machine().fit(torch.asarray(X))
     assert isinstance(model.components_, np.ndarray)
     assert (model.components_ == machine().fit(X).components_).all()
-
-
-def test_tensors_with_gradients(X):
-    torch = pytest.importorskip("torch")
-    rows = torch.asarray(X).requires_grad_(True)
-    with sklearn.config_context(array_api_dispatch=True):
-        model = machine().fit(rows)
-        assert not model.transform(rows).requires_grad
-    assert_same_parameters(model, machine().fit(X))

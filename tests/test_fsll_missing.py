@@ -15,6 +15,7 @@ from test_fsll import SOLVERS, random_data
 
 import oracles
 from private import _loglinear_fit as _fit
+from private import _loglinear_incomplete as _incomplete
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
 
@@ -143,6 +144,39 @@ def test_rows_with_many_missing_cells_are_drawn(solver, monkeypatch):
     gain = first.cost_path_[0] - exact.cost_
     assert gain > 0.15
     assert first.cost_path_[0] - first.cost_ > 0.7 * gain
+
+
+def test_information_of_the_score_test_is_that_of_observed_cells(monkeypatch):
+    """The covariance of E[Φ | observed cells] over the rows, as often as each occurs."""
+    n_values, given = [2, 3, 2, 2], []
+    X = random_table(n_values, 300, seed=9)
+    choose, choose_terms = _incomplete.choose, _incomplete.IncompleteSearch._choose
+
+    def spy(residual, variance, of_active, with_active, *rest):
+        given[-1] += variance, of_active, with_active
+        return choose(residual, variance, of_active, with_active, *rest)
+
+    def spy_terms(search, codes, *rest):
+        decode = search._space.decode
+        given.append([decode(search._state.codes), search._state.theta.copy(), decode(codes)])
+        return choose_terms(search, codes, *rest)
+
+    monkeypatch.setattr(_incomplete, "choose", spy)
+    monkeypatch.setattr(_incomplete.IncompleteSearch, "_choose", spy_terms)
+    FSLLDensity(columns=list(map(range, n_values)), alpha=0.3).fit(X)
+    active, theta, others, variance, of_active, with_active = given[0]
+    p = oracles.log_linear_probabilities(n_values, active, theta)
+    terms = np.ravel_multi_index(np.vstack([active, others]).T, n_values)
+    basis = oracles.basis_matrix(n_values)[terms].T
+    scores = []
+    for row in X[~np.isnan(X).all(axis=1)]:
+        rows = np.ravel_multi_index(completions(row, n_values).T, n_values)
+        scores.append(p[rows] @ basis[rows] / p[rows].sum() - p @ basis)
+    information, n = np.mean([np.outer(score, score) for score in scores], axis=0), len(active)
+    assert n and len(others)
+    assert_allclose(of_active, information[:n, :n], atol=1e-12)
+    assert_allclose(with_active, information[:n, n:], atol=1e-12)
+    assert_allclose(variance, np.diag(information)[n:], atol=1e-12)
 
 
 def test_weights_of_terms_are_those_of_the_maximum():

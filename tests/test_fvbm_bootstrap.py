@@ -338,16 +338,6 @@ def test_groups_that_differ():
     assert "GroupComparison of 2 and 7, 39 permutations and the groups as they are" in repr(result)
 
 
-def test_groups_of_categories_and_gaps():
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.integers(q, size=120) for q in (2, 3, 3)]).astype(float)
-    rows[:60, 2][rows[:60, 2] == 2] = 1  # a value that one group lacks
-    rows[rng.random(rows.shape) < 0.05] = np.nan
-    model = FVBMPseudoLikelihood(alpha=0.1)
-    result = compare_groups(model, rows, np.repeat([0, 1], 60), 9, random_state=0)
-    assert np.isfinite(result.difference).all() and (result.difference >= 0).all()
-
-
 def test_centralities_of_numbers_are_stable():
     X, options = mixed(), {"n_samples": 3, "shares": [0.1, 0.5], "random_state": 0}
     model = FVBMPseudoLikelihood(columns=SCORED)

@@ -116,6 +116,19 @@ def test_rows_in_blocks_and_large_fields(monkeypatch):
     assert np.isfinite(gradient).all()
 
 
+@settings(max_examples=cases(20))
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+def test_gauge_keeps_the_distribution(n_values, seed):
+    model = random_potts(n_values, seed, scale=0.5)
+    moved, fields = _gauge.to_zero_sum(model.coupling, model.intercept, n_values)
+    for i in range(len(n_values)):
+        states = slice(*_gauge.state_offsets(n_values)[i : i + 2])
+        assert_allclose(fields[states].sum(), 0, atol=1e-12)
+        assert_allclose(moved[:, states].sum(axis=1), 0, atol=1e-12)
+    _, expected, _ = enumerate_states(model)
+    assert_allclose(enumerate_states(model.like(moved, fields))[1], expected, atol=1e-12)
+
+
 @pytest.mark.parametrize(("missing", "alpha"), [(0.0, 0.0), (0.3, 0.013)])
 def test_solvers_agree(missing, alpha):
     n_values = [2, 3, 4, 3, 1, 5]

@@ -291,6 +291,17 @@ def test_early_stopping_auto_needs_labels(problem, stops):
     small(early_stopping="auto").partial_fit(X, y, classes=[0, 1, 2])
 
 
+def test_a_stratified_part():
+    codes = np.array([0] * 50 + [1] * 20 + [2] * 3 + [3] + [-1] * 30)
+    train, valid = _labelled_rows.stratified(codes, 0.1, 0)
+    assert_array_equal(np.sort(np.append(train, valid)), np.arange(len(codes)))
+    assert_array_equal(np.bincount(codes[valid], minlength=4), [5, 2, 0, 0])
+    assert len(_labelled_rows.stratified(codes, 0, 0)[1]) == 0
+    # The only row of a class stays, though its remainder is the largest.
+    train, valid = _labelled_rows.stratified(np.repeat([0, 1], [11, 1]), 0.38, 0)
+    assert len(valid) == 5 and 11 in train
+
+
 def test_sparsity_and_penalty(problem):
     X, y = problem
     means = [small(sparsity=delta).fit(X, y).transform(X).mean() for delta in (0.0, 0.02)]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from mean_field import Spin, deep
+from mean_field import deep
 from oracles_rbm import binary, random_dbm
 from private import divided
 from sklearn_boltz import TAP, TAPDBM, TAPRBM
@@ -158,15 +158,6 @@ def test_laws_of_each_layer(grey, columns):
         assert values.min() >= 0 and values.max() <= 1 and np.ptp(values) > 0
     if columns == "probability":
         assert set(np.unique(model.impute(Y, how="mode", method="gibbs", n_steps=5))) <= {0, 1}
-
-
-def test_a_law_of_ones_own(grey):
-    X = np.where(grey > 0.5, 1.0, -1.0)
-    model = TAPRBM(8, columns=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
-    history = model.set_params(inference=PAPER).fit(X).history_["tap_log_likelihood"]
-    assert history[-1] > history[0]
-    with pytest.raises(ValueError, match="values from -1 to 1"):
-        model.fit(X + 1)
 
 
 @both_machines
