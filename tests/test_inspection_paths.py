@@ -65,6 +65,21 @@ def test_path(chain, alpha, best, ylabel):
     assert_array_equal(PathDisplay.from_estimator(estimator, 1).coupling, others)
 
 
+def test_the_path_of_the_second_penalty(chain):
+    """The smallest penalty with the pairs of the least criterion."""
+    model = SparseFVBM().fit(chain)
+    display = PathDisplay.from_estimator(model)
+    pairs = [model.path_.coupling[k] != 0 for k in range(len(model.alphas_))]
+    (at,) = np.flatnonzero(model.alphas_ == model.alpha_)
+    assert_array_equal(pairs[at], pairs[np.argmin(display.criterion)])
+    assert display.axes_["criterion"].get_ylabel() == "criterion"
+    assert_array_equal(display.selected_, model.coupling_[np.triu_indices(7, 1)] != 0)
+    empty = SparseFVBM().fit(np.random.default_rng(0).integers(2, size=(200, 4)))
+    display = PathDisplay.from_estimator(empty)
+    display.figure_.canvas.draw()
+    assert len(display.alphas) == 1 and not display.selected_.any()
+
+
 def test_path_of_nodes(chain):
     estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
     path, ends = estimator.path_, []
