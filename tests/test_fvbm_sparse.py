@@ -1,6 +1,7 @@
 """Sparse networks: the penalties, the solver, the path and the choice on it."""
 
 import math
+import warnings
 from itertools import product
 
 import numpy as np
@@ -598,6 +599,7 @@ def test_independent_columns_have_no_edges():
     assert n_tables <= 5
 
 
+@pytest.mark.filterwarnings("ignore:SparseFVBM. col")
 @pytest.mark.parametrize("nodewise", [False, "or"])
 def test_a_column_that_hardly_varies_has_no_edge_and_is_named(nodewise):
     """Two rows have the item, and both of them another one; so have most resamples."""
@@ -607,6 +609,9 @@ def test_a_column_that_hardly_varies_has_no_edge_and_is_named(nodewise):
     frame = pd.DataFrame(X, columns=list("abcde") + ["rare"])
     with pytest.warns(UserWarning, match="column 'rare' has the same value in all but fewer than"):
         model = SparseFVBM(nodewise=nodewise).fit(frame)
+    with warnings.catch_warnings(action="error"):  # the remedies
+        SparseFVBM(nodewise=nodewise).fit(frame.drop(columns="rare"))
+        SparseFVBM(nodewise=nodewise, alpha="ebic").fit(frame)
     assert model.coupling_[0, 1] > 0 and not model.coupling_[5].any()
     frequency = statistics.bootstrap(model, frame, 20, random_state=0).edge_frequency
     assert frequency[0, 1] == 1 and frequency[5].max() <= 0.3

@@ -553,9 +553,10 @@ class SparseFVBM(Network):
                 "Use fewer rows, or FVBMPseudoLikelihood."
             )
         if alpha == "cv" and not rows.in_order:
+            other = "a number as alpha" if penalty == "l2" else "alpha='auto'"
             raise ValueError(
                 "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
-                "distinct rows are kept. Use alpha='auto', or fit one table."
+                f"distinct rows are kept. Use {other}, or fit one table."
             )
         is_completed = self._completes(rows)
         if self.nodewise and is_completed:
