@@ -600,12 +600,12 @@ def test_few_pairs_are_false_where_many_interact(nodewise):
 
 
 def test_independent_columns_have_no_edges():
-    """Of 40 tables, 1 % expected with one by the level of a single pair; six have P < 1e-5."""
+    """Of 40 tables, up to 5 % have one, see bench_selection.py; more than eight have P = 1e-4."""
     rng, n_tables = np.random.default_rng(0), 0
     for _ in range(40):
         X = rng.random((355, 12)) < rng.uniform(0.2, 0.6, 12)
         n_tables += SparseFVBM().fit(X).coupling_.any()
-    assert n_tables <= 5
+    assert n_tables <= 8
 
 
 def test_values_that_rarely_meet_make_no_edges():
