@@ -264,6 +264,7 @@ def logical(n, rng):
     return X
 
 
+@pytest.mark.filterwarnings("ignore:SparseFVBM. column 2 has")
 @pytest.mark.parametrize("n", [300, 20_000])
 def test_terms_are_not_worse_than_pairs(n):
     rng = np.random.default_rng(0)

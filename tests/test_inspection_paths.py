@@ -65,6 +65,46 @@ def test_path(chain, alpha, best, ylabel):
     assert_array_equal(PathDisplay.from_estimator(estimator, 1).coupling, others)
 
 
+def test_the_path_of_the_second_penalty(chain):
+    """The smallest penalty with the pairs of the least criterion."""
+    model = SparseFVBM().fit(chain)
+    display = PathDisplay.from_estimator(model)
+    pairs = [model.path_.coupling[k] != 0 for k in range(len(model.alphas_))]
+    (at,) = np.flatnonzero(model.alphas_ == model.alpha_)
+    assert_array_equal(pairs[at], pairs[np.argmin(display.criterion)])
+    assert display.axes_["criterion"].get_ylabel() == "criterion"
+    assert_array_equal(display.selected_, model.coupling_[np.triu_indices(7, 1)] != 0)
+    empty = SparseFVBM().fit(np.random.default_rng(0).integers(2, size=(200, 4)))
+    display = PathDisplay.from_estimator(empty)
+    display.figure_.canvas.draw()
+    assert len(display.alphas) == 1 and not display.selected_.any()
+
+
+def test_path_of_nodes(chain):
+    estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
+    path, ends = estimator.path_, []
+    for node, name in enumerate("abcdef"):
+        display = PathDisplay.from_estimator(estimator, name)
+        assert display.alpha == estimator.alpha_[node]
+        # The path of a column may end before those of others.
+        going = np.isfinite(path.alphas[:, node])
+        ends.append(going.sum())
+        assert_array_equal(display.lines_[0].get_xdata(), path.alphas[going, node])
+        others = np.delete(path.coupling[going, node], node, axis=1)
+        assert_array_equal([line.get_ydata() for line in display.lines_], others.T)
+        n_edges = display.axes_["n_edges"].lines[0].get_ydata()
+        assert_array_equal(n_edges, path.n_edges[going, node])
+        # Its neighbours in the chain, with the AND rule; there may be more in its own equation.
+        kept = np.delete(estimator.coupling_[node], node) != 0
+        assert (display.selected_ >= kept).all() and kept.any()
+        limit = display.axes_["coupling"].get_xlim()[0]
+        assert limit == pytest.approx(path.alphas[0, node], rel=0.02)
+        plt.close(display.figure_)
+    assert len(set(ends)) > 1
+    with pytest.raises(ValueError, match="the chosen variable"):  # it is constant
+        PathDisplay.from_estimator(estimator, 6)
+
+
 @pytest.fixture(scope="module")
 def alignment():
     return make_alignment(800, 10, alphabet="dna", random_state=0)

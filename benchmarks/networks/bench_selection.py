@@ -3,8 +3,9 @@
 Networks of 18 binary items in which 70 of the 153 pairs interact: weakly, with couplings of .05 to
 .7 for items of 0 and 1, a third of them negative; or strongly, of .2 to 1.2, all positive. Rows are
 drawn from the exact distribution. For each number of rows, the shares of the absent and of the true
-pairs that are selected: by default, by the rules of `nodewise`, in more than half of 20 resamples,
-by the EBIC, and by tests of all pairs, adjusted by Benjamini and Hochberg's method at 5 %.
+pairs that are selected: by default, by the rules of `nodewise`, by the EBIC, in more than half of
+20 resamples (of a third of the networks), and by tests of all pairs, adjusted by Benjamini and
+Hochberg's method at 5 %.
 
 Then tables of independent items: the share that have an edge. Last, 355 rows of the strong networks
 with another item, which two rows have by chance: the share of the tables where it gets an edge, and

@@ -31,10 +31,10 @@ class PathDisplay:
     pairs : array-like of str of shape (n_pairs,)
         Names of the pairs.
     criterion : array-like of shape (n_alphas,)
-        Values of the criterion: the EBIC, which is minimised, or the held-out log
-        pseudo-likelihood, which is maximised.
+        Values of the criterion: that of ``alpha="auto"`` or the EBIC, which are minimised, or the
+        held-out log pseudo-likelihood, which is maximised.
     criterion_name : {"criterion", "ebic", "cv_score"}
-        Name of the criterion.
+        Name of the criterion in `path_`.
     alpha : float
         The penalty of the fit.
     signed : bool, default=True

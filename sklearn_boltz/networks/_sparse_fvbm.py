@@ -258,10 +258,10 @@ class SparseFVBM(Network):
     it is the sum of these over the variables, in which each pair counts at both of its ends.
 
     If some variable has more than two values, the criterion compares fits of the selected pairs
-    without the penalty, which shrinks large blocks most: to ℓ it adds ½ gᵀ H⁻¹ g, what one Newton
-    step in these pairs gains, with the derivatives g and the information H of ℓ. A block of k =
-    (q_j - 1)(q_k - 1) couplings adds c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ
-    ln(d - 1): without an effect, it lowers -2 ℓ by c_k as often as a single coupling does by c_1.
+    without the penalty, which shrinks large blocks most: ℓ is the largest after a quarter, half or
+    all of one Newton step in these pairs. A block of k = (q_j - 1)(q_k - 1) couplings adds c_k with
+    P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ ln(d - 1): without an effect, it lowers -2 ℓ by
+    c_k as often as a single coupling does by c_1.
     Of the values of α that follow with the same pairs, the smallest is taken, which shrinks least.
     A price of k ln N leaves most networks of Likert items empty, and so, with a few hundred rows,
     does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
@@ -552,9 +552,10 @@ class SparseFVBM(Network):
                 "Use fewer rows, or FVBMPseudoLikelihood."
             )
         if alpha == "cv" and not rows.in_order:
+            other = "a number as alpha" if penalty == "l2" else "alpha='auto'"
             raise ValueError(
                 "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
-                "distinct rows are kept. Use alpha='auto', or fit one table."
+                f"distinct rows are kept. Use {other}, or fit one table."
             )
         is_completed = self._completes(rows)
         if self.nodewise and is_completed:

@@ -92,6 +92,10 @@ CASES = {
     "the likelihood of values that never meet": lambda: likelihood(APART),
     "the likelihood of a face of three": lambda: likelihood(NEITHER_NONE_NOR_ALL),
     "edges as numbers": lambda: SparseFVBM(edges=np.ones((4, 4), np.int64)).fit(BITS),
+    "a column that two rows have": lambda: SparseFVBM().fit(
+        np.column_stack([BITS, np.arange(len(BITS)) < 2])
+    ),
+    "pairs chosen from all that squares keep": lambda: SparseFVBM(penalty="l2").fit(BITS),
     "edges of a column that is not there": lambda: SparseFVBM(edges=np.array([[0, 9]])).fit(BITS),
     "stability of constant columns": lambda: stability_selection(SparseFVBM(), CONSTANT),
     "stability of a network that selects nothing": lambda: stability_selection(

@@ -13,7 +13,10 @@ PATIENCE = 15
 # The last penalty of a path in ratio to the first: with more rows than parameters a column, and
 # with fewer; as in glmnet.
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
-# Pairs of which half may be chance. Without it 5 % of tables of independent columns had an edge.
+# How far a Newton step is followed.
+STEP_SHARES = 1.0, 0.5, 0.25
+# Pairs of which half may be chance. With it, up to 5 % of tables of 18 independent columns have an
+# edge; a smaller number lets in more.
 FEW = 4
 
 
@@ -110,7 +113,7 @@ def information_criterion(solver, state, single, refitted):
     columns, in which every pair counts at both of its ends.
 
     The penalty shrinks all couplings at once, so others come in to make up for it. A criterion of
-    refits has for ℓ that after a Newton step without the penalty in the selected pairs. Blocks of
+    refits has for ℓ the best on a Newton step without the penalty in the selected pairs. Blocks of
     several couplings, which shrink most, have no other. They need another price, too: ln N for each
     coupling is far above what chance gains with so many; see `price`. The block of a pair with an
     ordered column is taken to be a trend where the rest of it is not worth its price; for this
@@ -167,7 +170,21 @@ def refit(solver, state, present, savings):
             groups, bent = layout.groups[parameters], network.is_bent[parameters]
             estimate = (state.theta + step)[parameters]
             dropped[p] = drop(total * matrix, estimate, np.where(bent, groups, -1), saved)
-    return layout.by_part(2 * total * gradient * step / 2, layout.part_of_parameter) + dropped
+    return fall(network, state, step) + dropped
+
+
+def fall(network, state, step):
+    """The change of -2 ℓ of each part by some share of a step, of those the least, at most 0.
+
+    What the derivatives promise is too much where values rarely meet: of three-level columns with a
+    level in 1 % of 355 rows, a third of independent tables had an edge by it.
+    """
+    layout, least = network.layout, np.zeros(network.layout.n_parts)
+    for share in STEP_SHARES:
+        losses = network.at(state.theta + share * step).losses - state.losses
+        change = layout.by_part(2 * network.total * losses, layout.part_of_column)
+        least = np.fmin(least, change)
+    return least
 
 
 def drop(information, estimate, groups, saved):

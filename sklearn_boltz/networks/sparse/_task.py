@@ -41,7 +41,7 @@ LEVEL = 0.01
 LEVELS = {False: 0.05, "or": 0.05, "and": 0.075}
 # Of a column, besides its most frequent value.
 LEAST_ROWS = 5
-# The standard deviation of a column that is constant, but for rounding.
+# A column with a smaller standard deviation is constant: the rest is rounding.
 CONSTANT = 1e-6
 # The norm of a coupling that the first choice might as well have left out.
 NEGLIGIBLE = 1e-6
