@@ -49,7 +49,7 @@ LEAST_SHARE, GOOD_SHARE = 0.25, 0.5
 FIRST_ALPHA = 0.2
 # Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
-# Damping: a ridge on the squares of all parameters, per row. It is at least that of one row, so that
+# Damping: a ridge on the squares of all parameters, per row. It is that of one row at least: then
 # parameters without a maximum change by about 1 at a time. A step is kept if the states of both
 # models could be exchanged with this probability; above the second one, damping falls.
 FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP, FACTOR = 0.1, 0.6, 0.8, 4.0
