@@ -35,10 +35,11 @@ N_CHAINS, N_GROUPS = 200, 20
 FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**12, 0.25
 # Sweeps of the chains that look for other modes.
 N_EXPLORING = 50
-# Rounds whose ratios of constants are found together. In one of so many all chains take part, in
-# the others those of the model alone, which are few of them.
+# Rounds of a block, whose ratios of constants are found together. The chains of all temperatures
+# take part in one of this many rounds, and those of the model, which are few of them, in each.
 BLOCK, EVERY = 32, 4
-# There are more, at most this many, until no more than a share of the states at the top is left.
+# Rounds that are not used, at most: there are more than their share until only this share of the
+# states at the top is left.
 MAX_WARM_UP, LEFT = 2**10, 0.1
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
