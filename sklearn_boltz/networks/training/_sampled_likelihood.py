@@ -61,7 +61,7 @@ SMALL_LOSS = 0.01
 MAX_CG, CG_TOL = 200, 0.01
 # Bounds that turn a step, at most, and iterations of the mean field for one.
 MAX_BOUNDS, N_FIELD = 8, 20
-# The share of the way to where a bound is the likelihood that a step may go.
+# The share of its distance to the likelihood by which a bound may fall in a step.
 ROOM = 0.5
 
 
@@ -466,10 +466,10 @@ class Search:
         return self.sampler.visit(theta, self.n_rounds, path, self.here.ladder)
 
     def _direction(self):
-        """A step that no bound excludes, if one is found, and the path to the model there.
+        """A step, and the path to the model there.
 
-        Newton's step is turned away from distributions whose bound is below the likelihood here, so
-        that it goes only a part of the way to that.
+        Newton's step is turned away from distributions whose bounds would come too near to the
+        likelihood here, or below.
         """
         here, bounds, turns = self.here, [], []
         solve = damped_inverse(self.statistics, here, self.ridge)
@@ -480,17 +480,20 @@ class Search:
             if path is None or len(bounds) == MAX_BOUNDS:
                 return direction, path
             bound = Bound.of_path(self.statistics, path)
-            if bound.at(theta) >= here.log_likelihood - 2 * here.error:
+            if bound.at(theta) - bound.at(here.theta) >= -self._room(bound) - 2 * here.error:
                 return direction, path
             bounds.append(bound)
             turns.append(solve(bound.slope))
             direction = newton + self._turn(newton, bounds, np.array(turns))
 
+    def _room(self, bound):
+        """By how much a bound may fall in a step."""
+        return ROOM * max(bound.at(self.here.theta) - self.here.log_likelihood, 0.0)
+
     def _turn(self, newton, bounds, turns):
-        """What to add to a step, so that bounds fall by a part of what they are above it."""
-        here, slopes = self.here, np.array([bound.slope for bound in bounds])
-        room = np.array([bound.at(here.theta) for bound in bounds]) - here.log_likelihood
-        least = -ROOM * np.maximum(room, 0)
+        """What to add to a step, so that bounds fall by no more than they may."""
+        slopes = np.array([bound.slope for bound in bounds])
+        least = -np.array([self._room(bound) for bound in bounds])
         return nnls(slopes @ turns.T, np.maximum(least - slopes @ newton, 0))[0] @ turns
 
     def _followed(self, there, rise, error):
