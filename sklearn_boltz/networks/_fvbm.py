@@ -40,7 +40,8 @@ def _checked_couplings(J, h):
         largest = np.abs(J).sum() / 2 + np.abs(h).sum()
     if not np.isfinite(largest):
         raise ValueError(
-            "J and h are so large that energies exceed the range of floats, 1.8e308. Divide both."
+            "J and h are so large that energies are beyond the range of floats, 1.8e308. Divide "
+            "both by a number."
         )
     if not np.allclose(J, J.T, rtol=1e-12, atol=0) or J.diagonal().any():
         raise ValueError(

@@ -380,10 +380,10 @@ class SDCPRBM(MiniBatchEstimator):
         ----------
         weights : array-like of shape (n_components, n_features)
             The weights W, where p(v, h) ∝ exp(h·Wv + b·v + c·h).
-        visible_bias : array-like of shape (n_features,), or a row or column, default=None
-            The biases b; None for zeros.
-        hidden_bias : array-like of shape (n_components,), or a row or column, default=None
-            The biases c; None for zeros.
+        visible_bias : array-like of shape (n_features,), default=None
+            The biases b, also as a matrix of one row or column; None for zeros.
+        hidden_bias : array-like of shape (n_components,), default=None
+            The biases c, likewise; None for zeros.
 
         Returns
         -------

@@ -35,10 +35,11 @@ N_CHAINS, N_GROUPS = 200, 20
 FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**12, 0.25
 # Sweeps of the chains that look for other modes.
 N_EXPLORING = 50
-# Rounds whose ratios of constants are found together. In one of so many all chains take part, in
-# the others those of the model alone, which are few of them.
+# Rounds of a block, whose ratios of constants are found together. The chains of all temperatures
+# take part in one of this many rounds, and those of the model, which are few of them, in each.
 BLOCK, EVERY = 32, 4
-# There are more, at most this many, until no more than a share of the states at the top is left.
+# Rounds that are not used, at most: there are more than their share until only this share of the
+# states at the top is left.
 MAX_WARM_UP, LEFT = 2**10, 0.1
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
@@ -49,7 +50,7 @@ LEAST_SHARE, GOOD_SHARE = 0.25, 0.5
 FIRST_ALPHA = 0.2
 # Its fit ends when an iteration gains less than this many nats a row, or after this many.
 ROUGH, MAX_FIRST_ITER = 1e-5, 500
-# Damping: a ridge on the squares of all parameters, per row. It is at least that of one row: then
+# Damping: a ridge on the squares of all parameters, per row. It is that of one row at least: then
 # parameters without a maximum change by about 1 at a time. A step is kept if the states of both
 # models could be exchanged with this probability; above the second one, damping falls.
 FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP, FACTOR = 0.1, 0.6, 0.8, 4.0
@@ -60,7 +61,7 @@ SMALL_LOSS = 0.01
 MAX_CG, CG_TOL = 200, 0.01
 # Bounds that turn a step, at most, and iterations of the mean field for one.
 MAX_BOUNDS, N_FIELD = 8, 20
-# The share of the way to where a bound is the likelihood that a step may go.
+# The share of its distance to the likelihood by which a bound may fall in a step.
 ROOM = 0.5
 
 
@@ -465,10 +466,10 @@ class Search:
         return self.sampler.visit(theta, self.n_rounds, path, self.here.ladder)
 
     def _direction(self):
-        """A step that no bound excludes, if one is found, and the path to the model there.
+        """A step, and the path to the model there.
 
-        Newton's step is turned away from distributions whose bound is below the likelihood here, so
-        that it goes only a part of the way to that.
+        Newton's step is turned away from distributions whose bounds would come too near to the
+        likelihood here, or below.
         """
         here, bounds, turns = self.here, [], []
         solve = damped_inverse(self.statistics, here, self.ridge)
@@ -479,17 +480,20 @@ class Search:
             if path is None or len(bounds) == MAX_BOUNDS:
                 return direction, path
             bound = Bound.of_path(self.statistics, path)
-            if bound.at(theta) >= here.log_likelihood - 2 * here.error:
+            if bound.at(theta) - bound.at(here.theta) >= -self._room(bound) - 2 * here.error:
                 return direction, path
             bounds.append(bound)
             turns.append(solve(bound.slope))
             direction = newton + self._turn(newton, bounds, np.array(turns))
 
+    def _room(self, bound):
+        """By how much a bound may fall in a step."""
+        return ROOM * max(bound.at(self.here.theta) - self.here.log_likelihood, 0.0)
+
     def _turn(self, newton, bounds, turns):
-        """What to add to a step, so that bounds fall by a part of what they are above it."""
-        here, slopes = self.here, np.array([bound.slope for bound in bounds])
-        room = np.array([bound.at(here.theta) for bound in bounds]) - here.log_likelihood
-        least = -ROOM * np.maximum(room, 0)
+        """What to add to a step, so that bounds fall by no more than they may."""
+        slopes = np.array([bound.slope for bound in bounds])
+        least = -np.array([self._room(bound) for bound in bounds])
         return nnls(slopes @ turns.T, np.maximum(least - slopes @ newton, 0))[0] @ turns
 
     def _followed(self, there, rise, error):
