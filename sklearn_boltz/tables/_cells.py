@@ -262,6 +262,8 @@ def kind_of_times(cells):
 
 
 def _kind_of_time(value):
+    if isinstance(value, (str, int, float)):  # most are
+        return None
     if isinstance(value, (date, np.datetime64)):
         return "date" if getattr(value, "tzinfo", None) is None else "zone"
     if isinstance(value, time):

@@ -13,6 +13,7 @@ from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
     ROWS_TO_TELL,
+    SUSPECTS,
     as_numbers,
     as_whole,
     if_missing,
@@ -113,8 +114,7 @@ class Column(NamedTuple):
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
-        found = np.unique(numbers[counted]) if self.place and self.codec is None else np.empty(0)
-        warn_of_codes(found.tolist(), len(numbers), self.title, self.place)
+        self._warn_of_codes_for_missing(numbers[counted], len(numbers))
         if self.kind.is_open:
             self._warn_of_doubts(numbers, counted)
         if self.kind.name == "count":
@@ -125,6 +125,11 @@ class Column(NamedTuple):
             names = as_column(scores.level_names(self.codec))
             return self._replace(categories=names, scores=scores)
         return self._binned(bins)
+
+    def _warn_of_codes_for_missing(self, numbers, n_rows):
+        # Codes are at the ends.
+        if self.codec is None and not SUSPECTS.isdisjoint((numbers.min(), numbers.max())):
+            warn_of_codes(np.unique(numbers).tolist(), n_rows, self.title, self.place)
 
     def _warn_of_doubts(self, numbers, counted):
         if self.codec is None:

@@ -13,6 +13,7 @@ DAYS = [
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y",
     "%d-%b-%Y", "%d-%b-%y", "%b %d %Y", "%Y%m%d",
 ]  # fmt: skip
+FEWEST_DIGITS = 3
 TIMES = ["", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S.%f"]
 PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d($|[T ])")
 CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
@@ -155,6 +156,8 @@ def _marks_of(numbers):
 
 
 def _of_dates(texts, doubtful):
+    if sum(map(str.isdigit, texts[0])) < FEWEST_DIGITS:
+        return None
     errors, strict = (", errors='coerce'", ", strict=False") if doubtful else ("", "")
     for day in DAYS:
         for time in TIMES:
@@ -175,7 +178,9 @@ def _of_dates(texts, doubtful):
             "x.str.split(':').list.get(1).cast(pl.Float64) / 60",
         )
     ways = [day + time for day in DAYS for time in TIMES]
-    if all(any(_obeys(text, way) for way in ways) for text in texts):
+    if any(_obeys(texts[0], way) for way in ways) and all(
+        any(_obeys(text, way) for way in ways) for text in texts
+    ):
         found = list(dict.fromkeys(next(w for w in ways if _obeys(t, w)) for t in texts))
         first, *others = [f"pd.to_datetime(x, format={way!r}, errors='coerce')" for way in found]
         parsed = ", ".join(

@@ -606,12 +606,18 @@ def check_form(X):
             "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
             "this with the rows of one batch at a time."
         )
+    if isinstance(X, str):
+        raise ValueError("X is a string, and must be a table. Read the file that it names first.")
+    is_list = isinstance(X, (list, tuple)) and len(X) > 0
+    if isinstance(X, dict) or is_list and all(isinstance(row, dict) for row in X):
+        what = "a dict" if isinstance(X, dict) else "a list of dicts"
+        raise ValueError(f"X is {what}. Make a data frame of it: X = pd.DataFrame(X).")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(
             "X is an array of dates or times. Pass a data frame, whose columns may hold dates."
         )
     shape = getattr(X, "shape", None)
-    if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
+    if is_list and all(isinstance(cell, str) for cell in X):
         shape = (len(X),)
     if shape is not None and len(shape) == 1:
         raise ValueError(

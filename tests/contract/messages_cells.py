@@ -75,6 +75,9 @@ CASES = {
        for what in TEXTS | OBJECTS | PERIODS},
     **{f"{what}, for the imputer": partial(BoltzmannImputer().fit, frame(what))
        for what in OBJECTS | PERIODS},
+    "a list of dicts": partial(FVBMPseudoLikelihood().fit, frame("kilograms").to_dict("records")),
+    "a dict of columns": partial(BoltzmannImputer().fit, frame("kilograms").to_dict("list")),
+    "a path": partial(FVBMPseudoLikelihood().fit, "table.csv"),
     "units each twice": partial(
         FVBMPseudoLikelihood(max_iter=1).fit,
         pd.DataFrame({"x": [f"{k % 30} kg" for k in range(90)], "y": np.arange(90) % 2}),

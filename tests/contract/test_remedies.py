@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from contract.messages_cells import DAYS, GAP, HOURS, OBJECTS, PERIODS, TEXTS, N, cells
-from contract.test_messages import said
+from contract.test_messages import read, said
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
@@ -66,6 +66,14 @@ def column(X):
     if isinstance(X, np.ndarray):
         return X[:, 0]
     return X.iloc[:, 0] if isinstance(X, pd.DataFrame) else X.to_series(0)
+
+
+def test_every_line_in_a_message_is_one():
+    """Those that other tests do not run are code at least."""
+    lines = [line for text in read().values() for line in STATEMENT.findall(text)]
+    assert len(lines) > 50
+    for line in lines:
+        compile(line, "message", "exec")
 
 
 LIBRARIES = ["pandas", "object", "polars", "PyArrow", "array"]
@@ -186,6 +194,13 @@ def test_fractions_beside_a_code():
     message = fit(X)
     assert "99999 beside" in message
     assert fit(repaired(X, message)) == ""
+
+
+@pytest.mark.parametrize("form", ["records", "list"])
+@pytest.mark.parametrize("estimator", [FVBMPseudoLikelihood(), BoltzmannImputer()])
+def test_dicts_are_no_tables(form, estimator):
+    X = pd.DataFrame({"x": list("ab") * 30, "y": BITS}).to_dict(form)
+    assert fit(repaired(X, fit(X, estimator)), estimator) == ""
 
 
 # One value in two spellings.
