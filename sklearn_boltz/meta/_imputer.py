@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
@@ -22,6 +23,7 @@ from sklearn_boltz.meta._default import (
     needs_column_proba,
     timed_fit,
 )
+from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._surprise import table_of
 from sklearn_boltz.networks._network import Network
@@ -210,6 +212,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
         with named(self):
             self._kept = observed_columns(X, missing, "BoltzmannImputer")
+        if isinstance(self.estimator, FrozenEstimator):  # which knows all columns
+            self._kept = np.arange(X.shape[1])
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
@@ -217,7 +221,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             if self.estimator is None:
                 kinds = _closed([kinds[j] for j in self._kept], X)
                 table = Table.learn(X, None, Need(bins=True), kinds, weights)
-                self._table = table.with_bins(X, _left(table, X), weights)
+                self._table = table.with_bins(X, _left(table, X), weights).with_levels()
                 self._has_means = self._table.has_means
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
@@ -234,6 +238,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
             with named(self):
                 self._linear = linear.fit(X, rows.astype(np.float64), weights)
+                self._few = FewNumbers(self._table).fit(X, rows.astype(np.float64), weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
@@ -321,7 +326,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 p(value | the observed cells of the row), other missing cells summed out.
             categories : ndarray of shape (n_values,) or None
                 The values in their order, or the names of the bins of a number. None for numbers
-                that stand for themselves, such as 0 and 1.
+                that stand for themselves in a given `estimator`, such as 0 and 1.
             ends : ndarray of shape (n_values, 2) or None
                 For a number in bins, the smallest and largest number of each bin in `fit`.
 
@@ -386,9 +391,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _chosen(self, codes):
         """A density model for a table of codes."""
-        n_values = np.maximum(self._table.n_categories, 0)
-        bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
-        n_values[(n_values == 0) & bits] = 2
+        n_values = self._table.n_categories
         return choose_density(n_values, self._table.is_ordered, len(codes), **draws_of(codes))
 
     def _completed(self, X, how, n_tables):
@@ -425,6 +428,11 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
         for j, column in enumerate(self._table.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
+                continue
+            if how == "mode" and column.has_few_numbers:
+                rows = np.flatnonzero(np.isnan(codes[:, j]))
+                numbers[j] = np.full(len(codes), np.nan)
+                numbers[j][rows] = self._few.fill(X, codes, rows, j, filled[:, j])
                 continue
             values = _values(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values
