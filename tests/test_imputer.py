@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from private import LinearMeans, Need, Table
@@ -319,3 +320,48 @@ def test_pairs_of_split_ballots_are_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         FVBMPseudoLikelihood().fit(X)
+
+
+# What others have in tables, and what scikit-learn's imputers do.
+
+
+@pytest.mark.parametrize("how", ["mode", "mean", "sample"])
+@pytest.mark.parametrize("new", [2.0, 0.5, -1.0, 700.0])
+@pytest.mark.parametrize("convert", [np.asarray, pd.DataFrame])
+def test_a_new_value_in_a_column_of_0_and_1_is_left_alone(convert, new, how):
+    """And is as good as missing for other cells."""
+    rows = np.array([[0, 1], [1, 0], [0, np.nan], [1, 1]] * 10)
+    imputer = BoltzmannImputer(how=how, random_state=0).fit(convert(rows))
+    filled = np.asarray(imputer.transform(convert(np.array([[new, np.nan], [np.nan, 0.0]]))))
+    unknown = np.asarray(imputer.transform(convert(np.array([[np.nan, np.nan], [np.nan, 0.0]]))))
+    assert filled[0, 0] == new
+    assert filled[0, 1] == unknown[0, 1] and filled[1, 0] == unknown[1, 0]
+
+
+@pytest.mark.parametrize("n_rows", [200, 1000])
+def test_copies_of_a_column_are_recovered(n_rows):
+    """Also where the hidden number is beyond all that are left in its column."""
+    rng = np.random.default_rng(n_rows)
+    rows = np.repeat(rng.normal(size=(n_rows, 1)), 10, axis=1)
+    hidden = rng.random(rows.shape) < 0.2
+    hidden[rows[:, 0].argmax(), 0] = hidden[rows[:, 0].argmin(), 1] = True
+    filled = BoltzmannImputer().fit_transform(np.where(hidden, np.nan, rows))
+    assert np.abs(filled - rows).max() < 0.07
+    # What is not negative stays so.
+    rows = np.exp(rows)
+    filled = BoltzmannImputer().fit_transform(np.where(hidden, np.nan, rows))
+    assert filled.min() >= 0
+
+
+def test_a_fitted_density_fills_as_it_would_itself():
+    rng = np.random.default_rng(0)
+    common = rng.integers(3, size=200)
+    frame = pd.DataFrame({f"c{j}": np.where(rng.random(200) < 0.8, common, 0) for j in range(4)})
+    density = FVBMPseudoLikelihood(alpha=0.01).fit(frame)
+    before = density.coupling_.copy()
+    gaps = frame.mask(rng.random(frame.shape) < 0.2)[:50]
+    gaps["c3"] = np.nan  # which the density knows
+    imputer = BoltzmannImputer(FrozenEstimator(density)).fit(gaps)
+    assert imputer.estimator_ is density
+    assert_array_equal(imputer.transform(gaps), density.impute(gaps, how="mode"))
+    assert_array_equal(density.coupling_, before)

@@ -1,4 +1,4 @@
-"""Which of a few different numbers a missing cell has, where its bin has several of them."""
+"""Which of a few different numbers a missing cell has, where bins have several of them."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from sklearn_boltz.tables._cells import columns_of
 
+# The least share of which a logarithm is taken.
+TINY = 1e-12
+
 
 class FewNumbers:
-    """Naive Bayes inside of bins: p(number | bin, other cells) ∝ p(number | bin) Π p(cell | number).
+    """Naive Bayes inside of the bins of a network, which knows no single numbers, such as prices.
 
-    A network knows the bin of a number, as of a price, but not which price it was. Other cells
-    count by their values where these are few, and else by their codes.
+    p(number | others) ∝ p(bin | others) p(number | bin) Π p(cell | number) / p(cell | bin), where a
+    cell counts by its value if its column has few, and else by its code.
 
     Parameters
     ----------
@@ -33,11 +36,11 @@ class FewNumbers:
             self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
         return self
 
-    def fill(self, X, codes, rows, j, best):
-        """The number of column j in some rows of a table and its codes, given its bin in all."""
+    def fill(self, X, codes, rows, j, shares):
+        """The numbers of column j in some rows of a table, given the shares of its bins in all."""
         numbers, few = self._numbers(X, self._values), self._of_columns[j]
         symbols = self._symbols(numbers, codes)[rows]
-        return self._values[j][few.places(symbols, best[rows])]
+        return self._values[j][few.places(symbols, shares[rows])]
 
     def _numbers(self, X, few):
         cells = [cells for _, cells in columns_of(X)]
@@ -86,9 +89,9 @@ class _OfColumn(NamedTuple):
                 found[k] = _log_ratios(counts, bins)
         return cls(bins, log_share, found)
 
-    def places(self, symbols, best):
-        """The most probable number of each row whose bin is known."""
-        scores = np.where(self.bins == best[:, np.newaxis], self.log_share, -np.inf)
+    def places(self, symbols, shares):
+        """The most probable number of each row, given the shares of the bins."""
+        scores = self.log_share + np.log(np.maximum(shares[:, self.bins], TINY))
         for k, ratios in self.log_ratios.items():
             is_known = (symbols[:, k] >= 0) & (symbols[:, k] < len(ratios))
             scores[is_known] += ratios[symbols[is_known, k]]

@@ -72,7 +72,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         with at most 20 different values are levels; other numbers, and dates, are in bins. The
         penalty takes the order of levels and of bins into account: it is weak for trends and
         strong for jumps between neighbours. The mean of a number is half that of the network, half
-        that of a linear regression on the other cells of its row, which follows order inside bins.
+        that of a linear regression on the other cells of its row, which follows order inside bins,
+        and more of it where these cells all but determine the number. A
+        :class:`~sklearn.frozen.FrozenEstimator` is taken as it is fitted.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
@@ -83,8 +85,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
-        and the mean of numbers in bins, rounded where the column has whole numbers only. ``"mean"``
-        fills means of all numbers as they are; strings and declared levels get their mode.
+        and the mean of numbers in bins, unless the column has few different ones, such as 0, 0.5
+        and 2.5: then one of these. ``"mean"`` fills means of all numbers; strings and declared
+        levels get their mode. What is filled has the decimals of its column, or is a multiple as
+        all its cells are; only means of whole numbers have fractions with ``"mean"``.
         ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
         and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
         cells.
@@ -210,10 +214,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         """Fit what the attributes need, and set them."""
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
-        with named(self):
-            self._kept = observed_columns(X, missing, "BoltzmannImputer")
-        if isinstance(self.estimator, FrozenEstimator):  # which knows all columns
-            self._kept = np.arange(X.shape[1])
+        self._kept = np.arange(X.shape[1])
+        if not isinstance(self.estimator, FrozenEstimator):  # which knows all columns
+            with named(self):
+                self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
@@ -432,7 +436,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             if how == "mode" and column.has_few_numbers:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
-                numbers[j][rows] = self._few.fill(X, codes, rows, j, filled[:, j])
+                numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
                 continue
             values = _values(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values

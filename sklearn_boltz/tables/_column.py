@@ -44,7 +44,7 @@ FEW = 0.05
 # Whole numbers in an array are codes up to here.
 MOST_CODES = 64
 # Probability that whole numbers of which none occurs twice are no numbers of rows.
-ACCIDENT = 1e-9
+ACCIDENT = 1e-5
 # Texts that in many files stand for a missing cell, and are seldom a category of their own.
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 
