@@ -513,6 +513,8 @@ class BaseBoltzmann(
     def _of_categories(self, probability, j):
         """Probabilities of the values of column j that are in the training table."""
         n_values = self._table.n_categories[j]
+        if self._table.is_empty[j]:  # nothing is known: the prior
+            return np.full_like(probability, 1 / probability.shape[1])
         if not 0 < n_values < probability.shape[1]:
             return probability
         probability = probability[:, :n_values]

@@ -109,6 +109,7 @@ from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import find_places, form_of

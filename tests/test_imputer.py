@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from private import LinearMeans, Need, Table
@@ -175,7 +176,8 @@ def test_probabilities_are_sums_over_joint_values_and_the_greatest_is_filled(sur
         assert_array_equal(own.rows, np.flatnonzero(gaps[name].isna()))
         best = own.categories[own.probabilities.argmax(axis=1)]
         assert_array_equal(filled[name].to_numpy()[own.rows], best)
-    assert found["coin"].categories is None and found["coin"].probabilities.shape[1] == 2
+    assert found["coin"].categories.tolist() == [0, 1]
+    assert found["coin"].probabilities.shape[1] == 2
 
 
 def test_probabilities_of_arrays_of_constants_and_of_nothing():
@@ -233,13 +235,15 @@ def test_pairs_of_split_ballots_are_named():
 
 @pytest.mark.parametrize("observed", ["first", "second"])
 def test_linear_means_are_those_of_regressions(observed):
-    """With 2,000 rows, its weak priors move means by less than a tenth of their errors."""
+    """With 2,000 rows, its weak priors move means by less than a tenth of their errors.
+
+    The others all but determine the number: means may be beyond the numbers of the training.
+    """
     X = linear_table()
     table, linear = linear_means(X)
     hidden = {"first": "second", "second": "first"}[observed]
     known = pd.get_dummies(X[["word", "level", observed]], columns=["word"], dtype=float)
     expected = LinearRegression().fit(known, X[hidden]).predict(known)
-    expected = np.clip(expected, X[hidden].min(), X[hidden].max())
     gaps = X.assign(**{hidden: np.nan})
     p = [np.ones((len(X), n)) / n for n in table.n_categories]
     found = linear.means(gaps, table.encode(gaps), p)
@@ -258,3 +262,48 @@ def test_integers_among_objects_stay_integers(how):
     filled = BoltzmannImputer(how=how, random_state=0).fit_transform(X)
     assert {type(filled[3, 0]), type(filled[7, 2])} <= ({int} if how != "mean" else {int, float})
     assert type(filled[9, 1]) is str and type(filled[0, 0]) is int
+
+
+# What others have in tables, and what scikit-learn's imputers do.
+
+
+@pytest.mark.parametrize("how", ["mode", "mean", "sample"])
+@pytest.mark.parametrize("new", [2.0, 0.5, -1.0, 700.0])
+@pytest.mark.parametrize("convert", [np.asarray, pd.DataFrame])
+def test_a_new_value_in_a_column_of_0_and_1_is_left_alone(convert, new, how):
+    """And is as good as missing for other cells."""
+    rows = np.array([[0, 1], [1, 0], [0, np.nan], [1, 1]] * 10)
+    imputer = BoltzmannImputer(how=how, random_state=0).fit(convert(rows))
+    filled = np.asarray(imputer.transform(convert(np.array([[new, np.nan], [np.nan, 0.0]]))))
+    unknown = np.asarray(imputer.transform(convert(np.array([[np.nan, np.nan], [np.nan, 0.0]]))))
+    assert filled[0, 0] == new
+    assert filled[0, 1] == unknown[0, 1] and filled[1, 0] == unknown[1, 0]
+
+
+@pytest.mark.parametrize("n_rows", [200, 1000])
+def test_copies_of_a_column_are_recovered(n_rows):
+    """Also where the hidden number is beyond all that are left in its column."""
+    rng = np.random.default_rng(n_rows)
+    rows = np.repeat(rng.normal(size=(n_rows, 1)), 10, axis=1)
+    hidden = rng.random(rows.shape) < 0.2
+    hidden[rows[:, 0].argmax(), 0] = hidden[rows[:, 0].argmin(), 1] = True
+    filled = BoltzmannImputer().fit_transform(np.where(hidden, np.nan, rows))
+    assert np.abs(filled - rows).max() < 0.07
+    # What is not negative stays so.
+    rows = np.exp(rows)
+    filled = BoltzmannImputer().fit_transform(np.where(hidden, np.nan, rows))
+    assert filled.min() >= 0
+
+
+def test_a_fitted_density_fills_as_it_would_itself():
+    rng = np.random.default_rng(0)
+    common = rng.integers(3, size=200)
+    frame = pd.DataFrame({f"c{j}": np.where(rng.random(200) < 0.8, common, 0) for j in range(4)})
+    density = FVBMPseudoLikelihood(alpha=0.01).fit(frame)
+    before = density.coupling_.copy()
+    gaps = frame.mask(rng.random(frame.shape) < 0.2)[:50]
+    gaps["c3"] = np.nan  # which the density knows
+    imputer = BoltzmannImputer(FrozenEstimator(density)).fit(gaps)
+    assert imputer.estimator_ is density
+    assert_array_equal(imputer.transform(gaps), density.impute(gaps, how="mode"))
+    assert_array_equal(density.coupling_, before)

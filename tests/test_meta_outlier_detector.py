@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
@@ -265,3 +266,24 @@ def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
     new = detector.score_samples(X)
     expected = [held_out.get(i, new[i]) for i in range(40)]
     assert_allclose(detector.held_out_scores_, expected, atol=1e-9)
+
+
+def test_a_fitted_density_is_taken_as_it_is():
+    """Its scores of the rows of `fit` are held out."""
+    rng = np.random.default_rng(0)
+    learned, rows = rng.random((2, 300, 4)) < [0.1, 0.2, 0.5, 0.8]
+    density = FVBMPseudoLikelihood().fit(learned.astype(int))
+    detector = BoltzmannOutlierDetector(FrozenEstimator(density), contamination=0.1)
+    detector.fit(rows.astype(int))
+    assert detector.estimator_ is density
+    scores = density.score_samples(rows.astype(int))
+    assert_allclose(detector.score_samples(rows.astype(int)), scores - scores.mean(), atol=1e-9)
+    # But for means of the rows without a fold.
+    assert_allclose(detector.held_out_scores_, scores - scores.mean(), atol=0.1)
+
+
+def test_codes_of_an_array_that_a_fold_lacks():
+    rows = np.random.default_rng(0).integers(3, size=(60, 3))
+    rows[7, 1] = 5
+    detector = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(rows)
+    assert detector.held_out_scores_.argmin() == 7

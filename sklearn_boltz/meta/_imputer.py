@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
@@ -22,6 +23,7 @@ from sklearn_boltz.meta._default import (
     needs_column_proba,
     timed_fit,
 )
+from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
@@ -71,7 +73,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         with at most 20 different values are levels; other numbers, and dates, are in bins. The
         penalty takes the order of levels and of bins into account: it is weak for trends and
         strong for jumps between neighbours. The mean of a number is half that of the network, half
-        that of a linear regression on the other cells of its row, which follows order inside bins.
+        that of a linear regression on the other cells of its row, which follows order inside bins,
+        and more of it where these cells all but determine the number. A
+        :class:`~sklearn.frozen.FrozenEstimator` is taken as it is fitted.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
@@ -82,8 +86,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     how : {"mode", "mean", "sample"}, default="mode"
         ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
-        and the mean of numbers in bins, rounded where the column has whole numbers only. ``"mean"``
-        fills means of all numbers as they are; strings and declared levels get their mode.
+        and the mean of numbers in bins, unless the column has few different ones, such as 0, 0.5
+        and 2.5: then one of these. ``"mean"`` fills means of all numbers; strings and declared
+        levels get their mode. What is filled has the decimals of its column, or is a multiple as
+        all its cells are; only means of whole numbers have fractions with ``"mean"``.
         ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
         and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
         cells.
@@ -210,8 +216,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         """Fit what the attributes need, and set them."""
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
-        with named(self):
-            self._kept = observed_columns(X, missing, "BoltzmannImputer")
+        self._kept = np.arange(X.shape[1])
+        if not isinstance(self.estimator, FrozenEstimator):  # which knows all columns
+            with named(self):
+                self._kept = observed_columns(X, missing, "BoltzmannImputer")
         self._with_gaps = np.flatnonzero(missing.any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
@@ -219,7 +227,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             if self.estimator is None:
                 kinds = _closed([kinds[j] for j in self._kept], X)
                 table = Table.learn(X, None, Need(bins=True), kinds, weights)
-                self._table = table.with_bins(X, _left(table, X), weights)
+                self._table = table.with_bins(X, _left(table, X), weights).with_levels()
                 self._has_means = self._table.has_means
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
@@ -236,6 +244,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
             with named(self):
                 self._linear = linear.fit(X, rows.astype(np.float64), weights)
+                self._few = FewNumbers(self._table).fit(X, rows.astype(np.float64), weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
@@ -323,7 +332,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 p(value | the observed cells of the row), other missing cells summed out.
             categories : ndarray of shape (n_values,) or None
                 The values in their order, or the names of the bins of a number. None for numbers
-                that stand for themselves, such as 0 and 1.
+                that stand for themselves in a given `estimator`, such as 0 and 1.
             ends : ndarray of shape (n_values, 2) or None
                 For a number in bins, the smallest and largest number of each bin in `fit`.
 
@@ -396,9 +405,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _chosen(self, codes):
         """A density model for a table of codes."""
-        n_values = np.maximum(self._table.n_categories, 0)
-        bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
-        n_values[(n_values == 0) & bits] = 2
+        n_values = self._table.n_categories
         return choose_density(n_values, self._table.is_ordered, len(codes), **draws_of(codes))
 
     def _completed(self, X, how, n_tables):
@@ -437,6 +444,11 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
         for j, column in enumerate(self._table.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
+                continue
+            if how == "mode" and column.has_few_numbers:
+                rows = np.flatnonzero(np.isnan(codes[:, j]))
+                numbers[j] = np.full(len(codes), np.nan)
+                numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
                 continue
             values = _values(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values

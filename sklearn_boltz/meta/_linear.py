@@ -14,6 +14,9 @@ MOST_WORK, LEAST_ROWS = 5e8, 5
 # Cells of a prior with the variance of the column, which make all covariances positive definite.
 # One cell would hide relations that are nearly exact, as of a weight, a later one and the gain.
 STRENGTH = 0.1
+# Residual variance, in ratio to that of the column, below which the other columns all but determine
+# a number.
+COLLINEAR = 0.01
 # What is added to sums that may be 0, as of weights.
 TINY = 1e-300
 # Rows whose means are computed together.
@@ -84,14 +87,25 @@ class LinearMeans:
         for block in row_blocks(len(z), BLOCK_ROWS):
             given = self._gaussian.observed(0, Scores(z[block]))
             found[block], variances[block] = given.means(at[block]), given.variances
-        found = np.clip(found * self._scale + self._center, *self._ends)
+        found = np.clip(found * self._scale + self._center, *self._ends_of(variances))
         columns, inside = np.flatnonzero(self._numeric), np.zeros(z.shape)
         for k, j in enumerate(columns):
             bins = self._table.columns[j].bins
             if bins is not None:
                 inside[:, k] = shares[j][:, : bins.n_bins] @ bins.values.var(axis=1)
         weights = np.maximum(0.5, inside / (inside + variances * self._scale**2 + TINY))
+        weights = np.maximum(weights, 1 - variances / COLLINEAR)
         return dict(zip(columns, zip(found.T, weights.T, strict=True), strict=True))
+
+    def _ends_of(self, variances):
+        """The ends of the training cells; where others all but determine a number, further ones.
+
+        But numbers do not become negative.
+        """
+        low, high = self._ends
+        room = np.where(variances < COLLINEAR, high - low, 0)
+        lowest = np.where(low >= 0, np.maximum(low - room, 0), low - room)
+        return lowest, high + room
 
     def _numbers(self, X):
         cells = [cells for _, cells in columns_of(X)]

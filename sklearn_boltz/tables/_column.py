@@ -27,6 +27,7 @@ from sklearn_boltz.tables._cells import (
     without_codes,
 )
 from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers, dates_of_type
+from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._remedies import Place, conversion, without_times
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
@@ -47,6 +48,8 @@ N_SHOWN = 5
 FEW = 0.05
 # Whole numbers in an array are codes up to here.
 MOST_CODES = 64
+# Probability that whole numbers of which none occurs twice are no numbers of rows.
+ACCIDENT = 1e-5
 # Texts that in many files stand for a missing cell, and are seldom a category of their own.
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 # A text of a number that is written as such, without leading zeros.
@@ -92,6 +95,8 @@ class Column(NamedTuple):
         The column as code names it.
     of_objects : str
         What the dates of a column of objects are, see `type_of_dates`.
+    grid : Grid or None
+        Of a column of numbers in bins or with scores, all of which lie on it.
     """
 
     title: str
@@ -102,6 +107,7 @@ class Column(NamedTuple):
     scores: NormalScores | None = None
     place: Place | None = None
     of_objects: str = ""
+    grid: Grid | None = None
 
     def with_bins(self, cells, sample_weight, most, scored=False):
         """The column with bins for its numbers, or `scored`; see `Bins.learn`.
@@ -119,6 +125,7 @@ class Column(NamedTuple):
             self._warn_of_doubts(numbers, counted)
         if self.kind.name == "count":
             _check_counts(numbers, self.title)
+        self = self._replace(grid=Grid.of(numbers[counted]))
         bins = Bins.learn(numbers, sample_weight, most, self._n_atoms)
         scores = NormalScores.learn(numbers, sample_weight, bins) if scored else None
         if scores is not None:
@@ -322,8 +329,17 @@ class Column(NamedTuple):
         return dates_of_type(values, self.of_objects) if values.dtype.kind == "M" else values
 
     def back(self, numbers):
-        """Numbers as the column has them: dates, if it is one of dates."""
+        """Numbers as the column has them: on its grid, and dates, if it is one of dates."""
+        numbers = numbers if self.grid is None else self.grid.nearest(numbers)
         return numbers if self.codec is None else self.codec.cells(numbers)
+
+    @property
+    def has_few_numbers(self):
+        """Whether many cells have the same of a few numbers, such as 0, 0.5 and 2.5."""
+        if self.bins is None or not self.bins.is_rounded:
+            return False
+        n_numbers = len(np.unique(self.bins.values))
+        return n_numbers <= MOST_LEVELS or not self.bins.is_whole and n_numbers <= MOST_CODES
 
     @property
     def levels(self):
@@ -441,15 +457,22 @@ def _warn_of_codes(numbers, title):
 
 
 def _warn_of_row_numbers(numbers, title, codec):
-    """Warn of whole numbers of which each occurs once, without a gap between them."""
-    low, high = numbers.min(), numbers.max()
-    if len(numbers) <= MOST_LEVELS or high - low != len(numbers) - 1:
+    """Warn of whole numbers of which none occurs twice, though there are few others.
+
+    Those of some of the rows of a table are a part of them. If n whole numbers are drawn at random
+    from m, none of them occurs twice with a probability of about exp(-n² / 2m).
+    """
+    low, high, n = numbers.min(), numbers.max(), len(numbers)
+    n_all = high - low + 1
+    if n <= MOST_LEVELS or n_all != n and n**2 < -2 * np.log(ACCIDENT) * n_all:
         return
-    if np.array_equal(np.unique(numbers), np.arange(low, high + 1)) and low == np.floor(low):
+    if (numbers == np.floor(numbers)).all() and len(np.unique(numbers)) == n:
         ends = [f"{low:g}", f"{high:g}"] if codec is None else codec.names(np.array([low, high]))
+        has = f"each whole number from {ends[0]} to {ends[1]} once"
+        if n_all != n:
+            has = f"{n:,} different whole numbers from {ends[0]} to {ends[1]}"
         warnings.warn(
-            f"{title} has each whole number from {ends[0]} to {ends[1]} once, as numbers of rows "
-            "do. If it only names the rows, drop it.",
+            f"{title} has {has}, as numbers of rows do. If it only names the rows, drop it.",
             stacklevel=find_stack_level(),
         )
 

@@ -328,9 +328,13 @@ class TableCounts(NamedTuple):
 
 
 def interpolating(table, counts):
-    """The table where bins of real numbers are known to be of these: weights do not tell."""
+    """The table where bins of real numbers are known to be of these: weights do not tell.
+
+    And without grids of numbers some of which are not known.
+    """
 
     def change(column, found):
+        column = column._replace(grid=None) if found.numbers.n_merged else column
         if column.bins is None or column.bins.is_whole or not found.numbers.is_real:
             return column
         return column._replace(bins=column.bins._replace(is_rounded=False))

@@ -253,6 +253,15 @@ class Table:
 
         return self.each(change, columns_of(X), weights, binned, scored)
 
+    def with_levels(self):
+        """The table where 0 and 1 are levels, not numbers that stand for themselves."""
+
+        def change(column):
+            is_level = column.categories is None
+            return column._replace(categories=np.array([0, 1])) if is_level else column
+
+        return self.each(change)
+
     def with_bins_of(self, X, weights):
         """The table with the bins of other rows, no more than it has."""
         return self.each(lambda own, titled: own.with_bins_of(titled[1], weights), columns_of(X))

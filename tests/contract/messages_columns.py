@@ -45,6 +45,9 @@ def codes(column):
 CASES = {
     "ID columns": lambda: FSLLDensity().fit(columns([f"n{k}" for k in range(40)])),
     "numbers of rows": lambda: FVBMPseudoLikelihood().fit(columns(np.arange(101, 141), "a")),
+    "numbers of some of the rows": lambda: FVBMPseudoLikelihood().fit(
+        columns(np.random.default_rng(0).permutation(60)[:40], "a")
+    ),
     "dates": lambda: FSLLDensity().fit(columns(pd.date_range("2026-01-01", periods=40, tz="UTC"))),
     "names that occur twice": lambda: FSLLDensity().fit(
         pd.DataFrame(np.zeros((4, 6)), columns=list("aabbcd"))

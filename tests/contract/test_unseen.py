@@ -147,6 +147,8 @@ def test_columns_without_a_value(estimator, container):
         assert_array_equal(filled, np.asarray(table, dtype=float))
     assert np.isnan(np.asarray(model.sample(5, random_state=0), dtype=float)[:, 2]).all()
     assert np.isfinite(model.transform(later)).all()
+    p = model.predict_column_proba(later, 2)
+    assert_allclose(p, np.full_like(p, 1 / p.shape[1]))
     model.set_params(unseen="error")
     with pytest.raises(ValueError, match="it had no value there"):
         model.score_samples(later)
