@@ -63,9 +63,11 @@ def test_html_representation_links_to_the_documentation(estimator):
 def test_all_models_have_the_same_methods(estimator):
     model = fitted(estimator)
     sample = inspect.signature(model.sample).parameters
-    assert list(sample)[:4] == ["n_samples", "random_state", "given", "temperature"]
-    assert sample["given"].kind is sample["temperature"].kind is inspect.Parameter.KEYWORD_ONLY
-    assert (sample["given"].default, sample["temperature"].default) == (None, 1.0)
+    assert list(sample)[:5] == ["n_samples", "random_state", "given", "where", "temperature"]
+    defaults = {"given": None, "where": None, "temperature": 1.0}
+    for name, default in defaults.items():
+        assert sample[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert sample[name].default == default
     for method in ("sample", "impute", "predict_column_proba"):
         parameters = inspect.signature(getattr(model, method)).parameters
         assert "n_sweeps" not in parameters
