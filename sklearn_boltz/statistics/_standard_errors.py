@@ -36,6 +36,7 @@ from sklearn_boltz.tables._values import as_objects
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
 RARE = "rare values: score test or likelihood ratio"
+DETERMINED = "no test: the other columns determine one of these"
 # Draws of rows that EM has completed, for tests by the regressions of single columns: at most about
 # so many rows together.
 MOST_DRAWN = 4000
@@ -418,10 +419,12 @@ def with_profiles(result, found):
 
 def profile_of_pair(profile, columns, result, is_separated):
     """What the regressions of single columns say of a pair, and how its test is called."""
-    is_bits = is_separated and all(len(profile.network.columns[i].basis) == 2 for i in columns)
+    levels = [getattr(profile.network.columns[i], "basis", ()) for i in columns]
+    is_bits = is_separated and all(len(own) == 2 for own in levels)
     cell = profile.empty_cell(*columns) if is_bits else None
     if cell is None:
         test, note = profile.score_test(*columns), SEPARATED if is_separated else RARE
+        note = note if test.df else DETERMINED
         return {"df": test.df, "statistic": test.statistic, "p_value": test.p_value}, note
     # Odds ratios are four couplings m, and the norm of a block of them is twice as large.
     factor = (4 if result.n_values is None else 2) * (1 if cell.is_equal else -1)

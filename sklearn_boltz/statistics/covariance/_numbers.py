@@ -4,10 +4,12 @@ Incomplete rows are completed by draws from the network that was fitted to them,
 couplings, and a penalty.
 """
 
+from itertools import permutations
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import orth
 
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
@@ -28,6 +30,11 @@ from sklearn_boltz.tables._frames import some_rows
 MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
 # Of what is left of the variance of a score given the other columns, the least.
 LEAST_VARIANCE = 1e-6
+# Probability that levels of independent columns go together by accident.
+ACCIDENT = 1e-6
+# Curvature in ratio to the largest below which the rows tell nothing of a direction; and the least
+# part that a parameter has in such directions.
+FLAT, FAINT = 1e-8, 1e-2
 
 
 class TableRows(NamedTuple):
@@ -70,6 +77,7 @@ class TableRows(NamedTuple):
             codes[drawn], others, _ = cells_of(network, filled)
             for j, own in others.items():
                 numbers[j][drawn] = own
+            obey(codes, known, np.flatnonzero((codes.max(axis=0) > 0) & ~network._table.is_number))
         return cls(codes, numbers, known, weights[rows] / np.repeat(n_each, n_each), first)
 
 
@@ -83,6 +91,37 @@ def cells_of(network, X):
             known[:, j] = ~np.isnan(numbers[j])
     known |= (network._coding.n_values == 1) & ~table.is_number
     return np.maximum(codes, 0), numbers, known
+
+
+def obey(codes, known, columns):
+    """Give drawn levels what all observed rows have: a level that goes with one of another column.
+
+    Otherwise the draws alone would tell the couplings of both columns with others apart.
+    """
+    generator = np.random.default_rng(SEED)
+    for j, k in permutations(columns, 2):
+        both = known[:, j] & known[:, k]
+        table = np.zeros((codes[:, j].max() + 1, codes[:, k].max() + 1))
+        np.add.at(table, (codes[both, j], codes[both, k]), 1.0)
+        if not determines(table):
+            continue
+        image = table.argmax(axis=1)
+        rows = ~known[:, k] & (table.sum(axis=1) > 0)[codes[:, j]]
+        codes[rows, k] = image[codes[rows, j]]
+        for level in np.unique(codes[both, k]):
+            rows = ~known[:, j] & (codes[:, k] == level) & (image[codes[:, j]] != level)
+            counts = table[:, level]
+            codes[rows, j] = generator.choice(len(counts), rows.sum(), p=counts / counts.sum())
+
+
+def determines(table):
+    """Whether the rows of a table of counts have one column each, and this is no accident."""
+    counts = table.sum(axis=1)
+    if (np.count_nonzero(table, axis=1) > 1).any() or np.count_nonzero(table.sum(axis=0)) < 2:
+        return False
+    shares = table.sum(axis=0) / counts.sum()
+    chance = np.log((shares ** counts[counts > 0, np.newaxis]).sum(axis=1)).sum()
+    return chance < np.log(ACCIDENT)
 
 
 class NumberEstimates(NamedTuple):
@@ -121,11 +160,12 @@ class NumberEstimates(NamedTuple):
         theta, residuals, spreads, information = mixed.fit()
         check_precisions(network, mixed, theta, kept)
         regressions = mixed.regressions(theta, residuals, spreads, rows.first)
+        undetermined = flat(information)
         if rows.first is not None:
             information = information - regressions.missing_information()
         curvature = fitted_curvature(
             information, theta, [regressions], kept, jackknife=jackknife,
-            find_separated=lambda _: separated(mixed, theta, free),
+            find_separated=lambda _: together(separated(mixed, theta, free), undetermined),
             is_symmetric=rows.first is None,
         )  # fmt: skip
         sizes = np.where(network._table.is_number, 1, network._coding.n_values)
@@ -205,6 +245,19 @@ def check_precisions(network, mixed, theta, kept):
             raise SingularInformation(
                 f"The others determine {network._column(j)}: leave it out, or use more rows."
             )
+
+
+def flat(information):
+    """Directions of which the rows tell nothing, as columns follow from others."""
+    scale = np.sqrt(information.diagonal())
+    values, directions = np.linalg.eigh(information / np.outer(scale, scale))
+    return orth(directions[:, values < FLAT * values[-1]] / scale[:, np.newaxis])
+
+
+def together(*directions):
+    """A basis of several subspaces, without what rounding adds to other parameters."""
+    found = orth(np.hstack(directions), rcond=FAINT)
+    return np.where(np.linalg.norm(found, axis=1, keepdims=True) < FAINT, 0.0, found)
 
 
 def separated(mixed, theta, free):

@@ -24,7 +24,6 @@ Each column of a pair has its regression. A column that others determine says no
 so that both are weighted by how much of the variance of the column is left.
 """
 
-from dataclasses import replace
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -32,12 +31,15 @@ import numpy as np
 from scipy.special import chdtrc
 
 from sklearn_boltz.networks.categorical._contrasts import softmax_information
-from sklearn_boltz.statistics.covariance._mixed import ROUNDING, ScoreColumn
+from sklearn_boltz.statistics.covariance._mixed import ScoreColumn
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
 # is added to the information: sums of whole numbers have a spread where they are determined.
 RIDGE, LEAST = 0.01, 1 / (2 * np.pi)
+# Information beside other features that is as good as none: it would leave the coupling a standard
+# error above 4.
+LEAST_KNOWN = 0.05
 # Steps of Newton's method at most, and the gain in nats that ends them.
 MAX_STEPS, TOL = 30, 1e-5
 # Of a bound, steps at most, the longest one, and what may be left of ln(-ln p).
@@ -150,7 +152,8 @@ class Regression(NamedTuple):
         inner = whole[np.ix_(given, given)] + RIDGE * np.eye(len(given))
         across = np.linalg.solve(inner, whole[np.ix_(given, new)])
         left = whole[np.ix_(new, new)] - whole[np.ix_(new, given)] @ across
-        return wald_test(slope, left + ROUNDING * np.eye(len(new)))
+        axes = informative_axes(left)
+        return wald_test(axes.T @ slope, axes.T @ left @ axes)
 
     def likelihood_ratio(self, fit, more):
         """Twice its logarithm if the coupled contrasts may depend on more features."""
@@ -194,7 +197,10 @@ class Linear(NamedTuple):
     def score_test(self, fit, more, _):
         """Whether the mean depends on more features."""
         statistic = self.weights.sum() * (1 - self.with_more(more).fit() / fit)
-        return HypothesisTest(statistic, more.shape[1], np.nan, np.ones(more.shape[1]))
+        root = np.sqrt(self.weights)[:, None]
+        rest = more - self.x @ np.linalg.lstsq(self.x * root, more * root, rcond=None)[0]
+        df = informative_axes((rest * root).T @ (rest * root)).shape[1]
+        return HypothesisTest(statistic if df else np.nan, df, np.nan, np.ones(df))
 
     def likelihood_ratio(self, fit, more):
         """Twice its logarithm."""
@@ -207,6 +213,12 @@ class Linear(NamedTuple):
     def left(self, fit):
         """The share of the variance that the features leave."""
         return fit / self._replace(x=self.x[:, :1]).fit()
+
+
+def informative_axes(information):
+    """A basis of the parameters of which the rows tell more than nothing, (n, k)."""
+    values, axes = np.linalg.eigh(information)
+    return axes[:, values > LEAST_KNOWN]
 
 
 def regression_of(column, known, x, weights):
@@ -348,7 +360,7 @@ class Profile(NamedTuple):
 
         `jointly`, the former is that of all couplings, those besides the trend included.
         """
-        statistics, weights, n_fitted = [], [], 0
+        statistics, weights, n_fitted, df = [], [], 0, np.inf
         for one, other in ((j, k), (k, j)):
             known, x = self._given(one, other)
             columns = [self.network.columns[i] for i in (one, other)]
@@ -361,11 +373,12 @@ class Profile(NamedTuple):
                 test.statistic if jointly else min(test.statistic, null.likelihood_ratio(fit, more))
             )
             weights.append(null.left(fit))
+            df = min(df, test.df)
             n_fitted = max(n_fitted, x.shape[1])
         # Residuals vary less than what they estimate.
         share = max(1 - n_fitted / null.weights.sum(), 0.0)
         statistic = share * float(np.average(statistics, weights=weights))
-        return replace(test, statistic=statistic, p_value=float(chdtrc(test.df, statistic)))
+        return HypothesisTest(statistic, df, float(chdtrc(df, statistic)), np.ones(df))
 
     def joint_tests(self, tables):
         """Tests of all couplings, where those of pairs are of trends.
