@@ -462,11 +462,3 @@ def test_rows_that_lie_elsewhere(xp, X):
         there.transform(X)
     with pytest.raises(ValueError, match=r"was fitted on NumPy.*move_to"):
         here.transform(xp.asarray(X))
-
-
-def test_without_dispatch_nothing_changes(X):
-    torch = pytest.importorskip("torch")
-    X = X.astype(np.float32)
-    model = machine().fit(torch.asarray(X))
-    assert isinstance(model.components_, np.ndarray)
-    assert (model.components_ == machine().fit(X).components_).all()

@@ -89,17 +89,6 @@ def test_ising_large_grids_at_extreme_couplings():
     assert np.abs(free.mean(axis=0) - 0.5).max() < 5.5 * 0.5 / np.sqrt(5000)
 
 
-@pytest.mark.parametrize(("max_parents", "n_edges"), [(0, 0), (3, 54)])
-def test_network_edges_of_the_paper(max_parents, n_edges):
-    X, network = make_bayesian_network(max_parents=max_parents, random_state=0, return_network=True)
-    assert X.shape == (1000, 20) and X.dtype == np.int8
-    assert sum(len(parents) for parents in network.parents) == n_edges
-    for i, parents in enumerate(network.parents):
-        assert len(set(parents)) == len(parents) == min(i, max_parents)
-        assert all(0 <= j < i for j in parents)
-        assert network.tables[i].shape == (2,) * (len(parents) + 1)
-
-
 @settings(max_examples=cases(40))
 @given(
     n_values=st.lists(st.integers(2, 4), min_size=1, max_size=6),

@@ -336,10 +336,3 @@ def test_groups_that_differ():
     assert_allclose(frame["coupling[2]"] - frame["coupling[7]"], frame["difference"])
     assert frame.loc[("a", "d"), "p_value"] > 0.025
     assert "GroupComparison of 2 and 7, 39 permutations and the groups as they are" in repr(result)
-
-
-def test_centralities_of_numbers_are_stable():
-    X, options = mixed(), {"n_samples": 3, "shares": [0.1, 0.5], "random_state": 0}
-    model = FVBMPseudoLikelihood(columns=SCORED)
-    found = statistics.centrality_stability(model, X, **options)
-    assert found.coefficient > 0 and (found.correlations > 0.5).all()

@@ -91,11 +91,6 @@ def test_given_weights_need_no_rows():
     assert_allclose(alone.score_samples(EVERY), by_hand[0])
 
 
-def test_ends_of_the_partition_function_bound_the_score(mixture):
-    exact = mixture.score_bounds(EVERY)
-    assert exact.low == exact.value == exact.high == mixture.score(EVERY) and exact.trusted
-
-
 class Rough(KernelDensity):
     """A density with an estimate of its constant that has given ends."""
 

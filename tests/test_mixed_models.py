@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from oracles_rbm import all_points, law_of, pseudo_likelihoods, small_layer
@@ -12,6 +12,7 @@ from private import (
     Layered,
     Stream,
     Workers,
+    _modes,
     annealed_importance_sampling,
     check_normalisable,
     exact_entropy,
@@ -21,7 +22,7 @@ from private import (
     temperature_ladder,
 )
 from private import RBMModel as Model
-from sklearn_boltz.units import Gaussian
+from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
@@ -76,6 +77,27 @@ def test_pseudo_likelihood_of_units(pair):
     assert np.isfinite(log_pseudo_likelihood(model, mixed)).all()
     with pytest.raises(ValueError, match="finitely many"):
         log_pseudo_likelihood(law_of("M", "B").model, np.zeros((1, 5)))
+
+
+def test_ascents_end_at_states_that_no_unit_can_better():
+    rng = np.random.default_rng(0)
+    visible = Stacked([Categorical([3, 4, 2], rng.normal(size=9)), Bernoulli(rng.normal(size=3)),
+                       Gaussian.neutral(1)])  # fmt: skip
+    model = Model(rng.normal(size=(4, 13)), visible, Bernoulli(rng.normal(size=4)))
+    V = visible.sample(np.zeros((20, 13)), Stream(0))
+    missing = np.ones(V.shape, dtype=bool)
+    missing[:, 3:7] = False
+    ends = _modes.coordinate_ascent(model, V, missing)
+    assert visible.contains(ends).all()
+    assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
+    assert_array_equal(ends[:, 12], V[:, 12])
+    energy = model.free_energy(ends)
+    assert (energy <= model.free_energy(V)).all() and (energy < model.free_energy(V)).any()
+    for unit in [0, 2, 3, 4, 5]:
+        for state in visible.unit_states()[unit][0]:
+            other = ends.copy()
+            other[:, visible.columns_of(unit)] = state
+            assert (model.free_energy(other) >= energy - 2e-5).all()
 
 
 DEEP = [("C", "B", "C"), ("BC", "C", "B"), ("M", "C", "B"), ("C", "CC", "G")]

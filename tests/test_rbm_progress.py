@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from private import Plan, _auto, _progress
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
 from sklearn_boltz.batches import Batches
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -38,6 +38,18 @@ def short(monkeypatch):
 
 
 # What "auto" stands for.
+
+
+def test_rates_are_smaller_where_columns_vary_more():
+    """At the maximum, the curvature by the weight of a hidden unit is at most variance / 4."""
+    even = [_auto.chosen_rate(units.Bernoulli(np.zeros(d)), d) for d in (1, 40, 80, 10_000)]
+    assert even == [0.4, 2 / 10, 2 / 20, 0.03]
+    assert _auto.chosen_rate(units.Bernoulli(np.full(40, 3.0)), 40) > even[1]
+    three = units.Categorical.from_data(np.eye(3), n_values=3)
+    assert_allclose(_auto.chosen_rate(three, 3), 0.4)  # 2 / (3 * 2 / 9), cut
+    assert _auto.chosen_rate(units.Gaussian(np.zeros(40), np.ones(40)), 40) == 0.05
+    # Of a deep machine, the hidden units of even layers come after the visible ones.
+    assert _auto.chosen_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
 
 
 def p_values(X, starts=None):

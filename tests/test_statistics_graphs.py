@@ -5,7 +5,6 @@ from functools import partial
 from io import BytesIO
 from itertools import combinations, permutations
 
-import networks
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,15 +181,6 @@ def test_a_star_is_stable_and_chance_is_not():
     assert centrality_stability(SparseFVBM(), rows, **options).coefficient == 0.75
     noise = np.random.default_rng(0).choice([-1, 1], size=(150, 6))
     assert centrality_stability(fit(noise), noise, **options).coefficient < 0.4
-
-
-def test_samples_without_a_coupling_do_not_correlate():
-    """By this criterion, a tenth of the rows is too few for any pair."""
-    rows = draw(SpinModel(0.5 * networks.chain(4), np.zeros(4)), 300)
-    options = {"shares": [0.9], "n_samples": 5, "random_state": 0}
-    result = centrality_stability(SparseFVBM(ebic_gamma=5), rows, **options)
-    assert_array_equal(result.correlations, np.zeros((1, 5)))
-    assert result.coefficient == 0
 
 
 def test_a_table_in_latex(result):
