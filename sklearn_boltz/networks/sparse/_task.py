@@ -36,8 +36,8 @@ PATH_ITER = MAX_ITER["prox-newton"]
 # Of the tests of all pairs together.
 LEVEL = 0.01
 # The false discovery rates of the second choice, jointly and by the rules of `nodewise`: with "and"
-# a pair pays twice. Measured by bench_selection.py: with these, each finds no fewer of 70 among
-# 153 pairs than tests of all pairs at a rate of 5 % do, and not many more of the others.
+# a pair pays twice. Measured by bench_selection.py: each finds about as many of 70 among 153 pairs
+# as tests of all pairs at a rate of 5 % do, or more, and at most 5 % of the others.
 LEVELS = {False: 0.05, "or": 0.05, "and": 0.075}
 # Of a column, besides its most frequent value.
 LEAST_ROWS = 5
