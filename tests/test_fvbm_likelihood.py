@@ -457,7 +457,7 @@ def test_a_fit_by_chains_that_ends_too_early_names_the_moment(no_table):
     with pytest.warns(ConvergenceWarning, match=match) as caught:
         model = likeliest(x, random_state=0, max_iter=1, moment_tol=1e-3)
     assert not model.converged_
-    # The remedies, but for a larger max_iter, with which this tolerance would take long.
+    # The remedies; a larger max_iter for another tolerance, as this one would take long.
     differs = float(re.search(r"by ([\d.]+) of its", str(caught[0].message))[1])
     assert likeliest(x, random_state=0, max_iter=1, moment_tol=1.1 * differs).converged_
     assert likeliest(x, random_state=0, max_iter=20, moment_tol=0.5).converged_
