@@ -1,6 +1,7 @@
 """Maximum likelihood: the moments of the model are those of the data."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -452,10 +453,15 @@ def test_chains_are_repeatable_and_begin_where_they_are_told(no_table):
 
 def test_a_fit_by_chains_that_ends_too_early_names_the_moment(no_table):
     x = rows(0, 6, 3000)
-    match = r"while the (mean|covariance) of .*moment_tol=0.001"
-    with pytest.warns(ConvergenceWarning, match=match):
+    match = r"while the (mean|covariance) of .*moment_tol=0.001.* Raise max_iter or moment_tol, or"
+    with pytest.warns(ConvergenceWarning, match=match) as caught:
         model = likeliest(x, random_state=0, max_iter=1, moment_tol=1e-3)
     assert not model.converged_
+    # The remedies; a larger max_iter for another tolerance, as this one would take long.
+    differs = float(re.search(r"by ([\d.]+) of its", str(caught[0].message))[1])
+    assert likeliest(x, random_state=0, max_iter=1, moment_tol=1.1 * differs).converged_
+    assert likeliest(x, random_state=0, max_iter=20, moment_tol=0.5).converged_
+    assert likeliest(x, random_state=0, max_iter=1, moment_tol=1, alpha=100.0).converged_
 
 
 def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeypatch):
