@@ -106,6 +106,15 @@ def test_the_line_converts_the_column(what, library):
     assert "onvert" not in fit(new)
 
 
+@pytest.mark.parametrize("write", [
+    "{:05}", "#{}", "REF {}", "n{}", "{}-{}", "{} Main St. {}", "0{} 123 456", "10.0.{}.{}",
+    "{} p.m.", "{}:{}:{}:{}",
+])  # fmt: skip
+def test_names_with_numbers_are_no_numbers(write):
+    X = pd.DataFrame({"x": [write.format(*[k + 10] * 4) for k in range(N)], "y": BITS})
+    assert "looks like an ID column" in fit(X)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "PyArrow", "array"])
 @pytest.mark.parametrize("what", OBJECTS)
 def test_the_imputer_says_the_same(what, library):
