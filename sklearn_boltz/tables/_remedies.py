@@ -58,6 +58,10 @@ class Place(NamedTuple):
             self.library, "X = pd.DataFrame(X); "
         )
 
+    def texts(self):
+        """A statement that makes strings of the cells, except for missing ones."""
+        return self.line("x.map(str, na_action='ignore')", "x.cast(pl.String)")
+
     def without(self, codes):
         """A statement that makes missing cells of some values of the column."""
         some = codes if len(codes) > 1 else codes[0]

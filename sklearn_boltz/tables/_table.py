@@ -558,7 +558,7 @@ def _column(title, cells, kind, open_kind, declared, codes, place):
         raise UnfitColumn(
             "dates of levels",
             f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
-            "takes dates for numbers, or make strings of them by .astype(str).",
+            f"takes dates for numbers, or make strings of them: {place.texts()}.",
         )
     levels = dates.levels(cells) if kind.is_open else None
     codec = dates if levels is None else None
