@@ -545,8 +545,8 @@ def categories_of(cells, title, kind, order, codes, place):
         raise UnfitColumn(
             "text",
             f"{title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Replace the string by a number or NaN; if all are "
-            "categories, convert the column by .astype(str).",
+            f"{cells.index(texts[0])}. Replace the string by a number or NaN. If all are "
+            f"categories, make strings of them: {place.texts()}.",
         )
     _check_texts(texts, title, len(cells), are_levels, place)
     return as_column(_in_order(values, kind.name == "ordinal"))

@@ -4,9 +4,12 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-# A number with the sign or the code of a currency before it, or a unit behind it.
-NUMBER = re.compile(r"\s*([^\w\s+.,'-]|[A-Z]{3})?\s*([+-]?[\d.,' ]*\d)\s*(\D*?)\s*")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}([,.' ]\d{3})+")
+# A number with a currency before it, or a unit behind it.
+CURRENCY = "[$¢£¤¥₩₪₫€₱₹₺₽₿]|AUD|CAD|CHF|CNY|EUR|GBP|INR|JPY|USD|US\\$"
+NUMBER = re.compile(rf"\s*({CURRENCY})?\s*([+-]?[\d.,' ]*\d)\s*([^\d.,+-]{{,12}}?)\s*")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,.' ]\d{3})+")
+# As postal codes have them.
+LEADING_ZERO = re.compile(r"\s*0\d")
 # How dates are written, of which the first one that all cells obey is taken: days before months.
 DAYS = [
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y",
@@ -15,7 +18,6 @@ DAYS = [
 ]  # fmt: skip
 FEWEST_DIGITS = 3
 TIMES = ["", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S.%f"]
-PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d($|[T ])")
 CLOCK = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?")
 
 
@@ -55,6 +57,10 @@ class Place(NamedTuple):
         return {"pandas": "", "pyarrow": "X = X.to_pandas(); "}.get(
             self.library, "X = pd.DataFrame(X); "
         )
+
+    def texts(self):
+        """A statement that makes strings of the cells, except for missing ones."""
+        return self.line("x.map(str, na_action='ignore')", "x.cast(pl.String)")
 
     def without(self, codes):
         """A statement that makes missing cells of some values of the column."""
@@ -108,6 +114,8 @@ def _of_numbers(texts, doubtful):
         of_polars = of_polars or ".str.strip_chars().replace('', None)"
         return what, column, f"x{of_polars}.cast(pl.Float64{strict}){scale}"
 
+    if any(map(LEADING_ZERO.match, texts)):
+        return None
     if all(map(_is_float, texts)):
         return found("numbers")
     parts = [NUMBER.fullmatch(text) for text in texts]
@@ -116,7 +124,7 @@ def _of_numbers(texts, doubtful):
     before, numbers, after = zip(*(part.groups() for part in parts), strict=True)
     before = [mark or "" for mark in before]
     marks = {mark for mark in (*before, *after) if mark}
-    if len({*zip(before, after, strict=True)}) > 1 or any(len(mark) > 12 for mark in marks):
+    if len({*zip(before, after, strict=True)}) > 1:
         return None
     marked = next((number for number in numbers if not _is_float(number)), None)
     point, groups = _marks_of(numbers)
@@ -132,7 +140,7 @@ def _of_numbers(texts, doubtful):
     if marks:
         what.append("in per cent" if marks == {"%"} else f"with the unit {units}")
     if groups:
-        what.append(f"with {groups!r} as the mark of thousands")
+        what.append(f"with {groups!r} as the thousands separator")
     if point == "," and marked is not None:
         what.append("with a decimal comma")
     scale = " / 100" if marks == {"%"} else ""
@@ -140,7 +148,7 @@ def _of_numbers(texts, doubtful):
 
 
 def _marks_of(numbers):
-    """The decimal point of texts of numbers and their mark of thousands; None, None if unclear."""
+    """The decimal point of numbers and their thousands separator; None, None if unclear."""
     for point, groups in ((".", ","), (".", "'"), (".", " "), (",", "."), (",", " "), (",", "'")):
         whole = [number.split(point) for number in numbers]
         if all(
@@ -187,7 +195,7 @@ def _of_dates(texts, doubtful):
             f"x.str.to_datetime({way.replace('.%f', '%.f')!r}, strict=False)" for way in found
         )
         fillna = "".join(f".fillna({other})" for other in others)
-        return "dates of several spellings", first + fillna, f"pl.coalesce({parsed})"
+        return "dates in several formats", first + fillna, f"pl.coalesce({parsed})"
     return None
 
 

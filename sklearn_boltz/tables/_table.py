@@ -570,7 +570,7 @@ def _column(title, cells, kind, open_kind, declared, codes, place):
         raise UnfitColumn(
             "dates of levels",
             f"{title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', which "
-            "takes dates for numbers, or make strings of them by .astype(str).",
+            f"takes dates for numbers, or make strings of them: {place.texts()}.",
         )
     levels = dates.levels(cells) if kind.is_open else None
     codec = dates if levels is None else None
@@ -618,8 +618,9 @@ def check_form(X):
     if isinstance(X, str):
         raise ValueError("X is a string, and must be a table. Read the file that it names first.")
     is_list = isinstance(X, (list, tuple)) and len(X) > 0
-    if isinstance(X, dict) or is_list and all(isinstance(row, dict) for row in X):
-        what = "a dict" if isinstance(X, dict) else "a list of dicts"
+    is_dict = isinstance(X, dict) and not issparse(X)  # as scipy's dok_matrix is
+    if is_dict or is_list and all(isinstance(row, dict) for row in X):
+        what = "a dict" if is_dict else "a list of dicts"
         raise ValueError(f"X is {what}. Make a data frame of it: X = pd.DataFrame(X).")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(

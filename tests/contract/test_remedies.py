@@ -106,6 +106,15 @@ def test_the_line_converts_the_column(what, library):
     assert "onvert" not in fit(new)
 
 
+@pytest.mark.parametrize("write", [
+    "{:05}", "#{}", "REF {}", "n{}", "{}-{}", "{} Main St. {}", "0{} 123 456", "10.0.{}.{}",
+    "{} p.m.", "{}:{}:{}:{}",
+])  # fmt: skip
+def test_names_with_numbers_are_no_numbers(write):
+    X = pd.DataFrame({"x": [write.format(*[k + 10] * 4) for k in range(N)], "y": BITS})
+    assert "looks like an ID column" in fit(X)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "PyArrow", "array"])
 @pytest.mark.parametrize("what", OBJECTS)
 def test_the_imputer_says_the_same(what, library):
@@ -201,6 +210,31 @@ def test_fractions_beside_a_code():
 def test_dicts_are_no_tables(form, estimator):
     X = pd.DataFrame({"x": list("ab") * 30, "y": BITS}).to_dict(form)
     assert fit(repaired(X, fit(X, estimator)), estimator) == ""
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "PyArrow", "array"])
+def test_dates_become_categories(library):
+    days = [DAYS[k % 4] for k in range(N)]
+    days[GAP] = None
+    X = {"x": days, "y": BITS}
+    X = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "PyArrow": pa.table,
+         "array": lambda X: np.array([days, BITS], dtype=object).T}[library](X)  # fmt: skip
+    kinds = {0 if library == "array" else "x": "nominal"}
+    new = repaired(X, fit(X, columns=kinds))
+    assert fit(new, columns=kinds) == ""
+    assert [str(day) for k, day in enumerate(column(new)) if k != GAP] == [
+        str(day) for k, day in enumerate(days) if k != GAP
+    ]
+    assert not isinstance(column(new)[GAP], str)
+
+
+def test_numbers_and_a_word_become_categories():
+    some = [0.5 + k for k in range(N)]
+    some[3] = "none"
+    X = pd.DataFrame({"x": pd.Series(some, dtype=object), "y": BITS})
+    message = fit(X)
+    assert "the string 'none' in row 3" in message
+    assert fit(repaired(X, message), columns={"x": "nominal"}) == ""
 
 
 # One value in two spellings.
