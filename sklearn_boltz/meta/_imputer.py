@@ -456,7 +456,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         for j, column in enumerate(self._table.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
                 continue
-            if how == "mode" and column.has_few_numbers:
+            if how == "mode" and j in self._few.columns:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
                 numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
