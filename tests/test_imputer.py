@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from private import LinearMeans, Need, Table
 from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
 
 
 def linear_table(n=2000, seed=0):
@@ -307,3 +308,17 @@ def test_a_fitted_density_fills_as_it_would_itself():
     assert imputer.estimator_ is density
     assert_array_equal(imputer.transform(gaps), density.impute(gaps, how="mode"))
     assert_array_equal(density.coupling_, before)
+
+
+@pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1), FSLLDensity()])
+def test_batches_are_filled_as_by_their_density(survey, density):
+    gaps = survey[2]
+    imputer = BoltzmannImputer(density, add_indicator=True, random_state=0)
+    imputer.fit(Batches([gaps[:100], gaps[100:]]))
+    model = clone(density or FVBMPseudoLikelihood()).fit(Batches([gaps[:100], gaps[100:]]))
+    filled = imputer.transform(gaps)
+    assert list(filled[gaps.columns]) == list(gaps)
+    expected = model.impute(gaps, how="mode", random_state=0)
+    pd.testing.assert_frame_equal(filled[gaps.columns], expected, check_dtype=False)
+    assert_array_equal(filled["missing_city"], gaps["city"].isna())
+    assert not imputer.fit(gaps).transform(gaps).isna().any().any()  # and a table again

@@ -1,10 +1,13 @@
 """BoltzmannClassifier: Bayes' rule over densities of any table."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.neighbors import KernelDensity
 
@@ -163,3 +166,23 @@ def test_a_joint_density_of_a_class_without_a_value(animals, density):
     table, _, y = animals
     gaps = table.drop(columns="weight").assign(eggs=table["eggs"].mask(y == "fish"))
     assert BoltzmannClassifier(density, joint=True).fit(gaps, y).score(gaps, y) > 0.8
+
+
+# Bins.
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, "array"])
+def test_a_fitted_density_of_columns_and_class(convert):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=300)
+    frame = pd.DataFrame({
+        "a": np.where(rng.random(300) < 0.8, kind, 0), "b": rng.integers(2, size=300),
+        "kind": kind if convert == "array" else np.array(["p", "q", "r"])[kind],
+    })  # fmt: skip
+    convert = pd.DataFrame.to_numpy if convert == "array" else convert
+    density = FVBMPseudoLikelihood().fit(convert(frame))
+    X, y = convert(frame[["a", "b"]]), frame["kind"]
+    model = BoltzmannClassifier(FrozenEstimator(density)).fit(X, y)
+    assert model.estimators_ == [density]
+    expected = density.predict_column_proba(convert(frame), 2)
+    assert_allclose(model.predict_proba(X), expected, atol=1e-9)

@@ -20,6 +20,7 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
 )
+from sklearn_boltz.batches import Batches
 
 
 def many_columns(n, seed):
@@ -287,3 +288,25 @@ def test_codes_of_an_array_that_a_fold_lacks():
     rows[7, 1] = 5
     detector = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(rows)
     assert detector.held_out_scores_.argmin() == 7
+
+
+@pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood()])
+def test_batches_have_the_outliers_of_their_table(density):
+    """Held-out scores, of other thirds of the rows, and so the offsets differ by chance."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=900)
+    frame = pd.DataFrame({f"c{j}": np.where(rng.random(900) < 0.9, kind, 0) for j in range(4)})
+    frame["n"] = rng.normal(5 * kind)
+    frame.loc[7] = [2, 2, 2, 2, 0.0]
+    frame.loc[9::10, "c1"] = np.nan
+    batches = Batches([frame[:400], frame[400:]])
+    detector = BoltzmannOutlierDetector(density, random_state=0).fit(batches)
+    whole = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(frame)
+    assert_allclose(detector.score_samples(frame), whole.score_samples(frame), atol=0.1)
+    assert detector.predict(frame)[7] == -1 and detector.offset_ == pytest.approx(
+        whole.offset_, abs=2
+    )
+    # The scores of held-out rows are lower than those of rows of the fit.
+    assert detector.held_out_scores_.mean() < 0
+    labels = detector.fit_predict(batches)
+    assert_array_equal(labels == -1, detector.held_out_scores_ < detector.offset_)

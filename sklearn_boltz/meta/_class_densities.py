@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._frames import some_rows, with_constant
 
 # Number of transitions of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200
@@ -77,6 +77,42 @@ class JointDensity:
             found = [method(row[np.newaxis], column, **options)[0] for row in distinct]
             result[gaps] = np.array(found)[place.ravel()]
         return result
+
+
+class FittedJoint:
+    """A joint density p(x, y) that is fitted already, and whose last column is the class.
+
+    Parameters
+    ----------
+    density : estimator
+        Fitted, with `score_samples`.
+    classes : ndarray of shape (n_classes,)
+        As the density has them.
+    shares : ndarray of float64 of shape (n_classes,)
+        Shares of the classes in the rows of the fit.
+    """
+
+    def __init__(self, density, classes, shares):
+        self.fitted, self.classes, self.shares = [density], classes, shares
+
+    def fit(self, rows, y, weights, n_jobs):
+        """Return that the fit took no time."""
+        return [0.0]
+
+    def are_uncertain(self):
+        """False: errors of ln Z are the same for all classes."""
+        return False
+
+    def log_likelihoods(self, rows):
+        """ln p(x | y) plus a constant, of shape (n, n_classes)."""
+        density = self.fitted[0]
+        name = getattr(density, "feature_names_in_", [None])[-1]
+        found = [density.score_samples(with_constant(rows, name, c)) for c in self.classes.tolist()]
+        return np.column_stack(found) - np.log(self.shares)
+
+    def score_samples(self, rows, log_priors):
+        """ln p(x) of each row."""
+        return logsumexp(self.log_likelihoods(rows) + log_priors, axis=1)
 
 
 class DensityOfEachClass:

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,7 +15,7 @@ from sklearn.utils.validation import _check_y
 from sklearn_boltz._estimator import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
-from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
+from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
 from sklearn_boltz.meta._coding import coded_table, log_unseen
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -24,6 +25,7 @@ from sklearn_boltz.meta._default import (
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
+from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import some_columns, some_rows
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
@@ -50,9 +52,11 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     estimator : estimator, default=None
         A density model with `score_samples`. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, strings are modelled as they are, and so are columns of numbers with at
-        most 8 different values. Other columns of numbers are put into 8 bins between quantiles; the
-        density is a histogram within a bin, with heavy tails.
+        that. A :class:`~sklearn.frozen.FrozenEstimator` is a density of the columns and the class,
+        as its last column, that is fitted already. By default, strings are modelled as they are,
+        and so are columns of numbers with at most 8 different values. Other columns of numbers are
+        put into 8 bins between quantiles; the density is a histogram within a bin, with heavy
+        tails.
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
@@ -242,6 +246,12 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         """Fit what the attributes need, and set them."""
+        if isinstance(X, Batches):
+            raise ValueError(
+                "BoltzmannClassifier: X is Batches. Fit a density model, such as "
+                "FVBMPseudoLikelihood, to batches whose last column is the class, and pass "
+                "FrozenEstimator(model) as the estimator, with some of the rows as X and y."
+            )
         X = self._read(X, reset=True)
         y = labels = _check_y(self._labels(y), estimator=self)
         check_one_type(y, "BoltzmannClassifier")
@@ -406,6 +416,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         is_joint = self.estimator is None if self.joint == "auto" else self.joint
         n_classes, kinds = len(self.classes_) if is_joint else 0, self._declared()
         self._kept = np.arange(X.shape[1])
+        if isinstance(self.estimator, FrozenEstimator):
+            return self._fitted_joint(X), X
         if self.estimator is None:
             with named(self):
                 self._kept, self._table = coded_table(X, weights, type(self).__name__, kinds)
@@ -425,6 +437,19 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
         return DensityOfEachClass(density), rows
+
+    def _fitted_joint(self, X):
+        """The densities of a FrozenEstimator, of columns and class."""
+        density, self._table = self.estimator.estimator, None
+        if self.joint is False or density.n_features_in_ != X.shape[1] + 1:
+            raise ValueError(
+                "BoltzmannClassifier: a FrozenEstimator has to be a density of the columns of X "
+                "and of the class, as its last column. It has "
+                f"{density.n_features_in_} columns, X has {X.shape[1]}, and `joint` is "
+                f"{self.joint!r}. Fit the density to a table with the class, and leave `joint` at "
+                "'auto'."
+            )
+        return FittedJoint(density, self.classes_, self._shares)
 
     def _fit_densities(self, rows, y, weights):
         seconds = self._densities.fit(rows, y, weights, self.n_jobs)

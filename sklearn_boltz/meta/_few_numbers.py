@@ -4,10 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.tables._cells import columns_of
+from sklearn_boltz.tables._bins import CELLS_APART, LEAST
+from sklearn_boltz.tables._cells import MOST_LEVELS, columns_of
+from sklearn_boltz.tables._column import MOST_CODES
 
 # The least share of which a logarithm is taken.
 TINY = 1e-12
+
+
+def are_few(numbers):
+    """Whether different numbers are few, and those of many cells, such as 0, 0.5 and 2.5."""
+    known = numbers[~np.isnan(numbers)]
+    values = np.unique(known)
+    most = MOST_LEVELS if (values == np.floor(values)).all() else MOST_CODES
+    return len(values) <= LEAST or len(values) <= min(most, len(known) / CELLS_APART)
 
 
 class FewNumbers:
@@ -26,8 +36,9 @@ class FewNumbers:
 
     def fit(self, X, codes, weights):
         """Count the cells of a table and its codes; -> self."""
-        few = [j for j, column in enumerate(self._table.columns) if column.has_few_numbers]
-        numbers = self._numbers(X, few)
+        binned = [j for j, column in enumerate(self._table.columns) if column.bins is not None]
+        numbers = self._numbers(X, binned)
+        numbers = {j: own for j, own in numbers.items() if are_few(own)}
         self._values = {j: np.unique(own[~np.isnan(own)]) for j, own in numbers.items()}
         symbols = self._symbols(numbers, codes)
         self._of_columns = {}
@@ -35,6 +46,11 @@ class FewNumbers:
             bins = self._table.columns[j].bins.encode(values).astype(np.intp)
             self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
         return self
+
+    @property
+    def columns(self):
+        """Which columns have few different numbers."""
+        return self._of_columns.keys()
 
     def fill(self, X, codes, rows, j, shares):
         """The numbers of column j in some rows of a table, given the shares of its bins in all."""

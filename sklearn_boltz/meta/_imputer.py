@@ -26,8 +26,10 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.meta._surprise import keys_of, table_of
+from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
+from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
@@ -186,12 +188,14 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells.
+        X : array-like, data frame or Batches of shape (n_samples, n_features)
+            The table; NaN, None and pandas.NA are missing cells. To
+            :class:`~sklearn_boltz.batches.Batches`, `estimator` is fitted, or
+            :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and fills cells by its `impute`.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row. None means equal weights.
+            Weight of each row. None means equal weights. Batches take none.
 
         Returns
         -------
@@ -214,6 +218,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
+        if isinstance(X, Batches):
+            return self._fit_batches(X, sample_weight)
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
         kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
         self._kept = np.arange(X.shape[1])
@@ -248,6 +254,23 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
+        return self
+
+    def _fit_batches(self, batches, sample_weight):
+        """Fit a density to batches, which takes tables as they are."""
+        if sample_weight is not None:
+            raise ValueError("BoltzmannImputer: Batches have no sample_weight. Leave it at None.")
+        self._declared()
+        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+        self.estimator_, seconds = timed_fit(density, batches, None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self._table = self._linear = None
+        has_gaps = np.any([missing_cells(batch).any(axis=0) for batch in batches], axis=0)
+        self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
+        self._tell(type(density).__name__, {"seconds": seconds})
         return self
 
     @told_once
@@ -445,7 +468,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         for j, column in enumerate(self._table.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
                 continue
-            if how == "mode" and column.has_few_numbers:
+            if how == "mode" and j in self._few.columns:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
                 numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])

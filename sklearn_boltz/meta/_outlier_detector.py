@@ -1,5 +1,6 @@
 """BoltzmannOutlierDetector: rows that are improbable under a density model."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -25,9 +26,11 @@ from sklearn_boltz.meta._default import (
     with_codes,
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
+from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
+from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import missing_cells
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
 from sklearn_boltz.tables._table import Table
@@ -194,14 +197,16 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells.
+        X : array-like, data frame or Batches of shape (n_samples, n_features)
+            The table; NaN, None and pandas.NA are missing cells. To
+            :class:`~sklearn_boltz.batches.Batches`, `estimator` is fitted, or
+            :class:`~sklearn_boltz.FVBMPseudoLikelihood`, and again without each third of the rows.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; None means once. The larger the sum, the weaker the penalty:
-            do not normalise weights. An `estimator` whose `fit` has no `sample_weight` is fitted
-            without weights.
+            How often each row counts; None means once. Batches take none. The larger the sum, the
+            weaker the penalty: do not normalise weights. An `estimator` whose `fit` has no
+            `sample_weight` is fitted without weights.
 
         Returns
         -------
@@ -218,6 +223,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit(self, X, sample_weight):
         """Fit what the attributes need, and set them."""
+        if isinstance(X, Batches):
+            return self._fit_batches(X, sample_weight)
         X = self._read(X, reset=True)
         whole, (kept, X, weights) = X, self._counted(X, sample_weight)
         generator = check_random_state(self.random_state)
@@ -251,6 +258,41 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         if len(others):  # rows without weight are new
             self.held_out_scores_[others] = self.score_samples(some_rows(whole, others))
         return self
+
+    def _fit_batches(self, batches, sample_weight):
+        """Fit densities to batches, with and without every third row, which take tables."""
+        if sample_weight is not None:
+            raise ValueError(
+                "BoltzmannOutlierDetector: Batches have no sample_weight. Leave it at None."
+            )
+        self._declared()
+        generator = check_random_state(self.random_state)
+        self._seed, self._takes_tables = generator.randint(2**31), True
+        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+        if "random_state" in density.get_params():
+            density = clone(density).set_params(random_state=generator.randint(2**31))
+        self.estimator_, seconds = timed_fit(density, batches, None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self._table, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
+        fitted = self._scores_of(self.estimator_, batches)
+        self._n_rows, self._mean = float(len(fitted)), float(fitted.mean())
+        self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
+        scores, fold = np.empty(len(fitted)), np.arange(len(fitted)) % N_FOLDS
+        for k in range(N_FOLDS):
+            part, seconds = timed_fit(density, Batches(partial(_without_fold, batches, k)), None)
+            of_part = self._scores_of(part, batches)
+            scores[fold == k] = of_part[fold == k] - of_part[fold != k].mean()
+            self._tell(f"density without part {k + 1}", {"seconds": seconds})
+        self.held_out_scores_ = scores
+        self.offset_ = self._offset(scores, fitted - self._mean, np.ones(len(fitted)), N_FOLDS)
+        return self
+
+    def _scores_of(self, density, batches):
+        """ln p(x) of the rows of all batches, plus a constant."""
+        return np.concatenate([self._log_weights(density, None, rows, rows) for rows in batches])
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit the density model, and find outliers among the rows of the fit.
@@ -464,3 +506,12 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         offset = min(offset, quantile(fitted, weights, share))
         # Of rows that are all alike, none is an outlier by the rounding of its score.
         return offset - ROUNDING * max(1.0, abs(offset))
+
+
+def _without_fold(batches, fold):
+    """Yield batches without the rows whose number among all, divided by the folds, leaves this."""
+    first = 0
+    for rows in batches:
+        n_rows = rows.shape[0]
+        yield some_rows(rows, np.flatnonzero((first + np.arange(n_rows)) % N_FOLDS != fold))
+        first += n_rows

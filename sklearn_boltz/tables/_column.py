@@ -334,14 +334,6 @@ class Column(NamedTuple):
         return numbers if self.codec is None else self.codec.cells(numbers)
 
     @property
-    def has_few_numbers(self):
-        """Whether many cells have the same of a few numbers, such as 0, 0.5 and 2.5."""
-        if self.bins is None or not self.bins.is_rounded:
-            return False
-        n_numbers = len(np.unique(self.bins.values))
-        return n_numbers <= MOST_LEVELS or not self.bins.is_whole and n_numbers <= MOST_CODES
-
-    @property
     def levels(self):
         """Its values in order, if they are categories; None for numbers, also those in bins."""
         return self.categories if self.bins is None and self.scores is None else None

@@ -257,6 +257,14 @@ def with_flags(frame, names, flags):
     return _with(frame, {name: _new(like, flag) for name, flag in zip(names, flags.T, strict=True)})
 
 
+def with_constant(X, name, value):
+    """A copy of a table with one more column, of which all cells have a value."""
+    if is_frame(X):
+        return nw.from_native(X).with_columns(nw.lit(value).alias(name)).to_native()
+    cells = np.full((len(X), 1), value, dtype=object if isinstance(value, str) else None)
+    return np.hstack([X.astype(np.result_type(X, cells)), cells])
+
+
 def _with(frame, columns):
     """A copy of a frame with other or more columns, by their names."""
     if dependencies.is_pandas_like_dataframe(frame):  # narwhals would drop names of levels

@@ -8,6 +8,7 @@ import polars as pl
 from contract.once import once
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
+from sklearn.frozen import FrozenEstimator
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
@@ -21,6 +22,7 @@ from sklearn_boltz import (
     FVBMPseudoLikelihood,
     RBMClassifier,
 )
+from sklearn_boltz.batches import Batches
 
 TERMS, PAIRS, RBM = FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1)
 MIXTURE = BoltzmannMixture([("terms", TERMS), ("pairs", PAIRS)], random_state=0)
@@ -89,6 +91,16 @@ CASES = {
         for name, estimator in (("a network", None), ("an RBM", RBM))
         for what, rows in (("-inf", -INFINITE), ("dates", DATES))
     },
+    "classifier: a fitted density without the class": lambda: BoltzmannClassifier(
+        FrozenEstimator(FVBMPseudoLikelihood().fit(FRAME))
+    ).fit(FRAME, Y),
+    "classifier: batches": classes(Batches([FRAME])),
+    "imputer: weights of batches": lambda: BoltzmannImputer().fit(
+        Batches([FRAME]), sample_weight=np.ones(40)
+    ),
+    "detector: weights of batches": lambda: BoltzmannOutlierDetector().fit(
+        Batches([FRAME]), sample_weight=np.ones(40)
+    ),
     "imputer: no cell": fit(BoltzmannImputer(), np.full((3, 2), np.nan)),
     "imputer: a column without a value": fit(BoltzmannImputer(), FRAME.assign(b=None)),
     "detector: two without a value": fit(BoltzmannOutlierDetector(), FRAME.assign(a=None, c=None)),
