@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 
 import joblib
@@ -358,6 +359,7 @@ def test_a_cluster_without_workers_ends_the_fit_in_time(X, monkeypatch, comes_ba
             model.fit(in_blocks(X))
             assert model.score(X) == pytest.approx(FSLLDensity().fit(X).score(X))
         else:
-            with pytest.raises(RuntimeError, match="no worker for 1 seconds. Start workers"):
-                model.fit(in_blocks(X))
+            for fit in (partial(model.fit, in_blocks(X)), partial(_batches.workers_of, client)):
+                with pytest.raises(RuntimeError, match="no worker for 1 seconds. Start workers"):
+                    fit()
             assert not hasattr(model, "theta_")

@@ -462,10 +462,23 @@ def gathered(client, futures):
             alone = 0.0 if client.scheduler_info(n_workers=1)["workers"] else alone + LOOK
         if alone >= ALONE:
             client.cancel(futures)
-            raise RuntimeError(
-                f"The Dask cluster has had no worker for {ALONE:g} seconds. Start workers, and fit "
-                "again; nothing of this fit is kept."
-            )
+            raise _without_workers()
+
+
+def workers_of(client):
+    """The addresses of the workers of a cluster, in order; it waits for the first one."""
+    try:
+        client.wait_for_workers(1, timeout=ALONE)
+    except TimeoutError as error:
+        raise _without_workers() from error
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _without_workers():
+    return RuntimeError(
+        f"The Dask cluster has had no worker for {ALONE:g} seconds. Start workers, and fit again; "
+        "nothing of this fit is kept."
+    )
 
 
 def outlive_workers(function):
