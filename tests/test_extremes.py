@@ -1,6 +1,7 @@
 """Weights, learning rates and sizes at the ends of what numbers can do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.estimators import DENSITIES, each
 from contract.frames import all_states, bits
@@ -12,6 +13,9 @@ from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
     TAPRBM,
+    BoltzmannImputer,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
 )
@@ -126,3 +130,20 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
     if model.n_iter_ == 0:
         model.set_params(learning_rate=0.01, early_stopping=False, warm_start=True).fit(X)
         assert model.n_iter_ > 0 and np.isfinite(model.score(X))
+
+
+@each([SDCPRBM(2, max_iter=1, random_state=0), FSLLDensity(), FVBMPseudoLikelihood(),
+       BoltzmannImputer(random_state=0), BoltzmannOutlierDetector(random_state=0)])  # fmt: skip
+@pytest.mark.parametrize("code", [np.finfo(float).max, -np.finfo(float).max, 3.4028235e38])
+def test_the_largest_floats_are_codes(estimator, code):
+    """Finite scores, no cell left missing, and a warning."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=80), "y": rng.normal(size=80)})
+    X.loc[:2, "x"], X.loc[5:8, "x"] = code, np.nan
+    with pytest.warns(UserWarning, match=r"'x': -?[0-9.]+e\+\d+ beside .* looks like a code"):
+        model = clone(estimator).fit(X)
+    if isinstance(model, BoltzmannImputer):
+        filled = model.transform(X)
+        assert np.isfinite(filled).all(axis=None) and (filled.loc[:2, "x"] == code).all()
+    else:
+        assert np.isfinite(model.score_samples(X)).all()

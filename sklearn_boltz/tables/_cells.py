@@ -30,6 +30,8 @@ APART = "no row has both of the columns"
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
 SUSPECTS = {7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 9997, 9998, 9999, 99999}
 SUSPECTS |= {-1, -9999} | {-code for code in SUSPECTS}
+# No amount is so large: the largest floats are codes of databases and of C.
+ENORMOUS = 1e30
 # Values of a column that a message lists at most.
 MOST_LISTED = 8
 # Rows from which on it is no accident that a value never occurs.
@@ -384,7 +386,9 @@ def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
 
 def as_whole(value):
     """A whole number as one of Python's, and all else as it is."""
-    return int(value) if is_number(value) and value == int(value) else value
+    if not is_number(value) or isinstance(value, float) and abs(value) >= ENORMOUS:
+        return value
+    return int(value) if value == int(value) else value
 
 
 def _sorted(values):

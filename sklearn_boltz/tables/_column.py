@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.tables._bins import LEAST, Bins
 from sklearn_boltz.tables._cells import (
+    ENORMOUS,
     MISSING_CODES,
     MOST_LEVELS,
     ROWS_TO_TELL,
@@ -54,6 +55,10 @@ ACCIDENT = 1e-5
 DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 # A text of a number that is written as such, without leading zeros.
 NUMERAL = re.compile(r"[+-]?(0|[1-9]\d{0,299})(\.\d*)?([eE][+-]?\d{1,3})?")
+
+
+# Larger numbers, such as the largest float that stands for a missing cell, count as this one.
+LARGEST = 1e100
 
 
 class UnfitColumn(ValueError):
@@ -120,7 +125,7 @@ class Column(NamedTuple):
         counted = ~np.isnan(numbers) & (True if sample_weight is None else sample_weight > 0)
         if not counted.any():
             return self._replace(categories=np.empty(0))
-        self._warn_of_codes_for_missing(numbers[counted], len(numbers))
+        self._warn_of_codes_for_missing(self.numbers(cells)[counted], len(numbers))
         if self.kind.is_open:
             self._warn_of_doubts(numbers, counted)
         if self.kind.name == "count":
@@ -135,7 +140,9 @@ class Column(NamedTuple):
 
     def _warn_of_codes_for_missing(self, numbers, n_rows):
         # Codes are at the ends.
-        if self.codec is None and not SUSPECTS.isdisjoint((numbers.min(), numbers.max())):
+        ends = numbers.min(), numbers.max()
+        is_enormous = max(map(abs, map(float, ends))) >= ENORMOUS
+        if self.codec is None and (is_enormous or not SUSPECTS.isdisjoint(ends)):
             warn_of_codes(np.unique(numbers).tolist(), n_rows, self.title, self.place)
 
     def _warn_of_doubts(self, numbers, counted):
@@ -185,12 +192,12 @@ class Column(NamedTuple):
             ) from None
 
     def finite(self, cells):
-        """The same as float64, of which none may be infinite."""
+        """The same as float64, of which none may be infinite; so large ones that squares exist."""
         numbers = self.numbers(cells).astype(np.float64)
         rows = np.flatnonzero(np.isinf(numbers))
         if len(rows):
             raise _infinite(numbers[rows[0]], rows[0], self.title)
-        return numbers
+        return np.clip(numbers, -LARGEST, LARGEST)
 
     def encode(self, cells, unseen):
         """Numbers for cells: their codes, or they themselves; NaN where a cell is missing.
@@ -625,7 +632,8 @@ def warn_of_codes(values, n_rows, title, place, kind="nominal"):
     numbers = set(map(form_of, values)) if n_rows >= ROWS_TO_TELL else set()
     if not all(is_number(number) and not isinstance(number, bool) for number in numbers):
         return
-    codes = suspected_codes(numbers)
+    enormous = [v for v in values if isinstance(v, float) and abs(v) >= ENORMOUS]
+    codes = enormous[: len(values) - 2] or suspected_codes(numbers)
     if codes:
         cells = [as_whole(value) for value in values if form_of(value) in codes]
         remedy = without_codes(cells, values, place, kind=kind)
