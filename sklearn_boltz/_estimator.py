@@ -581,6 +581,7 @@ class BaseBoltzmann(
 
         And with the probabilities of unseen cells, which were taken as missing.
         """
+        X = X if hasattr(X, "shape") else as_array(X)
         if self._table.is_binned.any():
             log_probability = log_probability + self._table.log_density(X)
         if self.unseen != "smooth" or self._unseen is None or is_foreign(X):

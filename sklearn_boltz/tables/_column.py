@@ -147,7 +147,7 @@ class Column(NamedTuple):
 
     def _warn_of_doubts(self, numbers, counted):
         if self.codec is None:
-            _warn_of_codes(numbers, self.title)
+            _warn_of_codes(np.where(np.abs(numbers) < ENORMOUS, numbers, np.nan), self.title)
         if not isinstance(self.codec, Dates):
             _warn_of_row_numbers(numbers[counted], self.title, self.codec)
 

@@ -37,8 +37,8 @@ from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 # The penalty on the squares of a regression's parameters, as others may be separated, too; and what
 # is added to the information: sums of whole numbers have a spread where they are determined.
 RIDGE, LEAST = 0.01, 1 / (2 * np.pi)
-# Information beside other features that is as good as none: it would leave the coupling a standard
-# error above 4.
+# Information that is as good as none, if other features leave no more than this share of it: a
+# coupling would have a standard error above 4.
 LEAST_KNOWN = 0.05
 # Steps of Newton's method at most, and the gain in nats that ends them.
 MAX_STEPS, TOL = 30, 1e-5
@@ -152,7 +152,7 @@ class Regression(NamedTuple):
         inner = whole[np.ix_(given, given)] + RIDGE * np.eye(len(given))
         across = np.linalg.solve(inner, whole[np.ix_(given, new)])
         left = whole[np.ix_(new, new)] - whole[np.ix_(new, given)] @ across
-        axes = informative_axes(left)
+        axes = informative_axes(left, whole[np.ix_(new, new)])
         return wald_test(axes.T @ slope, axes.T @ left @ axes)
 
     def likelihood_ratio(self, fit, more):
@@ -198,8 +198,9 @@ class Linear(NamedTuple):
         """Whether the mean depends on more features."""
         statistic = self.weights.sum() * (1 - self.with_more(more).fit() / fit)
         root = np.sqrt(self.weights)[:, None]
-        rest = more - self.x @ np.linalg.lstsq(self.x * root, more * root, rcond=None)[0]
-        df = informative_axes((rest * root).T @ (rest * root)).shape[1]
+        more = more * root
+        rest = more - self.x * root @ np.linalg.lstsq(self.x * root, more, rcond=None)[0]
+        df = informative_axes(rest.T @ rest, more.T @ more).shape[1]
         return HypothesisTest(statistic if df else np.nan, df, np.nan, np.ones(df))
 
     def likelihood_ratio(self, fit, more):
@@ -215,10 +216,14 @@ class Linear(NamedTuple):
         return fit / self._replace(x=self.x[:, :1]).fit()
 
 
-def informative_axes(information):
-    """A basis of the parameters of which the rows tell more than nothing, (n, k)."""
-    values, axes = np.linalg.eigh(information)
-    return axes[:, values > LEAST_KNOWN]
+def informative_axes(left, whole):
+    """A basis of the parameters of which the rows tell something, (n, k).
+
+    From the information that other features leave, and that without these.
+    """
+    values, axes = np.linalg.eigh(left)
+    shares = values / np.einsum("ik,ij,jk->k", axes, whole, axes)
+    return axes[:, (values > LEAST_KNOWN) | (shares > LEAST_KNOWN)]
 
 
 def regression_of(column, known, x, weights):
