@@ -279,7 +279,7 @@ def test_a_fitted_density_is_taken_as_it_is():
     assert detector.estimator_ is density
     scores = density.score_samples(rows.astype(int))
     assert_allclose(detector.score_samples(rows.astype(int)), scores - scores.mean(), atol=1e-9)
-    # But for means of the rows without a fold.
+    # Except for means of the rows without a fold.
     assert_allclose(detector.held_out_scores_, scores - scores.mean(), atol=0.1)
 
 

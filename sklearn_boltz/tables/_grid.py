@@ -60,7 +60,7 @@ def _n_digits(numbers):
 
 
 def _are_decimals(numbers, n_digits):
-    """Whether numbers have this many digits after the point, but for rounding errors."""
+    """Whether numbers have this many digits after the point, except for rounding errors."""
     scale = 10.0**n_digits
     if not np.abs(numbers).max(initial=0) < MOST_EXACT / scale:
         return False
