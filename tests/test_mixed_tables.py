@@ -24,6 +24,9 @@ from sklearn_boltz.inspection import CouplingDisplay
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 seeds = st.integers(0, 2**32 - 1)
 
+# Of simulations.
+TABLES = 10, pytest.param(40, marks=pytest.mark.slow)
+
 
 def inference(X, **options):
     return statistics.inference(FVBMPseudoLikelihood().fit(X), X, **options)
@@ -266,29 +269,31 @@ def test_selected_edges_of_a_table_with_numbers():
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
-def test_what_depends_on_a_third_column_alone_is_not_found(gaps):
-    """10 pairs of 30 tables, 5 % each; of all couplings likewise. A false alarm: 1e-6."""
+@pytest.mark.parametrize("n_tables", TABLES)
+def test_what_depends_on_a_third_column_alone_is_not_found(gaps, n_tables):
+    """10 pairs of each table, 5 % each; of all couplings likewise. A false alarm: 1e-6."""
     rng, small = np.random.default_rng(0), []
-    for _ in range(30):
+    for _ in range(n_tables):
         X = chain(400, rng)
         X = X.mask(rng.random(X.shape) < gaps) if gaps else X
         frame = inference(X).to_frame().drop("z")
         assert len(frame) == 10
         small.append(frame[["p_value", "joint_p_value"]] < 0.05)
     for share in np.mean(small, axis=(0, 1)):
-        assert_share(share, 300, 0.05)
+        assert_share(share, 10 * n_tables, 0.05)
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
-def test_independent_columns_are_not_found(gaps):
+@pytest.mark.parametrize("n_tables", TABLES)
+def test_independent_columns_are_not_found(gaps, n_tables):
     """Also where values have four of 200 rows, beside which Wald's test rejects a half."""
     rng, small = np.random.default_rng(0), []
-    for _ in range(30):
+    for _ in range(n_tables):
         X = independent(200, rng)
         X = X.mask(rng.random(X.shape) < gaps) if gaps else X
         small.append(inference(X).to_frame()[["p_value", "joint_p_value"]] < 0.05)
     for share in np.mean(small, axis=(0, 1)):
-        assert_share(share, 300, 0.045)
+        assert_share(share, 10 * n_tables, 0.045)
 
 
 def test_a_dependence_that_is_no_trend_is_found_jointly():

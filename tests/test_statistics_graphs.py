@@ -177,7 +177,8 @@ def test_a_sample_is_a_fit_of_fewer_rows(statistic):
 def test_a_star_is_stable_and_chance_is_not():
     star = np.zeros((6, 6))
     star[0, 1:] = star[1:, 0] = 0.5
-    rows, options = draw(SpinModel(star, np.zeros(6)), 600), {"n_samples": 10, "random_state": 0}
+    rows = draw(SpinModel(star, np.zeros(6)), 600)
+    options = {"shares": [0.5, 0.75], "n_samples": 10, "random_state": 0}
     assert centrality_stability(SparseFVBM(), rows, **options).coefficient == 0.75
     noise = np.random.default_rng(0).choice([-1, 1], size=(150, 6))
     assert centrality_stability(fit(noise), noise, **options).coefficient < 0.4
