@@ -13,6 +13,7 @@ from sklearn.neighbors import KernelDensity
 
 from private import calibrate
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
 
 
 def discrete_rows(n=400, seed=0):
@@ -186,3 +187,37 @@ def test_a_fitted_density_of_columns_and_class(convert):
     assert model.estimators_ == [density]
     expected = density.predict_column_proba(convert(frame), 2)
     assert_allclose(model.predict_proba(X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, "array"])
+@pytest.mark.parametrize("are_pairs", [False, True])
+def test_batches_are_classified_as_their_table(convert, are_pairs):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=300)
+    frame = pd.DataFrame({
+        "class": np.where(rng.random(300) < 0.8, kind, 0), "b": rng.integers(2, size=300),
+    })  # fmt: skip
+    y = kind if convert == "array" else np.array(["p", "q", "r"])[kind]
+    convert = pd.DataFrame.to_numpy if convert == "array" else convert
+    parts = [(convert(frame[:120]), y[:120]), (convert(frame[120:]), y[120:])]
+    X = Batches(parts if are_pairs else [rows for rows, _ in parts])
+    model = BoltzmannClassifier().fit(X, None if are_pairs else y)
+    whole = convert(frame.assign(kind=y))
+    density = FVBMPseudoLikelihood(columns={"kind" if hasattr(whole, "columns") else 2: "nominal"})
+    expected = density.fit(whole).predict_column_proba(whole, 2)
+    assert_allclose(model.predict_proba(convert(frame)), expected, atol=1e-6)
+    assert set(model.predict(convert(frame))) <= set(y) and model.score(convert(frame), y) > 0.6
+
+
+def test_what_batches_do_not_take():
+    X = Batches([np.eye(4), np.eye(4)])
+    y = [0, 1] * 4
+    for model, options in [
+        (BoltzmannClassifier(joint=False), {}), (BoltzmannClassifier(calibration=True), {}),
+        (BoltzmannClassifier(columns="nominal"), {}),
+        (BoltzmannClassifier(), {"sample_weight": np.ones(8)}),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="with Batches, there is a joint density"):
+            model.fit(X, y, **options)
+    with pytest.raises(ValueError, match="y has 7 labels, and the batches have 8 rows"):
+        BoltzmannClassifier().fit(X, y[:7])

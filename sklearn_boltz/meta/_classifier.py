@@ -1,6 +1,7 @@
 """BoltzmannClassifier: class densities and Bayes' rule."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -22,12 +23,20 @@ from sklearn_boltz.meta._default import (
     OfTables,
     choose_density,
     quick_fit_of,
+    timed_fit,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
-from sklearn_boltz.tables._batches import Batches
+from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
+from sklearn_boltz.tables._batches import Batches, mapped, n_rows_of, with_labels
 from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
-from sklearn_boltz.tables._frames import some_columns, some_rows
+from sklearn_boltz.tables._frames import (
+    is_frame,
+    names_of,
+    some_columns,
+    some_rows,
+    with_column,
+)
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 from sklearn_boltz.tables._values import is_missing
 
@@ -210,15 +219,17 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the densities.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The table; NaN, None and pandas.NA are missing cells.
+        X : array-like, data frame or Batches of shape (n_samples, n_features)
+            The table; NaN, None and pandas.NA are missing cells. To
+            :class:`~sklearn_boltz.batches.Batches` a joint density is fitted: `estimator`, or
+            :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
         y : array-like of shape (n_samples,)
-            The class of each row. -1 is a class like any other.
+            The class of each row. -1 is a class like any other. None if batches are pairs (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row. None means equal weights.
 
@@ -247,11 +258,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     def _fit(self, X, y, sample_weight):
         """Fit what the attributes need, and set them."""
         if isinstance(X, Batches):
-            raise ValueError(
-                "BoltzmannClassifier: X is Batches. Fit a density model, such as "
-                "FVBMPseudoLikelihood, to batches whose last column is the class, and pass "
-                "FrozenEstimator(model) as the estimator, with some of the rows as X and y."
-            )
+            return self._fit_batches(X, y, sample_weight)
         X = self._read(X, reset=True)
         y = labels = _check_y(self._labels(y), estimator=self)
         check_one_type(y, "BoltzmannClassifier")
@@ -285,6 +292,49 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             figures = {"rows": len(y), "scale": self.scale_, "largest offset": self.offsets_.max()}
             self._tell("calibration", figures)
         self.estimators_ = self._densities.fitted
+        return self
+
+    def _fit_batches(self, batches, y, sample_weight):
+        """Fit a joint density to batches, with the class as one more column."""
+        options = {"joint": self.joint is False, "calibration": self.calibration is True}
+        options |= {"sample_weight": sample_weight is not None}
+        options |= {"columns": not (self.columns == "auto" or isinstance(self.columns, dict))}
+        for name in [name for name, is_other in options.items() if is_other][:1]:
+            raise ValueError(
+                f"BoltzmannClassifier: with Batches, there is a joint density without calibration "
+                f"and weights, and `columns` is a dict: leave {name} at its default, or fit one "
+                "table."
+            )
+        batches, y = with_labels(batches, y)
+        labels = _check_y(self._labels(y), estimator=self)
+        check_one_type(labels, "BoltzmannClassifier")
+        check_classification_targets(labels)
+        ends = np.cumsum([n_rows_of(batch) for batch in batches])
+        if not len(ends) or ends[-1] != len(labels):
+            raise ValueError(
+                f"BoltzmannClassifier: y has {len(labels)} labels, and the batches have "
+                f"{sum(ends[-1:])} rows. Give a label for each row, in their order."
+            )
+        self.classes_, y = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            self._refuse_single_class(labels)
+        self._n_rows, self._shares = float(len(y)), np.bincount(y) / len(y)
+        self.priors_ = checked_priors(
+            self.priors, self.classes_, self._shares, "BoltzmannClassifier"
+        )
+        place, rows = _with_classes(batches, labels, ends)
+        declared = {} if self.columns == "auto" else self.columns
+        density = self.estimator or FVBMPseudoLikelihood(columns={**declared, place: "nominal"})
+        fitted, seconds = timed_fit(density, rows, None)
+        self.n_features_in_ = fitted.n_features_in_ - 1
+        vars(self).pop("feature_names_in_", None)
+        if hasattr(fitted, "feature_names_in_"):
+            self.feature_names_in_ = fitted.feature_names_in_[:-1]
+        self._table, self._kept = None, np.arange(self.n_features_in_)
+        self._densities = FittedJoint(fitted, self.classes_, self._shares)
+        self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
+        self.estimators_ = self._densities.fitted
+        self._tell("joint density", {"seconds": seconds, "rows": len(y)})
         return self
 
     @told_once
@@ -495,6 +545,22 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 f"not enough to fit a density. {remedy}",
                 stacklevel=find_stack_level(),
             )
+
+
+def _with_classes(batches, labels, ends):
+    """The label or number of a column of classes, and batches that have it as their last one."""
+    names, width = batches.blocks.first(
+        lambda batch: (names_of(batch) if is_frame(batch) else None, batch.shape[1])
+    )
+    place = width if names is None else "class"
+    while names is not None and place in names:
+        place += "_"
+    return place, mapped(batches, partial(_append, place, labels, ends))
+
+
+def _append(place, labels, ends, k, batch):
+    own = labels[ends[k] - n_rows_of(batch) : ends[k]]
+    return with_column(batch, place, own)
 
 
 def _some(which, rows, y, weights):

@@ -257,6 +257,15 @@ def with_flags(frame, names, flags):
     return _with(frame, {name: _new(like, flag) for name, flag in zip(names, flags.T, strict=True)})
 
 
+def with_column(X, name, cells):
+    """A copy of a table with one more column; of an array, the last one, whatever its name."""
+    if is_frame(X):
+        return _with(X, {name: _new(X[names_of(X)[0]], cells)})
+    cells = np.asarray(cells)[:, np.newaxis]
+    kind = object if cells.dtype.kind in "OUS" else np.result_type(X, cells)
+    return np.hstack([X.astype(kind), cells.astype(kind)])
+
+
 def with_constant(X, name, value):
     """A copy of a table with one more column, of which all cells have a value."""
     if is_frame(X):

@@ -94,7 +94,8 @@ CASES = {
     "classifier: a fitted density without the class": lambda: BoltzmannClassifier(
         FrozenEstimator(FVBMPseudoLikelihood().fit(FRAME))
     ).fit(FRAME, Y),
-    "classifier: batches": classes(Batches([FRAME])),
+    "classifier: weights of batches": classes(Batches([FRAME]), sample_weight=np.ones(40)),
+    "classifier: labels of a part of the batches": classes(Batches([FRAME, FRAME])),
     "imputer: weights of batches": lambda: BoltzmannImputer().fit(
         Batches([FRAME]), sample_weight=np.ones(40)
     ),
