@@ -102,7 +102,7 @@ class ArrayLadder(Ladder):
         self._stack.renew(models[-1])
         return self._stack
 
-    def _move(self, first, n_steps, workers):
+    def move(self, first, n_steps, workers):
         """Make transitions; the first rung draws anew."""
         rungs, stream, n_chains = self.rungs[first:], self.stream, len(self.rungs[0])
         begin = stream.step
