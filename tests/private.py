@@ -7,10 +7,11 @@ A room that moves changes this file, not the tests.
 
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _size
+from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _search, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
+from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans

@@ -14,9 +14,33 @@ from scipy.special import logsumexp
 
 import oracles
 from oracles_rbm import pseudo_likelihoods
-from private import StateSpace
+from private import DualTable, StateSpace, _search
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
+
+
+def table_of_rows(n_values, seed, **options):
+    codes = StateSpace(n_values).encode(random_data(n_values, 300, seed))
+    codes, counts = np.unique(codes, return_counts=True)
+    return dual_table(n_values, codes, counts.astype(float), **options)
+
+
+def settled_state(n_values, n_terms, seed):
+    """A dual table and a state at the joint optimum of a few terms."""
+    table = table_of_rows(n_values, seed)
+    state = _search.State(math.log(table.space.size), 1.0)
+    _search.search(table, state, solver="greedy", tol=1e-4, max_iter=n_terms, max_basis=99)
+    _search.refit(table, state, 1e-12)
+    return table, state
+
+
+def dual_table(n_values, codes, counts, *, max_order=99, dtype=float, n_threads=1):
+    space, n_features = StateSpace(n_values), len(n_values)
+    return DualTable(
+        space, codes, counts, n_features=n_features, alpha=1.0, max_order=max_order,
+        dtype=np.dtype(dtype), n_threads=n_threads,
+    )  # fmt: skip
+
 
 SOLVERS = ["greedy", "newton"]
 
@@ -290,3 +314,67 @@ def test_few_terms_are_the_best_of_all():
     X[:, 1] = X[:, 2]
     model = FSLLDensity(columns=[range(5), range(2), range(2)], max_basis=1).fit(X)
     assert model.get_feature_names_out().tolist() == ["x1*x2"]
+
+
+@pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 2, 4]])
+def test_joint_choice(n_values):
+    table, state = settled_state(n_values, 4, seed=0)
+    phi = oracles.basis_matrix(n_values)
+    order = oracles.places(table.space.decode(np.arange(table.space.size)), n_values)
+    phi = phi[np.ix_(order, order)].astype(float)
+    weights = np.exp(state.theta @ phi[state.codes])
+    p = weights / weights.sum()
+    cov = (phi * p) @ phi.T - np.outer(phi @ p, phi @ p)
+    residual = table.d - phi @ p
+    others = np.setdiff1d(np.arange(1, table.space.size), state.codes)
+    penalty = np.array([table.penalty(code) for code in others])
+    expected, active = [], list(state.codes)
+    for _ in range(3):
+        # The quadratic model of the gain: half of g' C⁻¹ g over all terms in play.
+        def gain(terms):
+            return 0.5 * residual[terms] @ np.linalg.lstsq(
+                cov[np.ix_(terms, terms)], residual[terms], rcond=1e-12
+            )[0]  # fmt: skip
+
+        gains = [gain([*active, y]) - gain(active) for y in others] - penalty
+        gains[expected] = -1
+        expected.append(int(np.argmax(gains)))
+        active.append(others[expected[-1]])
+    chosen = _search.choose_jointly(table, state.codes, others, penalty, -1.0, 3)
+    assert chosen == expected
+
+
+@pytest.mark.parametrize("n_values", [[2] * 8, [3, 2, 2, 2], [3, 5, 2, 2, 4], [3, 3, 3, 3, 3]])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_dual_table_does_not_drift(n_values, n_threads):
+    rng = np.random.default_rng(0)
+    codes = rng.choice(np.arange(1, math.prod(n_values)), size=9, replace=False)
+    theta = np.zeros(9)
+    with dual_table(n_values, codes, np.ones(9), n_threads=n_threads) as table:
+        for _ in range(100):
+            k = rng.integers(9)
+            step = rng.normal() if rng.random() < 0.5 else -theta[k]
+            change, code = table.update(codes[k], step, -1e-9)
+            theta[k] += step
+            assert table.scan(-1e-9) == (pytest.approx(change, abs=1e-12), code)
+        updated = table.t.copy()
+        table.weigh(codes, theta)
+        table.normalise()
+    # A step of -δ after δ loses some digits where 1 + tanh δ · θ̄ is small.
+    assert_allclose(updated, table.t, atol=1e-9)
+
+
+def test_limits(capsys):
+    X = make_ising_grid(3, 3, 2000, random_state=0)
+    for solver in ("newton", "greedy"):
+        assert len(FSLLDensity(max_basis=4, solver=solver).fit(X).basis_) == 4
+    model = FSLLDensity(max_iter=3, solver="greedy", verbose=2).fit(X)
+    assert model.n_iter_ == 3
+    assert not model.converged_
+    assert len(capsys.readouterr().out.splitlines()) == 5  # three moves, the columns, the end
+    empty = FSLLDensity(max_iter=0).fit(X)
+    assert FSLLDensity().fit(X).history_["n_basis"][0] == 1
+    assert empty.transform(X).shape == (2000, 0)
+    assert empty.score(X) == pytest.approx(-9 * math.log(2))
+    assert len(FSLLDensity(alpha=0.1).fit(X).basis_) > len(FSLLDensity().fit(X).basis_)
+    assert len(FSLLDensity(alpha=1e6).fit(X).basis_) == 0
