@@ -221,3 +221,5 @@ def test_what_batches_do_not_take():
             model.fit(X, y, **options)
     with pytest.raises(ValueError, match="y has 7 labels, and the batches have 8 rows"):
         BoltzmannClassifier().fit(X, y[:7])
+    with pytest.raises(ValueError, match="`columns` is for the default model"):
+        BoltzmannClassifier(FVBMPseudoLikelihood(), columns={0: "nominal"}).fit(X, y)

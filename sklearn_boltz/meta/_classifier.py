@@ -260,19 +260,10 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         if isinstance(X, Batches):
             return self._fit_batches(X, y, sample_weight)
         X = self._read(X, reset=True)
-        y = labels = _check_y(self._labels(y), estimator=self)
-        check_one_type(y, "BoltzmannClassifier")
-        check_classification_targets(y)
-        check_consistent_length(X, y)
+        labels = self._checked_labels(y)
+        check_consistent_length(X, labels)
         kept, X, weights = self._counted(X, sample_weight)
-        self.classes_, y = np.unique(y[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            self._refuse_single_class(labels)
-        self._n_rows = float(weights.sum())
-        self._shares = np.bincount(y, weights) / self._n_rows
-        self.priors_ = checked_priors(
-            self.priors, self.classes_, self._shares, "BoltzmannClassifier"
-        )
+        y = self._learn_classes(labels, kept, weights)
         generator = check_random_state(self.random_state)
         self._densities, rows = self._unfitted(X, y, weights, generator)
         weights = None if sample_weight is None else weights
@@ -305,36 +296,26 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 f"and weights, and `columns` is a dict: leave {name} at its default, or fit one "
                 "table."
             )
+        self._declared()
         batches, y = with_labels(batches, y)
-        labels = _check_y(self._labels(y), estimator=self)
-        check_one_type(labels, "BoltzmannClassifier")
-        check_classification_targets(labels)
+        labels = self._checked_labels(y)
         ends = np.cumsum([n_rows_of(batch) for batch in batches])
         if not len(ends) or ends[-1] != len(labels):
             raise ValueError(
                 f"BoltzmannClassifier: y has {len(labels)} labels, and the batches have "
                 f"{sum(ends[-1:])} rows. Give a label for each row, in their order."
             )
-        self.classes_, y = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            self._refuse_single_class(labels)
-        self._n_rows, self._shares = float(len(y)), np.bincount(y) / len(y)
-        self.priors_ = checked_priors(
-            self.priors, self.classes_, self._shares, "BoltzmannClassifier"
-        )
+        self._learn_classes(labels, slice(None), np.ones(len(labels)))
         place, rows = _with_classes(batches, labels, ends)
         declared = {} if self.columns == "auto" else self.columns
         density = self.estimator or FVBMPseudoLikelihood(columns={**declared, place: "nominal"})
         fitted, seconds = timed_fit(density, rows, None)
-        self.n_features_in_ = fitted.n_features_in_ - 1
-        vars(self).pop("feature_names_in_", None)
-        if hasattr(fitted, "feature_names_in_"):
-            self.feature_names_in_ = fitted.feature_names_in_[:-1]
+        self._take_columns(fitted, fitted.n_features_in_ - 1)
         self._table, self._kept = None, np.arange(self.n_features_in_)
         self._densities = FittedJoint(fitted, self.classes_, self._shares)
         self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
         self.estimators_ = self._densities.fitted
-        self._tell("joint density", {"seconds": seconds, "rows": len(y)})
+        self._tell("joint density", {"seconds": seconds, "rows": len(labels)})
         return self
 
     @told_once
@@ -429,6 +410,25 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             result += self._table.log_density(X, rows)
             result += log_unseen(self._table, X, rows, self._n_rows)
         return result
+
+    def _checked_labels(self, y):
+        """The labels as an array, all of one type."""
+        labels = _check_y(self._labels(y), estimator=self)
+        check_one_type(labels, "BoltzmannClassifier")
+        check_classification_targets(labels)
+        return labels
+
+    def _learn_classes(self, labels, kept, weights):
+        """The classes, their shares and priors; -> the numbers of the classes of the rows kept."""
+        self.classes_, y = np.unique(labels[kept], return_inverse=True)
+        if len(self.classes_) < 2:
+            self._refuse_single_class(labels)
+        self._n_rows = float(weights.sum())
+        self._shares = np.bincount(y, weights) / self._n_rows
+        self.priors_ = checked_priors(
+            self.priors, self.classes_, self._shares, "BoltzmannClassifier"
+        )
+        return y
 
     def _labels(self, y):
         """The labels, unchanged; an error if one is missing."""

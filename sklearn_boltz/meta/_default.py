@@ -111,6 +111,13 @@ class OfTables(Tabular):
         with named(self):
             return self._kinds(None)
 
+    def _take_columns(self, density, n_columns):
+        """Have as many of the first columns of a density that was fitted to batches."""
+        self.n_features_in_ = n_columns
+        vars(self).pop("feature_names_in_", None)
+        if hasattr(density, "feature_names_in_"):
+            self.feature_names_in_ = density.feature_names_in_[:n_columns]
+
     def _tell(self, stage, figures):
         """Print figures of a stage of a fit if `verbose` is set."""
         if self.verbose:

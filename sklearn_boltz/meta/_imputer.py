@@ -263,10 +263,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._declared()
         density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
         self.estimator_, seconds = timed_fit(density, batches, None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._table = self._linear = None
         has_gaps = np.any([missing_cells(batch).any(axis=0) for batch in batches], axis=0)
         self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)

@@ -272,10 +272,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         if "random_state" in density.get_params():
             density = clone(density).set_params(random_state=generator.randint(2**31))
         self.estimator_, seconds = timed_fit(density, batches, None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._table, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
         fitted = self._scores_of(self.estimator_, batches)
         self._n_rows, self._mean = float(len(fitted)), float(fitted.mean())

@@ -147,7 +147,7 @@ class Column(NamedTuple):
 
     def _warn_of_doubts(self, numbers, counted):
         if self.codec is None:
-            _warn_of_codes(np.where(np.abs(numbers) < ENORMOUS, numbers, np.nan), self.title)
+            _warn_of_exceptions(np.where(np.abs(numbers) < ENORMOUS, numbers, np.nan), self.title)
         if not isinstance(self.codec, Dates):
             _warn_of_row_numbers(numbers[counted], self.title, self.codec)
 
@@ -436,7 +436,7 @@ def are_amounts(numbers, most):
     return len(whole) > 0 and (min(whole) < 0 or len(whole) > most or max(whole) >= MOST_CODES)
 
 
-def _warn_of_codes(numbers, title):
+def _warn_of_exceptions(numbers, title):
     """Warn of numbers that are codes except for a few cells."""
     known = numbers[~np.isnan(numbers)]
     codes = known[is_whole(known) & (known <= MOST_LEVELS)]

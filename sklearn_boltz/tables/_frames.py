@@ -270,8 +270,7 @@ def with_constant(X, name, value):
     """A copy of a table with one more column, of which all cells have a value."""
     if is_frame(X):
         return nw.from_native(X).with_columns(nw.lit(value).alias(name)).to_native()
-    cells = np.full((len(X), 1), value, dtype=object if isinstance(value, str) else None)
-    return np.hstack([X.astype(np.result_type(X, cells)), cells])
+    return with_column(X, name, np.full(len(X), value))
 
 
 def _with(frame, columns):
