@@ -106,7 +106,6 @@ GUIDE = {
     "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
     "InfiniteRBM": ["user_guide/infinite_rbm", "user_guide/choosing"],
     "BoltzmannImputer": DATA,
-    "BoltzmannMixture": ["user_guide/density"],
     "BoltzmannClassifier": ["user_guide/classification"],
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
     "RBMClassifier": ["user_guide/classification"],
@@ -126,10 +125,8 @@ GUIDE = {
     "LadderDisplay": ["user_guide/likelihood"],
     "LandscapeDisplay": ["user_guide/tap"],
     "MomentsDisplay": ["user_guide/how_to/spikes", "user_guide/samples"],
-    "PathDisplay": NETWORKS,
     "ReceptiveFieldDisplay": ["user_guide/rbm"],
     "SampleDisplay": ["user_guide/samples"],
-    "ThermodynamicsDisplay": ["user_guide/fvbm"],
 }
 for name in statistics.__all__:
     GUIDE[name] = NETWORKS

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
-from sklearn_boltz.inspection import CouplingDisplay, MomentsDisplay, ThermodynamicsDisplay
+from sklearn_boltz.inspection import CouplingDisplay, MomentsDisplay
 
 rng = np.random.default_rng(0)
 places = rng.random((20, 2))
@@ -98,7 +98,11 @@ print(f"{'data':31}P(K >= 15) = {np.mean(X.sum(axis=1) >= 15):.4f}")
 # specific heat is the variance of the energy E = −ln p − ln Z. It is large if the patterns have
 # very different probabilities.
 
-ThermodynamicsDisplay.from_estimator(counts)
+figures = statistics.thermodynamics(counts, np.geomspace(0.3, 3, 31))
+_, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax.semilogx(figures.temperature, figures.specific_heat / counts.n_features_in_)
+ax.axvline(1, color="0.5", linestyle="--")
+ax.set(xlabel="temperature T", ylabel="specific heat of a neuron (nats per unit of T)")
 plt.show()
 
 # %%

@@ -5,7 +5,6 @@ from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.meta import (
     BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
 )
 from sklearn_boltz.networks import FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM
@@ -16,7 +15,6 @@ __version__ = VERSION
 __all__ = [
     "BoltzmannClassifier",
     "BoltzmannImputer",
-    "BoltzmannMixture",
     "BoltzmannOutlierDetector",
     "FSLLDensity",
     "FVBMPseudoLikelihood",

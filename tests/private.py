@@ -15,7 +15,6 @@ from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
-from sklearn_boltz.meta._mixture import likeliest_weights
 from sklearn_boltz.missing import _completion
 from sklearn_boltz.networks import _rows as network_rows
 from sklearn_boltz.networks.categorical._contrasts import Contrasts

@@ -19,7 +19,6 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     MaximumEntropy,
-    statistics,
 )
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
@@ -30,7 +29,6 @@ from sklearn_boltz.inspection import (
     MomentsDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
-    ThermodynamicsDisplay,
 )
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -272,15 +270,3 @@ def test_moments_are_those_of_rows_and_of_the_model(neurons):
     assert display.z_scores("covariance").max() < 4
     assert list(display.axes_) == ["mean", "covariance", "triplet", "count"]
     assert display.axes_["count"].get_yscale() == "log"
-
-
-def test_thermodynamics(network):
-    display = ThermodynamicsDisplay.from_estimator(network, [2.0, 0.5, 1.0])
-    assert_allclose(display.lines_["entropy"].get_xdata(), [0.5, 1, 2])
-    assert_allclose(display.lines_["entropy"].get_ydata()[1], network.entropy() / 6)
-    heat = display.lines_["specific_heat"].get_ydata()[1]
-    assert_allclose(heat, statistics.specific_heat(network) / 6)
-    assert display.peak_ in (0.5, 1.0, 2.0)
-    for temperatures, is_end in (([0.01, 0.02, 0.03], True), (None, False)):
-        other = ThermodynamicsDisplay.from_estimator(network, temperatures)
-        assert ("end of the range" in other.axes_["specific_heat"].get_title()) == is_end

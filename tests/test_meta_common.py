@@ -12,12 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_boltz import (
-    SDCPRBM,
     BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
-    FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
 )
@@ -45,10 +42,8 @@ class Network(FVBMPseudoLikelihood):
 
 
 def estimators(network):
-    rbm = SDCPRBM(4, max_iter=2, early_stopping=False)
     return [
         BoltzmannClassifier(network, calibration=True, random_state=0),
-        BoltzmannMixture([("pairs", network), ("rbm", rbm)], random_state=0),
         BoltzmannOutlierDetector(network, contamination=0.1, random_state=0),
         BoltzmannImputer(network, how="sample", random_state=0),
     ]
@@ -89,7 +84,6 @@ def test_jobs_are_done_elsewhere_and_give_the_bits_of_a_sequence(estimator, tabl
 
 STAGES = [
     ["class 0.0: ", "class 1.0: ", "calibration: "],
-    ["pairs: ", "rbm: "],
     ["density of all rows: ", *(f"density without part {k + 1}: " for k in range(10)), "offset: "],
     ["FVBMPseudoLikelihood: "],
     ["joint density: "],
@@ -112,27 +106,17 @@ def test_a_line_for_each_stage(estimator, stages, table, capsys):
 # Tables and weights.
 
 
-PARTS = [
-    ("terms", FSLLDensity(alpha=0.1, unseen="error")),
-    ("pairs", FVBMPseudoLikelihood(alpha=0.01, unseen="error")),
-]
-
-
 @pytest.mark.parametrize(
     ("estimator", "atol"),
     [
         (BoltzmannClassifier(), 1e-2),
         (BoltzmannClassifier(joint=False), 1e-2),
-        (BoltzmannMixture(PARTS, weights="uniform"), 1e-4),
         (BoltzmannOutlierDetector(random_state=0), 0.05),
     ],
 )
 def test_weights_count_rows(estimator, atol, animals):
     _, gaps, y = animals
     gaps, y = gaps[:150], y[:150]
-    if isinstance(estimator, BoltzmannMixture):
-        gaps = gaps.drop(columns="weight").dropna()
-        y = y[gaps.index]
     weights = np.random.default_rng(0).integers(4, size=len(y))
     repeated = np.repeat(np.arange(len(y)), weights)
     weighted = clone(estimator).fit(gaps, y, sample_weight=weights)
@@ -141,9 +125,6 @@ def test_weights_count_rows(estimator, atol, animals):
     assert_allclose(scores, plain.score_samples(gaps), atol=atol)
     if isinstance(estimator, BoltzmannClassifier):
         assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
-    if isinstance(estimator, BoltzmannMixture):
-        expected = np.average(scores, weights=weights)
-        assert weighted.score(gaps, sample_weight=weights) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from private import left_out
 from sklearn_boltz import (
     SDCPRBM,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -212,7 +211,6 @@ def brute_surprise(density, row, j, values):
     [
         (FVBMPseudoLikelihood(columns=range(3), unseen="error"), 0),
         (SDCPRBM(4, columns=[list(range(3))] * 5, max_iter=10), 0),
-        (BoltzmannMixture([("pairs", FVBMPseudoLikelihood()), ("all", FSLLDensity())]), 0),
         (FVBMPseudoLikelihood(), -1),
     ],
     ids=lambda value: type(value).__name__,

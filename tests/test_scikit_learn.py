@@ -14,7 +14,6 @@ import sklearn_boltz
 from sklearn_boltz import (
     BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -40,7 +39,6 @@ NETWORK = FVBMPseudoLikelihood(alpha=0.1)
 OVER_DENSITIES = [
     BoltzmannClassifier(),
     BoltzmannImputer(NETWORK),
-    BoltzmannMixture([("other", clone(NETWORK).set_params(alpha=1.0)), ("pairs", NETWORK)]),
     BoltzmannOutlierDetector(NETWORK),
 ]
 # A parameter with a good and a bad value, for the searches.

@@ -1,13 +1,12 @@
 """Densities of tables of numbers: held-out nats a row, by networks and by scikit-learn's models.
 
 Three quarters of the rows to learn, the others to score, `--seeds` partitions. Networks take
-numbers by bins, by normal scores with one Gaussian, or with as many as held-out rows ask for; the
-mixture is one of the first and the last. `GaussianMixture` has 1 to 10 components by BIC, and the
-one of three regularisations that is best on the held-out rows; `KernelDensity` the bandwidth of a
-cross-validation; both of standardised numbers. Columns with
-words or a few values are categories: their probabilities are those of a network of these columns,
-times the rivals' density of the numbers, given these with one-hot columns or independent of them:
-what is better on the held-out rows.
+numbers by bins, by normal scores with one Gaussian, or with as many as held-out rows ask for.
+`GaussianMixture` has 1 to 10 components by BIC, and the one of three regularisations that is best
+on the held-out rows; `KernelDensity` the bandwidth of a cross-validation; both of standardised
+numbers. Columns with words or a few values are categories: their probabilities are those of a
+network of these columns, times the rivals' density of the numbers, given these with one-hot
+columns or independent of them: what is better on the held-out rows.
 
 All have the same measure. Whole numbers have probabilities. A value of more than a tenth of the
 rows has a probability, too; rivals have there their density times the distance of the middles
@@ -27,14 +26,14 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neighbors import KernelDensity
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_boltz import BoltzmannMixture, FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.networks.location import _classes
 
 SETS = ("iris", "wine", "diabetes", "breast_cancer", "wage")
 # A column with fewer different values than this is one of categories, and a value with a greater
 # share of the rows an atom, as in `sklearn_boltz.tables`.
 FEW, ATOM = 9, 0.1
-FORMATS = ",.2f,.2f,.2f,.2f,.2f,.2f,.1f"
+FORMATS = ",.2f,.2f,.2f,.2f,.2f,.1f"
 # What `GaussianMixture` adds to variances.
 REGULARISATIONS = (1e-6, 1e-3, 1e-2)
 
@@ -44,16 +43,14 @@ def words_of(train):
     return [name for name, cells in train.items() if cells.dtype == object or cells.nunique() < FEW]
 
 
-def of_networks(train, test, seed):
+def of_networks(train, test):
     """Scores of our models."""
     words = words_of(train)
     scored = FVBMPseudoLikelihood(columns={n: "number" for n in train if n not in words})
     bins, location = FVBMPseudoLikelihood().fit(train), clone(scored).fit(train)
     with patch.object(_classes, "MOST_CLASSES", 1):
         one = clone(scored).fit(train)
-    parts = [("bins", FVBMPseudoLikelihood()), ("location", scored)]
-    mixture = BoltzmannMixture(parts, random_state=seed).fit(train)
-    models = {"bins": bins, "one Gaussian": one, "Gaussians": location, "mixture": mixture}
+    models = {"bins": bins, "one Gaussian": one, "Gaussians": location}
     found = {name: model.score_samples(test) for name, model in models.items()}
     return found, location._gaussians.n_classes
 
@@ -140,7 +137,7 @@ def main():
             for seed in range(options.seeds):
                 parts = train_test_split(X, test_size=0.25, random_state=seed)
                 train, test = (part.reset_index(drop=True) for part in parts)
-                ours, n = of_networks(train, test, seed)
+                ours, n = of_networks(train, test)
                 n_classes.append(n)
                 for model, log_p in (ours | of_rivals(train, test)).items():
                     scores.setdefault(model, []).append(log_p.mean())

@@ -59,7 +59,6 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM
-from sklearn_boltz.meta._mixture import likeliest_weights
 
 SETS = {
     "nltcs": "NLTCS",
@@ -210,12 +209,28 @@ def judged(models, valid, test, seconds):
     log_p, margins, n = np.swapaxes(log_p, 0, 1), np.transpose(margins), len(valid)
     # By the low ends, as everything else that is chosen.
     ends = log_p[LOW, :, :n].T + margins[LOW]
-    weights = likeliest_weights(ends, np.ones(n))
+    weights = likeliest_weights(ends)
     if len(models) > 1:
         print(f"  weights of the mixture: {np.round(weights, 3).tolist()}", flush=True)
     of_valid = mixed(log_p[LOW, :, :n], margins[LOW], weights)
     of_test = [mixed(log_p[k, :, n:], margins[k], weights) for k in range(len(log_p))]
     return of_valid, *of_test, min(chains), seconds
+
+
+def likeliest_weights(log_p, tol=1e-5):
+    """The weights of a mixture with which rows are most probable, to `tol` nats, by EM.
+
+    The greatest mean log-likelihood is at most max_k ln g_k above that of the weights, with the
+    mean ratios g_k = mean p_k / p (Cover, IEEE Transactions on Information Theory 30, 1984).
+    """
+    n_parts = log_p.shape[1]
+    weights, p = np.full(n_parts, 1 / n_parts), np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    for _ in range(int(np.ceil(np.log(n_parts) / tol))):
+        gains = (p / (p @ weights)[:, None]).mean(axis=0)
+        if np.log(gains.max()) <= tol:
+            break
+        weights *= gains
+    return weights
 
 
 def mixed(log_p, margins, weights):

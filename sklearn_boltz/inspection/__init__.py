@@ -7,10 +7,8 @@ from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
 from sklearn_boltz.inspection._logo import plot_logo
 from sklearn_boltz.inspection._moments import MomentsDisplay
-from sklearn_boltz.inspection._path import PathDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
 from sklearn_boltz.inspection._sample import SampleDisplay
-from sklearn_boltz.inspection._thermodynamics import ThermodynamicsDisplay
 
 __all__ = [
     "ContactMapDisplay",
@@ -19,9 +17,7 @@ __all__ = [
     "LadderDisplay",
     "LandscapeDisplay",
     "MomentsDisplay",
-    "PathDisplay",
     "ReceptiveFieldDisplay",
     "SampleDisplay",
-    "ThermodynamicsDisplay",
     "plot_logo",
 ]

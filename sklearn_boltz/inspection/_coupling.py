@@ -69,7 +69,6 @@ class CouplingDisplay:
 
     See Also
     --------
-    PathDisplay : Couplings for each strength of a sparse penalty.
     ContactMapDisplay : Scores of pairs of sites beside known contacts.
 
     Notes

@@ -50,7 +50,6 @@ class MomentsDisplay:
     See Also
     --------
     CouplingDisplay : The couplings of a network.
-    ThermodynamicsDisplay : Specific heat and entropy of a network.
 
     References
     ----------

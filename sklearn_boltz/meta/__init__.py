@@ -2,12 +2,10 @@
 
 from sklearn_boltz.meta._classifier import BoltzmannClassifier
 from sklearn_boltz.meta._imputer import BoltzmannImputer
-from sklearn_boltz.meta._mixture import BoltzmannMixture
 from sklearn_boltz.meta._outlier_detector import BoltzmannOutlierDetector
 
 __all__ = [
     "BoltzmannClassifier",
     "BoltzmannImputer",
-    "BoltzmannMixture",
     "BoltzmannOutlierDetector",
 ]

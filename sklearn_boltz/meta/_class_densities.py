@@ -150,9 +150,7 @@ class DensityOfEachClass:
 
 
 def _is_uncertain(density):
-    """Whether the error of ln Z is unknown or too large, also that of a part of a mixture."""
-    if hasattr(density, "estimators_"):
-        return any(map(_is_uncertain, density.estimators_))
+    """Whether the error of ln Z is unknown or too large."""
     if not hasattr(density, "log_partition"):
         return False
     seeded = "random_state" in signature(density.log_partition).parameters

@@ -216,12 +216,6 @@ def with_values(estimator, X, n_classes=0):
                 f"column; got {estimator!r}. {remedy}"
             )
         return estimator, None
-    if "estimators" in parameters:  # a mixture, whose parts must all have the same codes
-        told = {name: with_values(part, X, n_classes) for name, part in estimator.estimators}
-        tables = [table for _, table in told.values()]
-        if any(table is None for table in tables):
-            return estimator, None
-        return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
     is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero(~table.is_word):

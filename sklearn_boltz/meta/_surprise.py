@@ -51,9 +51,8 @@ def keys_of(density, rows):
 
 
 def table_of(density):
-    """The table of a density of this package, or of the first part of a mixture; else None."""
-    parts = getattr(density, "estimators_", [density])
-    return next((part._table for part in parts if isinstance(part, BaseBoltzmann)), None)
+    """The table of a density of this package; else None."""
+    return density._table if isinstance(density, BaseBoltzmann) else None
 
 
 def _of_codes(p, codes):

@@ -237,7 +237,6 @@ class SparseFVBM(Network):
     --------
     FVBMPseudoLikelihood : Keeps all pairs, and shrinks them; standard errors without a split.
     sklearn_boltz.statistics.stability_selection : Pairs that are selected in most halves of rows.
-    sklearn_boltz.inspection.PathDisplay : Draws the path.
     sklearn.covariance.GraphicalLassoCV : Sparse network of real-valued variables.
 
     Notes

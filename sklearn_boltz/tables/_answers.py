@@ -19,8 +19,7 @@ class Answers:
         """Return quantiles of a column of numbers or dates, given the rest of each row.
 
         They are those of the numbers that `sample` draws: a bin counts by its probability given the
-        row, and has the quantiles of its training cells inside. A mixture takes numbers with normal
-        scores in bins, too, so that its intervals are wider than its samples.
+        row, and has the quantiles of its training cells inside.
 
         Parameters
         ----------
@@ -63,22 +62,18 @@ class Answers:
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"quantiles must be a list of numbers from 0 to 1, got {quantiles!r}.")
-        j, model = self._variable(column), self._answering()
-        if not model._table.has_means[j]:
+        j, table = self._variable(column), self._table
+        if not table.has_means[j]:
             raise ValueError(
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
                 "have no quantiles. predict_column_proba has their probabilities."
             )
-        of_column, up_to = model._table.columns[j], self._distribution(X, j)
+        of_column, up_to = table.columns[j], self._distribution(X, j)
         if up_to is None:
             found = of_column.quantiles(self.predict_column_proba(X, self._keys()[j]), levels)
         else:
             found = of_column.back(of_column.scores.quantiles(up_to, levels))
-        return found if model._table.is_word[j] else model._cells_of(found)
-
-    def _answering(self):
-        """The model whose values `predict_column_proba` has the probabilities of."""
-        return self
+        return found if table.is_word[j] else self._cells_of(found)
 
     def _distribution(self, X, j):
         """The probabilities of `NormalScores.up_to`, where a column has such scores; or None."""

@@ -15,7 +15,6 @@ from sklearn_boltz import (
     TAPDBM,
     TAPRBM,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -73,9 +72,6 @@ MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
 OF_ANY_TABLE = [e for e in MODELS if not isinstance(e, MaximumEntropy)]
 META = [
     BoltzmannClassifier(joint=False, calibration=True, random_state=0),
-    BoltzmannMixture(
-        [("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood(alpha=0.1))], random_state=0
-    ),
     BoltzmannOutlierDetector(random_state=0),
     BoltzmannImputer(random_state=0),
 ]

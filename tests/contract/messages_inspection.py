@@ -18,10 +18,8 @@ from sklearn_boltz.inspection import (
     LadderDisplay,
     LandscapeDisplay,
     MomentsDisplay,
-    PathDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
-    ThermodynamicsDisplay,
     plot_logo,
 )
 
@@ -69,7 +67,6 @@ contact_map = partial(show, ContactMapDisplay, codes)
 fields = partial(show, ReceptiveFieldDisplay, images)
 sparse = partial(network, penalty="l1", alpha="ebic")
 rows = partial(partial, SampleDisplay.from_rows)
-temperatures = partial(show, ThermodynamicsDisplay, network)
 
 
 LADDER = Bunch(
@@ -84,7 +81,7 @@ CASES = {
     },
     **{
         f"{display.__name__} of a network before fit": show(display, FVBMPseudoLikelihood)
-        for display in (CouplingDisplay, PathDisplay, ContactMapDisplay)
+        for display in (CouplingDisplay, ContactMapDisplay)
     },
     "history without the entry": show(HistoryDisplay, network, "cost"),
     "history against a word": show(HistoryDisplay, images, against="epochs"),
@@ -107,9 +104,6 @@ CASES = {
     "moments of rows with gaps": show(MomentsDisplay, partial(network, "words"), WORDS),
     "z-scores of counts": lambda: moments().z_scores("count"),
     "one Axes for moments": lambda: moments().plot(ax=[Figure().subplots()]),
-    "a temperature that is a number": temperatures(1.0),
-    "one temperature": temperatures([1.0]),
-    "one Axes for thermodynamics": temperatures([0.5, 1.0], ax=[Figure().subplots()]),
     "couplings as a word": graph(kind="circle"),
     "layout as a word": graph(layout="square"),
     "layout of too few nodes": graph(layout=np.ones((4, 2))),
@@ -124,11 +118,6 @@ CASES = {
     "rows for tests of a network of triples": show(
         CouplingDisplay, partial(network, kind=MaximumEntropy, terms=((0, 1, 2),)), SPINS
     ),
-    "no path": show(PathDisplay, network),
-    "path of a node that is not there": show(PathDisplay, sparse, "z"),
-    "path of a node beyond the last": show(PathDisplay, sparse, 4),
-    "one Axes for a path": show(PathDisplay, sparse, ax=Figure().subplots()),
-    "paths of all nodes": show(PathDisplay, partial(sparse, nodewise="and")),
     "contacts beyond the last column": contact_map([[0, 4]]),
     "contacts that are no pairs": contact_map(np.eye(4)),
     "distances of another shape": contact_map(distances=np.ones((3, 3))),

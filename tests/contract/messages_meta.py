@@ -7,16 +7,13 @@ import pandas as pd
 import polars as pl
 from contract.once import once
 from sklearn.base import clone
-from sklearn.ensemble import IsolationForest
 from sklearn.frozen import FrozenEstimator
-from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KernelDensity
 
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -25,10 +22,9 @@ from sklearn_boltz import (
 from sklearn_boltz.batches import Batches
 
 TERMS, PAIRS, RBM = FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1)
-MIXTURE = BoltzmannMixture([("terms", TERMS), ("pairs", PAIRS)], random_state=0)
 META = {
     type(model).__name__: model
-    for model in (BoltzmannClassifier(), BoltzmannImputer(), BoltzmannOutlierDetector(), MIXTURE)
+    for model in (BoltzmannClassifier(), BoltzmannImputer(), BoltzmannOutlierDetector())
 }
 X = np.random.default_rng(0).integers(3, size=(40, 3)).astype(float)
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -75,11 +71,6 @@ def of_all(name):
         "no columns": fit_to(FRAME[[]]),
         "n_jobs of a word": fit_to(n_jobs="many"),
     }
-
-
-def mixed(*parts, rows=X, **params):
-    """The fit of a mixture of parts a, b, ..."""
-    return lambda: BoltzmannMixture(list(zip("abc", parts, strict=False)), **params).fit(rows)
 
 
 BY_NAME = {"mammal": 0.7, "bird": 0.2, "fish": 0.1}
@@ -162,7 +153,7 @@ CASES = {
         f"joint: reals with {type(estimator).__name__}": classes(
             REALS, estimator=estimator, joint=True
         )
-        for estimator in (PAIRS, TERMS, MIXTURE)
+        for estimator in (PAIRS, TERMS)
     },
     **{
         f"joint: numbers from {column.min()} to {column.max()}": classes(
@@ -190,38 +181,4 @@ CASES = {
             None, FVBMPseudoLikelihood(columns=[range(3), range(3), range(3)]),
         )
     },
-    # Mixtures.
-    "mixture: no parts": mixed(),
-    "mixture: columns beside those of a part": mixed(
-        TERMS, FSLLDensity(columns="nominal"), columns=range(3)
-    ),
-    "mixture: columns for a part without": mixed(KernelDensity(), columns="nominal"),
-    "mixture: parts without names": lambda: BoltzmannMixture([TERMS]).fit(X),
-    "mixture: triples": lambda: BoltzmannMixture([("a", TERMS, 1)]).fit(X),
-    "mixture: one name": lambda: BoltzmannMixture([("a", TERMS), ("a", PAIRS)]).fit(X),
-    "mixture: a class": mixed(TERMS, FSLLDensity),
-    "mixture: no estimator": mixed(TERMS, len),
-    "mixture: a classifier": mixed(TERMS, BoltzmannClassifier()),
-    "mixture: no density": mixed(TERMS, IsolationForest()),
-    **{
-        f"mixture: weights {weights}": mixed(TERMS, PAIRS, weights=weights)
-        for weights in ([1], [1, -1], [0, 0], [np.nan, 1], ["a", "b"], [[1, 1]])
-    },
-    "mixture: two rows": mixed(TERMS, PAIRS, rows=X[:2]),
-    "mixture: a word that fit has not seen": lambda: clone(MIXTURE).set_params(
-        terms__unseen="error", pairs__unseen="error"
-    ).fit(WORDS).score_samples(WORDS.assign(a="skinless")),
-    "mixture: weights for a part without": lambda: BoltzmannMixture(
-        [("gauss", GaussianMixture())]
-    ).fit(X, sample_weight=np.ones(40)),
-    "mixture: reals and values": mixed(
-        TERMS, SDCPRBM(2, max_iter=1, columns={"x1": "gaussian"}), rows=X.clip(0, 1)
-    ),
-    "mixture: two values and three": mixed(
-        PAIRS, FSLLDensity(columns=[range(2), range(2), range(3)]), rows=X.clip(0, 1)
-    ),
-    "mixture: codes and levels": mixed(TERMS, RBM, rows=FRAME.assign(b=2 * X[:, 1])),
-    "mixture: probabilities of column z": lambda: fitted("BoltzmannMixture").predict_column_proba(
-        FRAME, "z"
-    ),
 }  # fmt: skip

@@ -14,7 +14,6 @@ from sklearn_boltz import (
     statistics,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.inspection import PathDisplay
 from sklearn_boltz.statistics import compare_groups, stability_selection
 
 RNG = np.random.default_rng(0)
@@ -309,7 +308,6 @@ CASES = {
     # Penalties.
     "alpha='ebic' of l2": fitting(alpha="ebic"),
     "relax of l2": fitting(alpha=0.1, relax=True),
-    "path of a density": lambda: PathDisplay.from_estimator(density("bits")),
     "l1 of three values": fitting(THREES, penalty="l1", alpha=0.1),
     "regressions by EM": fitting(GAPS, nodewise="and"),
     "alpha='cv' of batches": lambda: BY_CV.fit(Batches([SPINS, SPINS])),

@@ -146,9 +146,7 @@ def nodes_of(column):
 
 
 def table_of(model):
-    """What a model knows of the columns; the parts of a mixture know the same."""
-    if hasattr(model, "estimators_") and not hasattr(model, "classes_"):
-        model = model.estimators_[0]
+    """What a model knows of the columns."""
     return model._table if hasattr(model, "_table") else model._coding.table
 
 

@@ -22,7 +22,6 @@ from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
     statistics,
@@ -302,9 +301,6 @@ def test_a_constant_column_beside_categories(constant):
     assert list(framed.columns) == list(names)
     for density in (model, FSLLDensity().fit(table)):
         assert density.predict_column_proba(table[:2], "c").tolist() == [[1.0], [1.0]]
-    mixture = BoltzmannMixture([("terms", TERMS), ("pairs", PAIRS)], random_state=0).fit(table)
-    assert mixture.predict_column_proba(table[:1], "c").tolist() == [[pytest.approx(1)]]
-    assert set(mixture.sample(20, given={"city": "c1"}, random_state=0)["city"]) == {"c1"}
 
 
 def test_minus_one_among_missing_cells():

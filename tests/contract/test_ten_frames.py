@@ -13,17 +13,14 @@ from sklearn.base import clone, is_classifier
 import sklearn_boltz
 from sklearn_boltz import (
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
-    FVBMPseudoLikelihood,
     InfiniteRBM,
 )
 
 N_ROWS, MOST_COLUMNS = 60, 5
 # With their defaults, except for what takes long. MaximumEntropy is for columns of two values.
 OTHERS = {
-    "BoltzmannMixture": BoltzmannMixture([("network", FVBMPseudoLikelihood())]),
     "InfiniteRBM": InfiniteRBM(max_components=1, n_model_samples=64),
 }
 ESTIMATORS = [
