@@ -2,9 +2,7 @@
 
 import hashlib
 import io
-import os
 import socket
-import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -145,7 +143,7 @@ def test_density_benchmark_downloads_once_then_reads_off_line(
 ):
     data = fetch_density_benchmark("nltcs", data_home=home)
     progress = capsys.readouterr().err
-    assert "nltcs.train.data: 0.0 of 0.0 MB" in progress and progress.endswith("\n")
+    assert progress.count("100%") == 3
     for split, X in nltcs.items():
         assert_array_equal(data[split], X)
         assert data[split].dtype == np.uint8
@@ -186,30 +184,6 @@ def test_failed_download_leaves_nothing(fault, error, words, site, home, nltcs, 
     assert _files.registry()["nltcs.train"].url in str(caught.value)
     assert str(home / "sklearn_boltz" / "nltcs.train.data") in str(caught.value)
     assert list((home / "sklearn_boltz").iterdir()) == []
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from sklearn_boltz.datasets._files import whole_file
-
-with whole_file(Path(sys.argv[1], "sklearn_boltz", "mnist.npz")) as partial:
-    partial.write_bytes(b"half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_what_a_killed_process_leaves_is_removed_at_the_next_use(home, site, nltcs):
-    subprocess.run([sys.executable, "-c", KILLED, str(home)], check=False)
-    assert files_in(home) == ["mnist.npz"]
-    assert len([path for path in home.rglob("*") if path.is_dir()]) == 2
-    with _files.whole_file(home / "sklearn_boltz" / "other") as partial:  # of a living process
-        partial.write_bytes(b"")
-        with pytest.raises(OSError, match="is missing"):
-            fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
-        assert files_in(home) == ["other"]
-    assert [path.name for path in home.rglob("*") if path.is_dir()] == ["sklearn_boltz"]
 
 
 def test_partial_file_on_disk_is_replaced_unless_that_fails(site, home, nltcs):

@@ -7,11 +7,7 @@ read without a network and without pooch, also if a user has put it there.
 import csv
 import hashlib
 import os
-import shutil
-import socket
-import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,8 +18,6 @@ from sklearn.datasets import get_data_home
 
 # A mirror with the same paths can be used instead.
 BASE_URL = "https://raw.githubusercontent.com"
-# Seconds after which a temporary folder is no longer in use.
-LONG = 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -57,9 +51,7 @@ def registry():
 
 
 def local_path(file_name, data_home):
-    path = Path(get_data_home(data_home), "sklearn_boltz", file_name)
-    _remove_left_over(path.parent)
-    return path
+    return Path(get_data_home(data_home), "sklearn_boltz", file_name)
 
 
 def read_source(name, data_home, download_if_missing, verbose):
@@ -101,39 +93,10 @@ def _download(source, path, verbose):
 def whole_file(path):
     """Yield a temporary path; the file is renamed to `path` only if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=_prefix(os.getpid()), dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         partial = Path(folder, path.name)
         yield partial
         os.replace(partial, path)
-
-
-def _prefix(pid):
-    """How the names of temporary folders of a process begin."""
-    return f"partial-{socket.gethostname()}-{pid}-"
-
-
-def _remove_left_over(folder):
-    """Remove temporary folders of processes that were killed."""
-    for left in folder.glob("partial-*-*-*"):
-        # Processes of other hosts, which may share the folder, are judged by the time.
-        pid = left.name.split("-")[-2]
-        is_ours = os.name == "posix" and pid.isdigit() and left.name.startswith(_prefix(pid))
-        is_dead = is_ours and not _is_alive(int(pid))
-        try:
-            if is_dead or time.time() - left.stat().st_mtime > LONG:
-                shutil.rmtree(left, ignore_errors=True)
-        except FileNotFoundError:  # another process was faster
-            continue
-
-
-def _is_alive(pid):
-    try:
-        os.kill(pid, 0)  # sends nothing
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    return True
 
 
 def download_error(url, path, error):
@@ -146,30 +109,9 @@ def download_error(url, path, error):
 def _make_downloader(name, verbose):
     try:
         from pooch import HTTPDownloader
-    except ImportError as error:
+
+        return HTTPDownloader(progressbar=bool(verbose))
+    except (ImportError, ValueError) as error:  # no pooch, or no tqdm for its progress bar
         raise ImportError(
-            f"Downloading {name} needs pooch: pip install sklearn_boltz[data]"
+            f"Downloading {name} needs pooch and tqdm: pip install sklearn_boltz[data]"
         ) from error
-    return HTTPDownloader(progressbar=_Progress(name) if verbose else False, chunk_size=2**16)
-
-
-class _Progress:
-    """A line on stderr, with the methods that pooch calls on a progress bar."""
-
-    def __init__(self, name):
-        self.name = name
-        self.total = 0
-        self.done = 0
-
-    def update(self, n_bytes):
-        self.done += n_bytes
-        # pooch counts whole chunks, and a server may announce a compressed length, or none.
-        done = min(self.done, self.total) if self.total else self.done
-        share = f" of {self.total / 1e6:.1f}" if self.total else ""
-        print(f"\r{self.name}: {done / 1e6:.1f}{share} MB", end="", file=sys.stderr, flush=True)
-
-    def reset(self):
-        self.done = 0
-
-    def close(self):
-        print(file=sys.stderr)
