@@ -138,7 +138,7 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
         path.append(log_likelihood(learner, data))
         assert change.gain > 0
         assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
-        _frank_wolfe.match_means(learner, law, data, 0.3, 20, WORKERS)
+        _frank_wolfe.match_means(learner, law, data, 0.3, WORKERS)
         path.append(log_likelihood(learner, data))
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
@@ -147,8 +147,9 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
 
 def test_bias_steps_match_the_means(rbm, learner, data):
     law, target = _frank_wolfe.Enumeration.of(learner), data.visible_mean()
-    assert _frank_wolfe.match_means(learner, law, data, 0.5, 3000, WORKERS) < 3000
-    np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
+    n_steps = _frank_wolfe.match_means(learner, law, data, 0.5, WORKERS)
+    assert n_steps < _frank_wolfe.MOST_BIAS_STEPS
+    np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=3e-4)
 
 
 # Fractional models.
