@@ -157,11 +157,12 @@ SMALLEST = {
     "--binary 10 --real 10 --cbcl 10",
     "reproduce/tap_figures8and9": "--quick --rows 300 --hidden 10 --epochs 1 --images 20 "
     "--neighbours 300",
-}  # fmt: skip
+}
 
 
 def test_no_script_is_without_its_smallest_settings():
-    assert set(SMALLEST) == {f"{folder}/{name}" for folder in FOLDERS for name in scripts_of(folder)}
+    found = {f"{folder}/{name}" for folder in FOLDERS for name in scripts_of(folder)}
+    assert found == set(SMALLEST)
 
 
 @pytest.mark.slow

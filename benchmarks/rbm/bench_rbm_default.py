@@ -7,8 +7,8 @@ or estimated by annealing, 95 % of whose error the table has. `BernoulliRBM` has
 epochs. The last table has the accuracy of a logistic regression on pixels and on the features of
 the default, in three folds in the order of the file.
 
-``--parts tuned`` compares with `BernoulliRBM` at a rate of 0.02, for 300 epochs of mini-batches of 20,
-the best that we found for it on 1,437 rows.
+``--parts tuned`` compares with `BernoulliRBM` at a rate of 0.02, for 300 epochs of mini-batches of
+20, the best that we found for it on 1,437 rows.
 
 ``--parts shifted`` adds the training rows shifted by a pixel in each direction, with a weight that
 rows held out choose; one RBM, and a mixture of four. The first 1,400 digits are learned, the other
