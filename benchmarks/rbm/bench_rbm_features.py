@@ -3,10 +3,10 @@
 The first part is scikit-learn's example of `BernoulliRBM`: digits and the same shifted by a pixel,
 100 units, a logistic regression with C = 6000. (Its ``tol=1`` was meant for a sum over the rows;
 that of the mean is 1e-4.) Then both machines with the same settings, 256 units, on 5,000 rows of
-MNIST and on the Caltech-101 Silhouettes, with the classifier below. `BernoulliRBM` has the best of
-two rates. Seconds are of the processor, without the classifier.
+MNIST and on the Caltech-101 Silhouettes, with standardised features and C = 0.03. Seconds are of
+the processor, without the classifier.
 
-``--parts mnist`` gives more time:
+``--parts mnist`` gives more time, and chooses C:
 
 Logistic regression, the same for all, on standardised features; its C is chosen on a fifth of
 the training rows. All machines have as many hidden units and learn for as many seconds of the
@@ -34,6 +34,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import BernoulliRBM
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from sklearn_boltz import SDCPRBM, TAP, TAPRBM
@@ -42,8 +43,6 @@ SCALE = dict(init="scaled")
 PAPER = TAP(max_iter=10, n_gibbs=0)
 # The user guide recommends this temperature of `transform`.
 HOT = 3.0
-# Of `BernoulliRBM` with mini-batches of 10, in 10 epochs: that of the example, and the default.
-EXAMPLE_RATES = (0.06, 0.1)
 # Learning rates and sizes of mini-batches.
 PEER_SETTINGS = [(0.05, 10), (0.05, 100), (0.1, 10), (0.1, 100)]
 # Standard deviations of the weights of untrained units.
@@ -114,53 +113,49 @@ def load_nudged():
     return train_test_split(X, np.tile(y, 5), test_size=0.2, random_state=0)
 
 
-def accuracy_of_example(X, X_test, y, y_test):
-    """Of the classifier of the example."""
-    classifier = LogisticRegression(C=6000, solver="newton-cg")
-    with unconverged_is_fine():
-        return classifier.fit(X, y).score(X_test, y_test)
-
-
-def compare_example(title, data, n_hidden, accuracy, asked, args, others=()):
-    """Print the accuracies of a data set, and what was asked for."""
+def measured(make, data, classifier, seeds):
+    """Means over seeds: accuracy, and seconds of the fit."""
     X, X_test, y, y_test = data
+    found = []
+    for seed in range(seeds):
+        model, seconds = processor_timed(make(random_state=seed).fit, X)
+        with unconverged_is_fine():
+            classifier.fit(model.transform(X), y)
+        found.append([classifier.score(model.transform(X_test), y_test), seconds])
+    return np.mean(found, axis=0)
+
+
+def compare_example(title, data, n_hidden, classifier, asked, args, others=()):
+    """Print the accuracies of a data set, and what was asked for."""
     machines = {
-        f"BernoulliRBM, rate {rate:g}": partial(BernoulliRBM, learning_rate=rate)
-        for rate in EXAMPLE_RATES
-    } | {"SDCPRBM.for_features": partial(SDCPRBM.for_features, n_jobs=1), **dict(others)}
-    rows = [["columns", accuracy(*data), 0.0, 0.0]]
-    for name, make in machines.items():
-        found = []
-        for seed in range(args.seeds):
-            model, seconds = processor_timed(make(n_hidden, random_state=seed).fit, X)
-            features = model.transform(X), model.transform(X_test)
-            found.append([accuracy(*features, y, y_test), seconds])
-        values, spent = np.array(found).T
-        rows.append([name, values.mean(), np.ptp(values), spent.mean()])
-    print(f"{title}: {len(X)} rows, {n_hidden} hidden units, {args.seeds} seeds\n")
-    print_table(["features", "accuracy", "range", "seconds"], rows, ".3f,.3f,.1f")
-    peer = max(rows[1:3], key=lambda row: row[1])
-    ours, ratio = rows[3][1], rows[3][3] / peer[3]
-    asked = peer[1] if asked is None else asked
-    met = ours >= asked and ratio <= 1.5
+        "BernoulliRBM": partial(BernoulliRBM, learning_rate=0.06),
+        "SDCPRBM.for_features": partial(SDCPRBM.for_features, n_jobs=1),
+        **dict(others),
+    }
+    rows = [
+        [name, *measured(partial(make, n_hidden), data, classifier, args.seeds)]
+        for name, make in machines.items()
+    ]
+    print(f"{title}: {len(data[0])} rows, {n_hidden} hidden units, {args.seeds} seeds\n")
+    print_table(["features", "accuracy", "seconds"], rows, ".3f,.1f")
+    (_, theirs, peer_seconds), (_, ours, seconds), *_ = rows
+    ratio = seconds / peer_seconds
+    met = ours >= max(asked, theirs) and ratio <= 1.5
     what = f"{title}: accuracy of for_features, times the seconds of BernoulliRBM"
-    print_check(what, f">= {asked:.3f}, <= 1.5", f"{ours:.3f}, {ratio:.2f}", met)
+    print_check(what, f">= {max(asked, theirs):.3f}, <= 1.5", f"{ours:.3f}, {ratio:.2f}", met)
     print()
 
 
 def compare_examples(args):
     """Print the tables of scikit-learn's example, of MNIST and of the silhouettes."""
-    others = {"SDCPRBM": partial(SDCPRBM, n_jobs=1)}
-    nudged = load_nudged()
-    compare_example("nudged digits", nudged, 100, accuracy_of_example, 0.945, args, others)
-
-    def accuracy(*data):
-        return 1 - classified(*data)[0] / 100
-
+    default = {"SDCPRBM": partial(SDCPRBM, n_jobs=1)}
+    of_example = LogisticRegression(C=6000, solver="newton-cg")
+    compare_example("nudged digits", load_nudged(), 100, of_example, 0.945, args, default)
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(C=0.03))
     for name in ("mnist", "caltech"):
         X, X_test, y, y_test = load_images(name, args.data, args.few_rows)
         data = X, X_test, y.ravel(), y_test.ravel()
-        compare_example(name, data, args.hidden, accuracy, None, args)
+        compare_example(name, data, args.hidden, classifier, 0.0, args)
 
 
 # The part of more time. A row of the table: its title, both errors, C, epochs and seconds.
