@@ -83,11 +83,6 @@ class MiniBatchEstimator(BaseRBM):
         "early_stopping": [*SHARE, StrOptions({"auto"}), "array-like", "sparse matrix"],
     }
 
-    def __new__(cls, *_, **parameters):
-        """Refuse parameters of scikit-learn's `BernoulliRBM` that have another name here."""
-        refuse_n_iter(cls, parameters)
-        return super().__new__(cls)
-
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
@@ -132,7 +127,8 @@ class MiniBatchEstimator(BaseRBM):
         After Ctrl-C, the model is that of the last complete epoch. If there is none, the model is
         the one before the fit. With `warm_start`, the next fit continues from it.
         """
-        refuse_n_iter(type(self), vars(self))
+        if "n_iter" in vars(self):  # set as an attribute, as in an example of scikit-learn
+            self.set_params(n_iter=self.n_iter)  # an error, which names max_iter
         return self._fit(X, y, sample_weight)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -364,15 +360,6 @@ class MiniBatchEstimator(BaseRBM):
                 "Increase max_iter, or continue the fit with warm_start=True."
             )
         return None
-
-
-def refuse_n_iter(cls, names):
-    """Raise an error for the number of epochs by the name that scikit-learn has for it."""
-    if "n_iter" in names:
-        raise TypeError(
-            f"{cls.__name__} has no parameter n_iter. The number of epochs is max_iter; by default "
-            "it is chosen automatically."
-        )
 
 
 def chosen_epochs(of_batches, n_batches, most=MOST_EPOCHS):

@@ -35,9 +35,10 @@ FEATURES = {
 class SDCPRBM(MiniBatchEstimator):
     """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
 
-    It replaces :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised likelihood,
-    `score_samples`, so that models can be compared and tuned. Tables may have columns of bits, of
-    categories and of real numbers.
+    It takes the place of :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised
+    likelihood, `score_samples`, so that models can be compared and tuned. The default settings are
+    for a good likelihood; for features of a classifier, use `for_features`. Tables may have columns
+    of bits, of categories and of real numbers.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
     S-DCP linearises one of them and makes several steps of stochastic gradient descent on the
