@@ -160,7 +160,6 @@ CASES = {
     "a sampler for words": lambda: SDCPRBM(3, chains=np.ones).fit(FRAME),
     "a sampler beside a ladder": lambda: SDCPRBM(3, chains=np.ones, tempered=0.5).fit(BITS),
     "a sampler of bits for an RBM": lambda: SDCPRBM(3, chains=bits_of_spins).fit(BITS),
-    "the epochs as scikit-learn calls them": lambda: SDCPRBM(n_components=5, n_iter=10),
     "the epochs as an attribute": epochs_as_an_attribute,
     # Samples, energies, ln Z.
     **{
