@@ -167,8 +167,8 @@ class Enumeration(Sample):
         self.probability = softmax(-learner.model().free_energy(self.rows))
 
     def noise(self, mean):
-        """There is none: what a mean may be off, squared, for less than 1e-7 nats."""
-        return 1e-8
+        """There is none: what a mean may be off, squared, for about 1e-5 nats."""
+        return 1e-6
 
 
 class GrowingLearner(SDCPLearner):
