@@ -4,7 +4,9 @@ import argparse
 import csv
 import os
 import platform
+import shutil
 import sys
+import tempfile
 import time
 import warnings
 from contextlib import contextmanager, redirect_stdout
@@ -46,6 +48,16 @@ class MissingData(Exception):
     """A data set is neither in the folder nor can it be downloaded."""
 
 
+# Results by the files where they go when a script has ended well: one that fails writes nothing.
+_UNFINISHED, _RESULTS = tempfile.TemporaryDirectory(), {}
+
+
+def unfinished(path):
+    """The file to write results to, which become `path` at the end of the script."""
+    part = Path(_UNFINISHED.name, str(len(_RESULTS))).with_suffix(Path(path).suffix)
+    return _RESULTS.setdefault(Path(path), part)
+
+
 def script(main):
     """Call a function, the last of a file, if that is run; skipped where it lacks its data."""
     if main.__module__ == "__main__":
@@ -53,6 +65,10 @@ def script(main):
             main()
         except MissingData as error:
             print(f"{Path(sys.argv[0]).stem} skipped: {error}")
+            return main
+        for path, part in _RESULTS.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(part, path)
     return main
 
 
@@ -74,9 +90,8 @@ def report(path, title, seconds=None):
 
     A function gives the seconds of a run that goes on with an earlier one.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    with path.open("w") as file, redirect_stdout(_Tee([sys.stdout, file])):
+    with unfinished(path).open("w") as file, redirect_stdout(_Tee([sys.stdout, file])):
         print(f"{title}\n{machine()}\ndate: {date.today()}\n")
         yield
         print(f"\nseconds: {seconds() if seconds else time.perf_counter() - start:.0f}")
@@ -174,9 +189,11 @@ def print_table(header, rows, formats=""):
     print()
 
 
-def save_table(path, header, rows):
-    """Write a CSV file."""
-    with open(path, "w", newline="") as file:
+def save_table(path, header, rows, *, at_once=False):
+    """Write a CSV file at the end of the script, or at once."""
+    if at_once:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path if at_once else unfinished(path), "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)

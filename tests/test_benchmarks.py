@@ -14,6 +14,7 @@ Instead of a log, ``measured: elsewhere`` says in plain words where figures come
 prints: examples, arithmetic or a paper.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -83,6 +84,96 @@ def test_scripts_answer_help_from_anywhere(tmp_path):
     n_of_data = len(scripts) - sum(Path(script).stem == "mutations" for script in scripts)
     assert ran.stdout.count("[--data DATA]") == n_of_data
     assert not list(tmp_path.iterdir())
+
+
+FAILS = """
+from _common import make_parser, report, save_table, script
+@script
+def main():
+    args = make_parser(None).parse_args()
+    with report(args.output / "log.txt", "One that fails"):
+        save_table(args.output / "table.csv", ["a"], [[1]])
+    1 / FAULTY
+"""
+
+
+@pytest.mark.parametrize("faulty", [0, 1])
+def test_a_script_that_fails_writes_nothing(tmp_path, faulty):
+    script, results = tmp_path / "bench_this.py", tmp_path / "results"
+    script.write_text(FAILS.replace("FAULTY", str(faulty)))
+    command = [sys.executable, str(script), "--output", str(results)]
+    environment = os.environ | {"PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{ROOT}"}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (ran.returncode == 0) == bool(faulty), ran.stderr
+    found = sorted(path.name for path in results.iterdir()) if results.exists() else []
+    assert found == ["log.txt", "table.csv"] * faulty
+
+
+# The smallest settings of each script. One that needs data, a program or a device is skipped
+# where it is not there.
+SMALLEST = {
+    "./bench_scale": "--largest 1e5",
+    "fvbm/bench_adabmdca": "--steps 2",
+    "fvbm/bench_bgms": "--sweeps 20",
+    "fvbm/bench_fvbm_intervals": "--share 0.01",
+    "fvbm/bench_fvbm_spikes": "",
+    "fvbm/bench_isingfit": "--repeats 1",
+    "fvbm/bench_likert": "--networks 1 --sizes 1",
+    "fvbm/bench_mgm": "",
+    "fvbm/bench_plmc": "",
+    "networks/bench_null_tables": "--quick --share 0.02",
+    "networks/bench_selection": "--seeds 1",
+    "rbm/bench_few_labels": "--seeds 1",
+    "rbm/bench_gpu": "--rows 200",
+    "rbm/bench_log_partition": "--machines 1",
+    "rbm/bench_peers": "--seeds 1 --rows 300",
+    "rbm/bench_rbm_default": "--parts tuned --seeds 1",
+    "rbm/bench_rbm_features": "--seeds 1 --few-rows 500 --rows 500 --hidden 10 --seconds 0.5",
+    "rbm/bench_rbm_mnist": "--epochs 1 --hidden 10 --temperatures 50 --every 1",
+    "rbm/bench_rbm_speed": "--repeats 1",
+    "rbm/bench_rbm_tracking": "--sets digits --temperatures 100",
+    "tables/bench_classify": "--seeds 1 --sets vote",
+    "tables/bench_density": "--seeds 1 --sets iris",
+    "tables/bench_explain": "--seeds 1 --sets chile",
+    "tables/bench_impute": "--seeds 1 --sets vote --mixed iris --runs 2",
+    "tables/bench_outliers": "--seeds 1 --sets iris",
+    "tables/bench_penalty": "--seeds 1",
+    "tables/bench_synthetic": "--seeds 1 --sets penguins",
+    "tables/bench_twenty": "--seeds 1 --sets nltcs --parts default",
+    "reproduce/fsll_table1": "--quick",
+    "reproduce/fvbm_errors": "--quick --sets 2",
+    "reproduce/fvbm_figure1": "--quick --max-iter 1000",
+    "reproduce/infinite_figures1and2": "--quick --rows 200 --components 4 --every 2 --sizes 2 4 "
+    "--epochs 4 --trial 1",
+    "reproduce/infinite_penalties": "--quick --rows 200 --components 2",
+    "reproduce/sdcp_figure5": "--quick --rows 1000 --hidden 10 --epochs 2 --temperatures 50",
+    "reproduce/sdcp_figures1and2": "--quick --epochs 4",
+    "reproduce/sdcp_figures3and4": "--quick --rows 200 --hidden 10 --epochs 2 --temperatures 50",
+    "reproduce/sdcp_figures6and7": "--quick --rows 200 --hidden 10 --epochs 2 --temperatures 50",
+    "reproduce/tap_figure10": "--quick --epochs 2",
+    "reproduce/tap_figure11": "--quick --rows 200 --test-rows 50 --epochs 2 --pretrain 1",
+    "reproduce/tap_figure12": "--quick --rows 500 --hidden 10 --epochs 5 --temperatures 50",
+    "reproduce/tap_figures3to7": "--quick --rows 300 --real-rows 200 --epochs 2 --starts 20 "
+    "--binary 10 --real 10 --cbcl 10",
+    "reproduce/tap_figures8and9": "--quick --rows 300 --hidden 10 --epochs 1 --images 20 "
+    "--neighbours 300",
+}
+
+
+def test_no_script_is_without_its_smallest_settings():
+    found = {f"{folder}/{name}" for folder in FOLDERS for name in scripts_of(folder)}
+    assert found == set(SMALLEST)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SMALLEST)
+def test_scripts_run(script, tmp_path, shared_data):
+    options = ["--data", str(shared_data), "--output", str(tmp_path), *SMALLEST[script].split()]
+    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert " skipped: " in ran.stdout or list(tmp_path.glob("*.txt"))
 
 
 # What the pages quote.

@@ -56,7 +56,7 @@ def with_both(theta, X):
     found = []
     for covariance in COVARIANCES:
         result = statistics.inference(model, X, covariance=covariance)
-        declared = result.adjusted_p_value("fdr_bh")[d:] < 0.05
+        declared = result.adjusted_p_value("fdr_bh")[np.triu_indices(d, 1)] < 0.05
         false = declared & (theta[d:] == 0)
         found.append((covers(result, theta).mean(), declared.sum(), false.sum()))
     return found

@@ -24,7 +24,7 @@ from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.sparse import _task
 from sklearn_boltz.networks.sparse._path import neighbours
 
-GRAPHS, N_NETWORKS = ("chain", "random", "blocks", "none"), 3
+GRAPHS = "chain", "random", "blocks", "none"
 SIZES = (200, 10), (500, 10), (500, 20), (1000, 20)
 
 MGM = """mgm::mgm(
@@ -98,6 +98,8 @@ def found_in(X, pairs, of=None, level=None, in_r=None, trends=None, **options):
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--r", action="store_true", help="beside packages of R")
+    parser.add_argument("--networks", type=int, default=3, help="of each kind")
+    parser.add_argument("--sizes", type=int, default=len(SIZES), help="how many, from the smallest")
     args = parser.parse_args()
     ways = {"ebic": {}, 'ebic, nodewise="and"': {"nodewise": "and"}}
     ways |= {
@@ -107,7 +109,7 @@ def main():
     ways |= {f"ln N each, {of}": {"of": of} for of in ("penalised", "refitted", "effective")}
     ways |= {f"chi-squared, {level:.0%}": {"level": level} for level in (0.01, 0.05)}
     ways |= {f"trends, {level:.0%}": {"trends": level} for level in (0.01, 0.05)}
-    log, sizes = args.output / "likert.txt", SIZES
+    log, sizes = args.output / "likert.txt", SIZES[: args.sizes]
     if args.r:
         rscript, versions = find_r("mgm", "glmnet", "qgraph")
         ways = {way: ways[way] for way in ("ebic", "ebic, ordered")}
@@ -119,7 +121,7 @@ def main():
             print(f"{versions}\n")
         for n, d in sizes:
             pairs = np.argwhere(np.triu(np.ones((d, d)), 1))
-            figures = np.empty((len(ways), len(GRAPHS), 2, N_NETWORKS, 2))
+            figures = np.empty((len(ways), len(GRAPHS), 2, args.networks, 2))
             for way, graph, latent, seed in np.ndindex(figures.shape[:-1]):
                 true, X = table_of(GRAPHS[graph], latent, n, d, np.random.default_rng([seed, d, n]))
                 found = found_in(X, pairs, **list(ways.values())[way])
@@ -127,5 +129,5 @@ def main():
                 figures[way, graph, latent, seed] = score, (found & ~true).sum()
             scores, false = figures[:, :3, ::-1, :, 0].mean((1, 3)), figures[..., 1].mean((2, 3))
             columns = *scores.T, false[:, :3].mean(axis=1), false[:, 3]
-            print(f"{n} rows, {d} items, {N_NETWORKS} networks of each kind:\n")
+            print(f"{n} rows, {d} items, {args.networks} networks of each kind:\n")
             print_table(header, zip(ways, *(np.char.mod("%.2f", c) for c in columns), strict=True))

@@ -141,13 +141,15 @@ def compare(X, test, seeds, **params):
 
 @script
 def main():
-    args = make_parser(__doc__, seeds=3).parse_args()
+    parser = make_parser(__doc__, seeds=3)
+    parser.add_argument("--rows", type=int, default=10_000, help="training rows, at most")
+    args = parser.parse_args()
     X = np.random.default_rng(0).permutation(binary(load_small_digits()[0]))
     title = "Restricted Boltzmann machines of other libraries in the same time"
     with unconverged_is_fine(), threadpool_limits(1), report(args.output / "rbm_peers.txt", title):
-        compare(X[:-360], X[-360:], range(args.seeds))
+        compare(X[:-360][: args.rows], X[-360:], range(args.seeds))
         if args.data is not None:
             print("\nMNIST")
-            compare(*load_bits("mnist", args.data, 10_000, 1000), range(1), max_iter=10)
+            compare(*load_bits("mnist", args.data, args.rows, 1000), range(1), max_iter=10)
         used = [name for name in ("torch", "learnergy", "rbms") if name in sys.modules]
         print(*(f"{name} {version(name)}" for name in used), sep=", ")

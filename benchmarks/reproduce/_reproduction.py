@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 import _path  # noqa: F401
 import joblib
 import matplotlib.pyplot as plt
-from _common import make_parser, print_table, report, save_table
+from _common import make_parser, print_table, report, save_table, unfinished
 
 
 def settings(description, full, quick):
@@ -108,5 +108,5 @@ def keep_curves(args, at, curves, digits):
 
 def save_picture(figure, path):
     """Write a PNG file."""
-    figure.savefig(path, dpi=110)
+    figure.savefig(unfinished(path), dpi=110)
     plt.close(figure)

@@ -47,7 +47,9 @@ class SpectralDescent(SGD):
     vector in the ℓ∞ norm: along its signs.
     """
 
-    plain = False
+    def __init__(self):
+        super().__init__()
+        self.plain = False
 
     def steps(self, gradients):
         """The step of each parameter."""

@@ -52,6 +52,7 @@ from _common import (
     report,
     save_table,
     script,
+    unfinished,
 )
 from _common import processor_timed as timed
 from _data import load_density
@@ -423,7 +424,7 @@ def keep(path, key, figures):
     print(*row, flush=True)
     # Read once more: another process may have added a row.
     rows = read_table(path)[1] if path.is_file() else []
-    save_table(path, [*KEY, *FIGURES], [*rows, row])
+    save_table(path, [*KEY, *FIGURES], [*rows, row], at_once=True)
 
 
 def means_in(path):
@@ -542,7 +543,7 @@ def draw(found, path):
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=11)
     axes[-1, 0].set_xlabel("nats a row above the best published figure (line)", fontsize=11)
-    fig.savefig(path, dpi=130)
+    fig.savefig(unfinished(path), dpi=130)
     plt.close(fig)
 
 

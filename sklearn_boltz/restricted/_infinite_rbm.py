@@ -42,9 +42,10 @@ class InfiniteRBM(BaseRBM):
     `refine` continues its training. The method is the Frank-Wolfe algorithm: with an unlimited
     number of hidden units, the log-likelihood is concave in the measure of their weights.
 
-    With a small `alpha`, the algorithm as published diverges. Here, each insertion is centred, and
-    the weights of the unit are scaled to the largest gain, which is estimated from samples of the
-    model; see Notes. By default, all units are then trained together for some mini-batches.
+    As published, a unit is inserted at full size, so that with an `alpha` of 0.01 the likelihood
+    falls. Here, each insertion is centred, and the weights of the unit are scaled to the largest
+    gain, which is estimated from samples of the model; see Notes. By default, all units are then
+    trained together for some mini-batches.
 
     Parameters
     ----------
@@ -75,11 +76,12 @@ class InfiniteRBM(BaseRBM):
     mode : {"corrective", "safeguarded", "plain"}, default="corrective"
         ``"corrective"`` trains all units together for some mini-batches after each insertion.
         ``"safeguarded"`` leaves units as they were inserted. Each unit costs less, but the same
-        likelihood takes more units and more time. ``"plain"`` is the algorithm as published; it
-        diverges if `alpha` is small.
+        likelihood takes more units. ``"plain"`` is the algorithm as published; with its smallest
+        penalty, an `alpha` of 0.01, the likelihood falls.
 
     learning_rate : float, default=0.1
-        Step size for the visible biases.
+        Step size for the visible biases. After each insertion, steps are repeated until the means
+        of the model match those of the data within their sampling error, at most 1,000 times.
 
     n_model_samples : int, default=2000
         Number of persistent Markov chains whose states approximate the distribution of the model.

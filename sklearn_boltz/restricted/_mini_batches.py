@@ -127,6 +127,8 @@ class MiniBatchEstimator(BaseRBM):
         After Ctrl-C, the model is that of the last complete epoch. If there is none, the model is
         the one before the fit. With `warm_start`, the next fit continues from it.
         """
+        if "n_iter" in vars(self):  # set as an attribute, as in an example of scikit-learn
+            self.set_params(n_iter=self.n_iter)  # an error, which names max_iter
         return self._fit(X, y, sample_weight)
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -24,8 +24,6 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 # Rows that a unit is fitted to; of more, this many are drawn for each unit. A unit has one
 # weight a feature, and the samples of the model are fewer: more rows would not add to it.
 FITTED_ROWS = 10_000
-# How many times `n_bias_steps` there may be at the start.
-FIRST_BIAS_STEPS = 10
 # Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
 TRIES = 5
@@ -40,9 +38,6 @@ class GrowthPlan(NamedTuple):
     ----------
     n_epochs : int
         Units to insert, at most.
-    n_bias_steps : int
-        Steps of the visible biases after each insertion, at most. They end earlier where the means
-        of the model equal those of the data within the noise of the chains.
     n_iter_no_change : int
         Units without improvement after which early stopping ends the training.
     """
@@ -56,7 +51,6 @@ class GrowthPlan(NamedTuple):
     n_corrective: int
     early_stopping: bool | float
     tol: float
-    n_bias_steps: int = 30
     n_iter_no_change: int = 10
 
     name = "unit"
@@ -76,8 +70,7 @@ class GrowthPlan(NamedTuple):
                     learner.sample = initial_sample(growth, data, self, workers)
                     # Where means are off, units would be spent on them. A start from elsewhere may
                     # be far off.
-                    n_steps = FIRST_BIAS_STEPS * self.n_bias_steps
-                    match_means(learner, learner.sample, data, self.learning_rate, n_steps, workers)
+                    match_means(learner, learner.sample, data, self.learning_rate, workers)
                 if not growth.history:
                     record(growth, monitor, workers, 0.0)
         except Diverged:
@@ -161,8 +154,7 @@ def insert_unit(growth, data, monitor, plan, workers):
         growth.tracker.follow(learner.model(), work, workers)
     if plan.mode == "corrective":
         train_together(growth, data, plan, workers)
-    options = plan.learning_rate, plan.n_bias_steps, workers
-    match_means(learner, learner.sample, data, *options)
+    match_means(learner, learner.sample, data, plan.learning_rate, workers)
     fill(growth, data, workers)
     record(growth, monitor, workers, perf_counter() - start, change)
     return True
