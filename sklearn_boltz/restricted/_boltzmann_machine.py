@@ -48,8 +48,8 @@ from sklearn_boltz.partition._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, by_tap
-from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
+from sklearn_boltz.restricted.mean_field._tap import total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
     HIDDEN_NAMES,
@@ -913,9 +913,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if starts is None:  # the end states of short Markov chains
             V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
             starts = _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
-        solutions = by_tap(model, starts, self._iteration(), workers)
-        kept, _ = distinct(model, solutions)
-        chosen = select(solutions, kept)
+        _, chosen = parts_of(model, starts, self._iteration(), workers)
         if not chosen.converged.any():
             damping = ", or a larger damping of TAP" if hasattr(self, "inference") else ""
             warnings.warn(
@@ -926,7 +924,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
-            ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
+            ess=float(len(chosen.order)), log_weights=-chosen.free_energy, method="tap",
             states=like(model.weights, chosen.visible_mean), trusted=False,
             verdict="The TAP estimate of the log-partition is not to be trusted: TAP is an "
             "expansion for small weights, whose error has an unknown size and sign. score_samples "
