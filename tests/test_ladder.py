@@ -160,9 +160,12 @@ def test_two_estimates_are_combined(other, ais, expected):
     assert (found.method, found.trusted) == (method, trusted)
     np.testing.assert_allclose((found.value, found.low, found.high), figures)
     assert ("contradict" in found.verdict) == (not trusted and not other)
-    # Both figures are in the sentence where the ends are wide.
+    # Both figures are in the sentence where the ends are not to be trusted, and these where wide.
     wide = f"It is 10.0 by .* and {ais.value:.1f} by annealed"
     assert (re.search(wide, found.verdict) is None) == (found.high - found.low < 1.2)
+    ends = f"between {found.low:.1f} and {found.high:.1f}"
+    is_wide = _estimates.has_wide_ends(found)
+    assert (ends in found.verdict) == is_wide == (found.high - found.low > 1)
 
 
 def test_a_floor_is_remembered_and_heeded():
