@@ -168,6 +168,19 @@ def test_two_estimates_are_combined(other, ais, expected):
     assert (ends in found.verdict) == is_wide == (found.high - found.low > 1)
 
 
+@pytest.mark.parametrize(
+    ("n_near", "n_far", "alike"),
+    [(0, 1, True), (0, 5, False), (20, 20, True), (20, 34, True), (20, 36, False), (26, 20, False)],
+)
+def test_chains_far_away_leave_as_easily(n_near, n_far, alike):
+    """Of 50 and 50 chains so many have not left: two standard deviations more, at most."""
+    ladder = _ladder.Ladder([range(100), range(100)], 0.0, None)
+    ladder.origins[-1][:] = np.ravel([np.arange(50) >= n_near, np.arange(50) >= n_far], order="F")
+    assert ladder.n_left() == n_near + n_far and not ladder.leaves_alike()
+    ladder.explored = np.arange(100) % 2 == 1
+    assert ladder.leaves_alike() == alike
+
+
 def test_a_floor_is_remembered_and_heeded():
     floor, ladder = Bunch(), climbed()
     _estimates.compare_with_floor(annealed(12.0), floor)

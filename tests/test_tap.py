@@ -352,6 +352,20 @@ def test_starts_reach_the_second_order_beyond_its_limit(beta, workers):
     assert set(kept.order) == {1, 2} and len(chosen.order) == 4
 
 
+def test_units_keep_a_quarter_of_their_precision_on_the_way():
+    """Also where a solution would take more of it."""
+    model, n_rows = hopfield(np.ones((1, 12)), 2.0), len(TWELVE_BITS)
+    visible, hidden, *_ = _tap.Scratch.of(model, n_rows, 2)
+    limits, coupling = _tap.Limits.of(model, n_rows), _second_order.Coupling.of(model)
+    _tap.start_at(model, TWELVE_BITS, visible, hidden)
+    were_beyond = np.zeros(n_rows, bool)
+    for _ in range(20):
+        _tap.iterate(model, coupling, visible, hidden, 0.5, limits=limits)
+        were_beyond |= limits.beyond
+    assert were_beyond.mean() > 0.2
+    assert hidden.variance.max() <= 4 and 3.9 < hidden.variance[limits.beyond].min()
+
+
 def test_solutions_of_the_first_order_count_alone(workers):
     """Where those of the second are a small part of the distribution."""
     model = hopfield(np.random.default_rng(2).choice([-1.0, 1.0], size=(3, 12)), 4.0)
