@@ -78,11 +78,12 @@ CLOSEST = {
     "mean_field/": "test_tap.py",
     "climb|rungs|tracker": "test_rbm_ladder.py",
     "_columns|_boltzmann_machine": "test_rbm_tables.py",
-    "_initial": "test_rbm_initial.py",
+    "_initial|_sdcp_rbm": "test_rbm_initial.py",
     "_rows": "test_rbm_weights.py",
     "_sdcp|_optimizers": "test_rbm_sdcp.py",
-    "auto|epochs|mini_batches|monitor|progress": "test_rbm_progress.py",
-    "conditional|modes": "test_rbm_predict.py",
+    "auto|epochs|mini_batches|monitor|progress|/_rbm.py": "test_rbm_progress.py",
+    "conditional": "test_rbm_predict.py",
+    "_modes": "test_mixed_models.py",
     "restricted/": "test_rbm_model.py",
 }
 # What replaces an operator, with spaces around it, and a number beside one.

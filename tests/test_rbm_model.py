@@ -242,6 +242,14 @@ def test_raise_from_rows_is_conservative(workers):
     assert excess[1] > -SIGMAS
 
 
+def test_ends_of_chains_are_drawn_by_their_weights():
+    """The weights themselves would be beyond all numbers."""
+    found = Bunch(log_weights=np.log([1.0, 3, 6] * 3000) + 1e4, states=np.arange(9000) % 3)
+    drawn = _annealing.resampled(found, np.random.default_rng(0))
+    p = np.array([0.1, 0.3, 0.6])
+    assert (np.abs(np.bincount(drawn) / 9000 - p) < SIGMAS * np.sqrt(p / 9000)).all()
+
+
 # Imputation.
 
 

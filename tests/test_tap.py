@@ -195,6 +195,22 @@ def test_each_solution_is_a_part_of_the_distribution(workers):
     assert_allclose(means[kept][assignment], means, atol=1e-6)
 
 
+def test_solutions_are_compared_on_the_scales_of_the_units():
+    """A Gaussian unit ranges over six standard deviations: .6 and 6 of these."""
+    model = Model(
+        np.zeros((2, 1)), Bernoulli(np.zeros(1)), Gaussian(np.zeros(2), np.array([100, 1]))
+    )
+    hidden = np.array([[0, 0], [0.01, 0.1], [0.02, 0], [0, 0.2]])
+    four = dict(visible_mean=np.zeros((4, 1)), hidden_mean=hidden, order=np.full(4, 2))
+    solutions = Bunch(**four, free_energy=np.arange(4.0), change=np.zeros(4))
+    kept, assignment = _tap.distinct(model, solutions)
+    assert_array_equal(assignment, [0, 0, 1, 2])
+    assert_array_equal(kept, [0, 2, 3])
+    # Those of another order are others.
+    solutions.order[1] = 1
+    assert len(_tap.distinct(model, solutions)[0]) == 4
+
+
 # Against exact sums.
 
 
