@@ -3,12 +3,14 @@
     python tests/mutations.py --random 100 --seed 46
     python tests/mutations.py --random 300 tap units    # of these, those in files with these words
     python tests/mutations.py --random 100 --list
+    python tests/mutations.py --random 100 --closest meta restricted  # by one file of tests each
 
 Each mutation is a small error of the kind that a hand makes: another operator, or another number
-beside one, in the mathematics: the folders of `ROOMS`, but not the estimators above them. One whose
-tests pass survives: something is not tested. Tests near the file come first (changed.py), then
-those of the room. Not each is an error: some change rounding only, some what ends a search. Those
-that survive have to be looked at. The source is put back after each, also after Ctrl-C.
+beside one, in the folders of `ROOMS`. One whose tests pass survives: something is not tested.
+Tests near the file come first (changed.py), then those of the room; with ``--closest`` there are
+only those of one file (`CLOSEST`), which ought to see it by themselves. Not each is an error: some
+change rounding only, some what ends a search. Those that survive have to be looked at. The source
+is put back after each, also after Ctrl-C.
 """
 
 import argparse
@@ -47,6 +49,8 @@ class Mutation(NamedTuple):
 
 # The mathematics, and the tests of each room.
 ROOMS = {
+    "meta/": "test_meta_*.py test_imputer.py",
+    "restricted/": "test_rbm_*.py test_tap_estimators.py test_layered.py test_infinite_rbm.py",
     "restricted/*/": "test_rbm_*.py test_tap*.py test_layered.py test_infinite_rbm.py "
     "test_training.py test_mixed_models.py test_scores.py contract/test_enumeration.py",
     "networks/*/": "test_fvbm*.py test_location.py test_joint_network.py test_physics.py "
@@ -55,6 +59,32 @@ ROOMS = {
     "contract/test_estimates.py",
     "loglinear/": "test_fsll*.py test_hadamard.py test_dual_update.py contract/test_enumeration.py",
     "units/": "test_units.py test_rbm_*.py test_tap*.py test_mixed_models.py",
+}
+# The file of tests closest to a module: that of the first pattern that its path has.
+CLOSEST = {
+    "_array": "test_array_api.py",
+    "_cluster": "test_distributed.py",
+    "meta/_(few_numbers|imputer|linear|completed|default)": "test_imputer.py",
+    "meta/_mixture": "test_meta_mixture.py",
+    "meta/_(outlier|surprise)": "test_meta_outlier_detector.py",
+    "meta/": "test_meta_classifier.py",
+    "kernel|_products": "test_rbm_kernels.py",
+    "class|label|discriminative": "test_rbm_classifier.py",
+    "infinite|frank_wolfe|growth": "test_infinite_rbm.py",
+    "training/_tap": "test_tap_gradients.py",
+    "restricted/_.*tap": "test_tap_estimators.py",
+    "_layered|_clamped": "test_layered.py",
+    "observed|gaps|fractional": "test_rbm_missing.py",
+    "mean_field/": "test_tap.py",
+    "climb|rungs|tracker": "test_rbm_ladder.py",
+    "_columns|_boltzmann_machine": "test_rbm_tables.py",
+    "_initial|_sdcp_rbm": "test_rbm_initial.py",
+    "_rows": "test_rbm_weights.py",
+    "_sdcp|_optimizers": "test_rbm_sdcp.py",
+    "auto|epochs|mini_batches|monitor|progress|/_rbm.py": "test_rbm_progress.py",
+    "conditional": "test_rbm_predict.py",
+    "_modes": "test_mixed_models.py",
+    "restricted/": "test_rbm_model.py",
 }
 # What replaces an operator, with spaces around it, and a number beside one.
 OPERATORS = {
@@ -120,6 +150,12 @@ def mutation_at(path, tests, site):
     return Mutation(str(path.relative_to(PACKAGE)), text[first:last], changed, calls)
 
 
+def closest(mutation):
+    """The same, for the tests of one file."""
+    names = [name for pattern, name in CLOSEST.items() if re.search(pattern, mutation.file)]
+    return mutation._replace(tests=tuple(names[:1]) or mutation.tests)
+
+
 @functools.cache
 def near(path):
     """The files of tests near a file, as arguments of pytest."""
@@ -150,9 +186,12 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the mutations, and end")
     parser.add_argument("--random", type=int, metavar="N", default=100, help="how many")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--closest", action="store_true", help="run one file of tests for each")
     options = parser.parse_args()
     drawn = draw(options.random, options.seed)
     chosen = [m for m in drawn if not options.words or any(w in m.file for w in options.words)]
+    if options.closest:
+        chosen = list(map(closest, chosen))
     if options.list:
         print(*chosen, sep="\n")
         return 0

@@ -60,7 +60,7 @@ from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import by_tap
+from sklearn_boltz.restricted.mean_field._inference import by_tap, parts_of
 from sklearn_boltz.restricted.mean_field._tap import TAP
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights

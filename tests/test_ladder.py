@@ -160,9 +160,25 @@ def test_two_estimates_are_combined(other, ais, expected):
     assert (found.method, found.trusted) == (method, trusted)
     np.testing.assert_allclose((found.value, found.low, found.high), figures)
     assert ("contradict" in found.verdict) == (not trusted and not other)
-    # Both figures are in the sentence where the ends are wide.
+    # Both figures are in the sentence where the ends are not to be trusted, and these where wide.
     wide = f"It is 10.0 by .* and {ais.value:.1f} by annealed"
     assert (re.search(wide, found.verdict) is None) == (found.high - found.low < 1.2)
+    ends = f"between {found.low:.1f} and {found.high:.1f}"
+    is_wide = _estimates.has_wide_ends(found)
+    assert (ends in found.verdict) == is_wide == (found.high - found.low > 1)
+
+
+@pytest.mark.parametrize(
+    ("n_near", "n_far", "alike"),
+    [(0, 1, True), (0, 5, False), (20, 20, True), (20, 34, True), (20, 36, False), (26, 20, False)],
+)
+def test_chains_far_away_leave_as_easily(n_near, n_far, alike):
+    """Of 50 and 50 chains so many have not left: two standard deviations more, at most."""
+    ladder = _ladder.Ladder([range(100), range(100)], 0.0, None)
+    ladder.origins[-1][:] = np.ravel([np.arange(50) >= n_near, np.arange(50) >= n_far], order="F")
+    assert ladder.n_left() == n_near + n_far and not ladder.leaves_alike()
+    ladder.explored = np.arange(100) % 2 == 1
+    assert ladder.leaves_alike() == alike
 
 
 def test_a_floor_is_remembered_and_heeded():

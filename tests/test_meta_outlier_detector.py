@@ -231,6 +231,18 @@ def test_surprises_are_those_of_scores(density, low):
         assert found[i, j] == pytest.approx(expected, abs=1e-4)
 
 
+def test_numbers_are_surprising_where_their_bin_is_thin():
+    """The further out, the more, although all are in the last bin, with what others say of it."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    far = X[:, 0].max() + np.array([0.0, 1, 2, 4, 8])
+    found = detector.explain(np.column_stack([far, np.zeros(5)]))
+    assert (np.diff(found[:, 0]) > 0.5).all() and np.ptp(found[:, 1]) < 1e-9
+    # In the middle there are as many rows as in the mean: nothing is added for a bin.
+    near = detector.explain([[0.01, 0.0], [0.02, 0.0]])[:, 0]
+    assert near[0] == pytest.approx(near[1], abs=0.05) and near.max() < found[0, 0]
+
+
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")

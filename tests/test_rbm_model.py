@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from oracles import assert_drawn
-from oracles_rbm import SmallRBM, law_of, random_rbm, typed
+from oracles_rbm import SmallRBM, binary, law_of, random_rbm, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -20,6 +21,7 @@ from private import (
     temperature_ladder,
     tempered_samples,
 )
+from sklearn_boltz import SDCPRBM
 from sklearn_boltz.units import Bernoulli
 
 # Off by five standard deviations: a false alarm has a probability of 6e-7.
@@ -116,6 +118,19 @@ def assert_exact(law, dtype, rtol):
         assert_array_equal(_enumeration.enumerated(model.visible, 2, 4), V[2:4])
         log_p = -model.free_energy(V.astype(dtype)) - law.log_Z
         assert_allclose(log_p, law.log_p, rtol=10 * rtol, atol=10 * rtol)
+
+
+def test_log_probabilities_of_an_estimator():
+    """They sum to one, and so does a row without a cell, whose free energy is -ln Z."""
+    X = np.random.default_rng(0).integers(2, size=(30, 5))
+    model = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
+    rows, nothing = binary(5), np.full((1, 5), np.nan)
+    log_p = model.score_samples(rows)
+    assert logsumexp(log_p) == pytest.approx(0, abs=1e-5)
+    assert_allclose(log_p, -model.free_energy(rows) - model.log_partition_)
+    assert model.log_partition_ == pytest.approx(logsumexp(-model.free_energy(rows)), abs=1e-5)
+    assert model.score_samples(nothing)[0] == 0
+    assert model.free_energy(nothing)[0] == -model.log_partition_
 
 
 def test_log_pseudo_likelihood_of_probabilities():
@@ -225,6 +240,14 @@ def test_raise_from_rows_is_conservative(workers):
         excess.append((estimate.value - law.log_Z) / estimate.std_err)
     assert excess[0] > SIGMAS
     assert excess[1] > -SIGMAS
+
+
+def test_ends_of_chains_are_drawn_by_their_weights():
+    """The weights themselves would be beyond all numbers."""
+    found = Bunch(log_weights=np.log([1.0, 3, 6] * 3000) + 1e4, states=np.arange(9000) % 3)
+    drawn = _annealing.resampled(found, np.random.default_rng(0))
+    p = np.array([0.1, 0.3, 0.6])
+    assert (np.abs(np.bincount(drawn) / 9000 - p) < SIGMAS * np.sqrt(p / 9000)).all()
 
 
 # Imputation.

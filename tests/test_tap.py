@@ -26,6 +26,7 @@ from private import (
     _tap,
     _vamp,
     by_tap,
+    parts_of,
 )
 from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli, Gaussian
@@ -194,6 +195,22 @@ def test_each_solution_is_a_part_of_the_distribution(workers):
     assert_allclose(means[kept][assignment], means, atol=1e-6)
 
 
+def test_solutions_are_compared_on_the_scales_of_the_units():
+    """A Gaussian unit ranges over six standard deviations: .6 and 6 of these."""
+    model = Model(
+        np.zeros((2, 1)), Bernoulli(np.zeros(1)), Gaussian(np.zeros(2), np.array([100, 1]))
+    )
+    hidden = np.array([[0, 0], [0.01, 0.1], [0.02, 0], [0, 0.2]])
+    four = dict(visible_mean=np.zeros((4, 1)), hidden_mean=hidden, order=np.full(4, 2))
+    solutions = Bunch(**four, free_energy=np.arange(4.0), change=np.zeros(4))
+    kept, assignment = _tap.distinct(model, solutions)
+    assert_array_equal(assignment, [0, 0, 1, 2])
+    assert_array_equal(kept, [0, 2, 3])
+    # Those of another order are others.
+    solutions.order[1] = 1
+    assert len(_tap.distinct(model, solutions)[0]) == 4
+
+
 # Against exact sums.
 
 
@@ -326,6 +343,54 @@ def test_rows_without_a_second_order_are_in_the_first(workers):
         if not exists:
             assert_allclose(second.free_energy, first.free_energy)
             assert_allclose(second.hidden_mean, first.hidden_mean)
+
+
+def hopfield(patterns, beta):
+    """Bits that remember patterns, by a Gaussian unit for each."""
+    n_hidden, n = patterns.shape
+    W = 2 * np.sqrt(beta / n) * patterns
+    return Model(W, Bernoulli(np.zeros(n)), Gaussian(-W.sum(axis=1) / 2, np.ones(n_hidden)))
+
+
+TWELVE_BITS = np.array(list(itertools.product([0.0, 1.0], repeat=12)))[::23]
+
+
+@pytest.mark.parametrize("beta", [2.5, 3.0, 6.0])
+def test_starts_reach_the_second_order_beyond_its_limit(beta, workers):
+    """Rows far from all patterns, where variances are too large for it."""
+    model = hopfield(np.where([np.ones(12), np.arange(12) % 2], 1.0, -1.0), beta)
+    solutions, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
+    assert solutions.converged.all() and (chosen.order == 2).all()
+    assert (solutions.order == 2).mean() > 0.3
+    assert _tap.total_log_partition(chosen) == pytest.approx(exact_log_partition(model), abs=0.01)
+    # Those between patterns have none, and would have a second share of what is there already.
+    kept = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    assert set(kept.order) == {1, 2} and len(chosen.order) == 4
+
+
+def test_units_keep_a_quarter_of_their_precision_on_the_way():
+    """Also where a solution would take more of it."""
+    model, n_rows = hopfield(np.ones((1, 12)), 2.0), len(TWELVE_BITS)
+    visible, hidden, *_ = _tap.Scratch.of(model, n_rows, 2)
+    limits, coupling = _tap.Limits.of(model, n_rows), _second_order.Coupling.of(model)
+    _tap.start_at(model, TWELVE_BITS, visible, hidden)
+    were_beyond = np.zeros(n_rows, bool)
+    for _ in range(20):
+        _tap.iterate(model, coupling, visible, hidden, 0.5, limits=limits)
+        were_beyond |= limits.beyond
+    assert were_beyond.mean() > 0.2
+    assert hidden.variance.max() <= 4 and 3.9 < hidden.variance[limits.beyond].min()
+
+
+def test_solutions_of_the_first_order_count_alone(workers):
+    """Where those of the second are a small part of the distribution."""
+    model = hopfield(np.random.default_rng(2).choice([-1.0, 1.0], size=(3, 12)), 4.0)
+    solutions, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
+    assert 0.2 < (solutions.order == 2).mean() < 0.4 and (chosen.order == 1).all()
+    exact = exact_log_partition(model)
+    assert _tap.total_log_partition(chosen) == pytest.approx(exact, abs=0.1)
+    kept = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    assert logsumexp(-kept.free_energy[kept.order == 2]) < exact - 3
 
 
 @both_orders

@@ -12,6 +12,8 @@ MIN_ESS, MAX_STD_ERR = 5.0, 0.5
 # Two estimates contradict each other if they differ by DISAGREEMENT standard errors. The ends of
 # a trusted one are ENDS away: of 170 ladders 5 % were off by more than 2, and one by more than 3.
 DISAGREEMENT, ENDS = 5.0, 3.0
+# Ends further apart than this are told in a warning, in nats.
+WIDE = 1.0
 # An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
 # Markov's inequality; and less than e⁻³ Z only where modes with 95 % of the mass are missing.
 MARKOV = 3.0
@@ -176,6 +178,8 @@ def combined(other, annealed):
     if is_ladder and other.trusted and not differ and annealed.low <= other.value:
         ends = (other.low, other.high, annealed.value) if carried else (other.low, other.high)
         other.update(low=max(min(ends), annealed.low), high=max(ends))
+        if has_wide_ends(other):
+            other.verdict += f" ln Z is between {other.low:.1f} and {other.high:.1f}."
         return other
     by = "the ladder" if is_ladder else "chains that are annealed back"
     verdict = other.verdict if is_ladder else annealed.verdict
@@ -184,14 +188,20 @@ def combined(other, annealed):
     # What a broken ladder says is worth less than annealed chains that show no sign of failure.
     fails = annealed.trusted and not other.trusted and annealed.value >= other.low
     kept = other if is_ladder and apart <= 0 and not fails else annealed
+    low = annealed.low if other.trusted else max(other.low, annealed.low)
+    high = max(other.value, annealed.value) + MARKOV
     kept.update(
         trusted=not is_ladder and annealed.trusted and abs(apart) <= MAX_STD_ERR,
-        low=annealed.low if other.trusted else max(other.low, annealed.low),
-        high=max(other.value, annealed.value) + MARKOV,
+        low=low, high=high,
         verdict=f"{verdict} It is {other.value:.1f} by {by} and {annealed.value:.1f} by annealed "
-        f"importance sampling; `high` is {MARKOV:g} nats above both.",
+        f"importance sampling, and between {low:.1f} and {high:.1f}, {MARKOV:g} nats above both.",
     )  # fmt: skip
     return kept
+
+
+def has_wide_ends(estimate):
+    """Whether the ends of an estimate are so far apart that it takes a warning."""
+    return estimate.high - estimate.low > WIDE
 
 
 def temperature_ladder(n_temperatures):

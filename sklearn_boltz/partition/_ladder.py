@@ -163,6 +163,7 @@ class Ladder:
         self.first_log_partition = log_partition
         self.pairs = [kind() for _ in rungs[1:]]
         self.n_rounds = 0
+        self.explored = None  # which numbers of chains began far from the others, if some did
         # Of each state: 1 if it was at the first rung after it was last at the top, 2 if it came to
         # the top since then, and 0 if it has never been at the first rung.
         self.origins = [np.zeros(len(rung), dtype=np.int8) for rung in rungs]
@@ -248,6 +249,18 @@ class Ladder:
     def n_left(self):
         """How many states at the top have never been at the first rung since arrivals count."""
         return int((self.origins[-1] == 0).sum())
+
+    def leaves_alike(self):
+        """Whether half of the chains or more have left, and those that began far away as easily.
+
+        At most two standard deviations more of these are left: a mode that nothing connects holds
+        those that it has.
+        """
+        if self.explored is None:
+            return False
+        is_left = self.origins[-1] == 0
+        far, near = is_left[self.explored].sum(), is_left[~self.explored].sum()
+        return bool(near <= (~self.explored).sum() / 2 and far - near <= 2 * np.sqrt(far + near))
 
     def differences(self, i, j):
         """What `bennett` wants of two rungs, from their states as they are."""

@@ -188,7 +188,7 @@ class Record:
                 f"in {self.n_rounds} rounds only {self.n_arrivals()} states came from independent "
                 "columns to the model. Use more (max_rounds)"
             )
-        if self.ladder.n_left():
+        if self.ladder.n_left() and (self.is_stuck() or not self.ladder.leaves_alike()):
             return (
                 f"{self.ladder.n_left()} of {len(self.ladder.rungs[0])} chains are still where "
                 "they began. There may be modes that nothing connects. Use more rounds (max_rounds)"

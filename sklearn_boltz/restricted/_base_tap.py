@@ -190,7 +190,7 @@ class BaseTAP(MiniBatchEstimator):
             - `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components); in a TAPDBM,
               lists with one array for each hidden layer;
             - `free_energy` of shape (n_solutions,), in nats;
-            - `converged` and `n_iter` of shape (n_solutions,);
+            - `converged`, `n_iter` and `order` of shape (n_solutions,): 1 is naive mean field;
             - `assignment` of shape (n_starts,): the index of the solution that each start reached.
 
         References

@@ -45,11 +45,12 @@ from sklearn_boltz.partition._estimates import (
     compare_with_floor,
     contradiction,
     estimate_from_value,
+    has_wide_ends,
     temperature_ladder,
 )
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, by_tap
-from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
+from sklearn_boltz.restricted.mean_field._tap import total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
     HIDDEN_NAMES,
@@ -749,7 +750,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         max_rounds : int, default=None
             Maximum number of rounds of the ladder. In each round, all chains make one transition
             and then exchange states. None means 1,000, or more where that takes only a few
-            seconds.
+            seconds, but, after 400, at most as many as take two fifths of the training, where its
+            likelihood was measured.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
             at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
@@ -783,8 +785,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
             With the ladder, `std_err` is that of the mean of `n_chains` independent simulations,
             `low` and `high` are three standard errors away, and `ess` is the number of states that
-            moved from independent units to the model. There are also `acceptances` of exchanges
-            between neighbours, and `log_partitions` and `log_partition_errors` of all models.
+            moved from independent units to the model. It is trusted if all chains have left where
+            they began or, after `max_rounds`, half of them have, and those that began far from the
+            data as easily. There are also `acceptances` of exchanges between neighbours, and
+            `log_partitions` and `log_partition_errors` of all models.
 
             With ``"auto"``, `low` and `high` contain the estimates of the ladder and of AIS. If the
             ladder is not to be trusted or AIS contradicts it, `low` is the largest lower bound, and
@@ -795,7 +799,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Warns
         -----
         UserWarning
-            If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
+            If the ends of ``"auto"`` are more than a nat apart, which the warning gives, if only a
+            few chains contribute to the estimate, if AIS shows that ln Z is larger than
             the estimate of RAISE or of the ladder, if neighbours of the ladder do not exchange
             states, or if some of its chains never leave their starting points.
         ConvergenceWarning
@@ -853,7 +858,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             if climbs:
                 ladder = _climb.ladder_to(model, self._base(), former, n_chains, stream)
                 estimate = other = on_scale(
-                    _climb.ladder_estimate(ladder, tol, max_rounds, workers)
+                    _climb.ladder_estimate(ladder, tol, max_rounds, workers, self._work())
                 )
             if method != "ladder":
                 estimate = forward = on_scale(
@@ -877,7 +882,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             estimate = _annealing.bracketed(forward, other, from_model=X is None)
         if method == "auto":
             estimate = combined(other, forward)
-        if not estimate.trusted:
+        if not estimate.trusted or (method == "auto" and has_wide_ends(estimate)):
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
 
@@ -885,6 +890,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """The ladder of saved models of the training, or None."""
         tracker = self._training.tracker
         return None if tracker is None else tracker.ladder
+
+    def _work(self):
+        """Multiplications of the training, where they were counted; else infinity."""
+        tracker = self._training.tracker
+        return np.inf if tracker is None else tracker.work
 
     # Mean field.
 
@@ -913,9 +923,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if starts is None:  # the end states of short Markov chains
             V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
             starts = _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
-        solutions = by_tap(model, starts, self._iteration(), workers)
-        kept, _ = distinct(model, solutions)
-        chosen = select(solutions, kept)
+        _, chosen = parts_of(model, starts, self._iteration(), workers)
         if not chosen.converged.any():
             damping = ", or a larger damping of TAP" if hasattr(self, "inference") else ""
             warnings.warn(
@@ -926,7 +934,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
-            ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
+            ess=float(len(chosen.order)), log_weights=-chosen.free_energy, method="tap",
             states=like(model.weights, chosen.visible_mean), trusted=False,
             verdict="The TAP estimate of the log-partition is not to be trusted: TAP is an "
             "expansion for small weights, whose error has an unknown size and sign. score_samples "

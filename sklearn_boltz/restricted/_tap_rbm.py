@@ -209,9 +209,9 @@ class TAPRBM(BaseTAP):
     Use a smaller learning rate, a larger penalty or
     fewer hidden units.
 
-    The second-order term lowers the precision of a Gaussian unit. If it would take more than three
-    quarters of the precision, the iteration for that row continues without it: the solution is
-    that of naive mean field, and its variances are returned as 0.
+    The second-order term lowers the precision of a Gaussian unit. Where a solution would have lost
+    more than three quarters of it, that of naive mean field takes its place, with variances
+    of 0 (`order` of `tap_solutions`). ln Z is the sum over solutions of one order, the greater.
 
     Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
     number of threads.

@@ -86,7 +86,7 @@ class Gaussian(Quadratic):
 
     The distribution exists only for V + A > 0. Mean-field inference may need other values on the
     way: if V + A is below V / 100, V / 100 is used instead, so that all results are finite. (TAP
-    changes to first order before that, when V + A would be less than V / 4.)
+    has no solutions of second order where V + A would be less than V / 4.)
 
     A model with Gaussian units in both layers has a distribution only if its weights are small
     enough. A model with Gaussian units in one layer and bounded units in the other always has one.

@@ -28,6 +28,24 @@ def by_tap(model, V, iteration, workers):
     return solutions
 
 
+def parts_of(model, V, iteration, workers):
+    """Solutions from rows, and distinct ones of one order, whose sum is ln Z.
+
+    Where some starts have no solution of the second order, the part of the distribution that they
+    stand for has one of the first, which may be that of another start as well: solutions of
+    different order are not added. The greater sum counts, as that of the first order is too low.
+    """
+    solutions = by_tap(model, V, iteration, workers)
+    chosen = _tap.select(solutions, _tap.distinct(model, solutions)[0])
+    in_second = chosen.order == 2
+    if in_second.any() and not in_second.all():
+        first = by_tap(model, V, iteration._replace(order=1), workers)
+        first = _tap.select(first, _tap.distinct(model, first)[0])
+        both = [its for its in (first, _tap.select(chosen, in_second)) if its.converged.any()]
+        chosen = max(both, key=_tap.total_log_partition, default=first)
+    return solutions, chosen
+
+
 def check_units(iteration, layers):
     """Raise an error if adaptive TAP is wanted for units of several numbers."""
     if iteration.adaptive and any(map(has_wide_units, layers)):

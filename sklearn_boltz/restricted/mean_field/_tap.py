@@ -101,20 +101,20 @@ class Evidence(NamedTuple):
 class Limits(NamedTuple):
     """Where the second order ends: no unit without bounds may lose nearly all of its precision.
 
-    If one does, weights are too large for the expansion there, or no distribution exists. The row
-    goes on in the first order, with variances of 0 in the second.
+    On the way to a solution, A is kept from that. Where it would still be lower in the last
+    iteration, weights are too large for the expansion there, or no distribution exists.
 
     Attributes
     ----------
     visible, hidden : ndarray of shape (n_columns,)
         The least A.
-    lost : ndarray of bool of shape (n_rows,)
-        Rows that are in the first order.
+    beyond : ndarray of bool of shape (n_rows,)
+        Rows in which A would have been lower in the last iteration.
     """
 
     visible: np.ndarray
     hidden: np.ndarray
-    lost: np.ndarray
+    beyond: np.ndarray
 
     @classmethod
     def of(cls, model, n_rows):
@@ -128,7 +128,7 @@ class Limits(NamedTuple):
 
     def rows(self, rows):
         """Those of some rows."""
-        return self._replace(lost=self.lost[rows])
+        return self._replace(beyond=self.beyond[rows])
 
 
 class Layer(NamedTuple):
@@ -200,21 +200,17 @@ def iterate(model, coupling, visible, hidden, damping, evidence=None, limits=Non
         If some units have no bounds.
     """
     W, back = model.weights, None if coupling is None else coupling.T
-    if coupling is None or limits is None:
-        _update(model.visible, visible, hidden, W, coupling, damping, evidence)
-        _update(model.hidden, hidden, visible, W.T, back, damping)
-        return
-    ends, lost = (limits.visible, limits.hidden), limits.lost
-    _update(model.visible, visible, hidden, W, coupling, damping, evidence, (ends[0], lost))
-    visible.variance[lost] = 0
-    _update(model.hidden, hidden, visible, W.T, back, damping, None, (ends[1], lost))
-    hidden.variance[lost] = 0
+    ends = (None, None) if limits is None else limits[:2]
+    beyond = _update(model.visible, visible, hidden, W, coupling, damping, evidence, ends[0])
+    beyond |= _update(model.hidden, hidden, visible, W.T, back, damping, None, ends[1])
+    if limits is not None:
+        limits.beyond[...] = beyond
 
 
-def _update(units, layer, other, weights, coupling, damping, evidence=None, limits=None):
-    """Fields from the other layer, then the moments under them, damped."""
+def _update(units, layer, other, weights, coupling, damping, evidence=None, least=None):
+    """Fields from the other layer, then the moments under them, damped; -> rows with lower A."""
     mean, variance, change, precision = layer
-    field = np.matmul(other.mean, weights, out=change)
+    field, beyond = np.matmul(other.mean, weights, out=change), False
     if coupling is not None:
         spread = coupling.source.spread(other.mean, other.variance)
         coupling.precisions(spread, out=precision)
@@ -224,8 +220,8 @@ def _update(units, layer, other, weights, coupling, damping, evidence=None, limi
         _bernoulli_moments(units, layer, coupling is not None, damping, evidence)
     else:
         A = 0.0 if coupling is None else coupling.act(precision, spread, mean, field)
-        if limits is not None and np.ndim(A):
-            _leave_second_order(*limits, A, field, other, weights, evidence)
+        if least is not None and np.ndim(A):
+            beyond = _keep_precision(least, A, mean, field, evidence)
         if evidence is not None:
             field, A = field + evidence.field, A + evidence.precision
         new_mean, new_variance = units.moments(field, A)
@@ -237,21 +233,20 @@ def _update(units, layer, other, weights, coupling, damping, evidence=None, limi
         np.copyto(mean, before[0], where=evidence.known)
         np.copyto(variance, before[1], where=evidence.known)
         change[evidence.known] = 0
+    return beyond
 
 
-def _leave_second_order(least, lost, A, field, other, weights, evidence):
-    """Take back the second order in rows where a unit would lose its precision, in place."""
-    if evidence is None:
-        now = A < least
-    else:
-        now = A + evidence.precision < least
+def _keep_precision(least, A, mean, field, evidence):
+    """Raise A where a unit would lose its precision, in place; -> in which rows there is one."""
+    lacking = least - A
+    if evidence is not None:
+        lacking -= evidence.precision
         if evidence.known is not None:
-            now &= ~evidence.known
-    now = now.any(axis=1) & ~lost
-    if now.any():
-        lost |= now
-        A[now], other.variance[now] = 0, 0
-        field[now] = other.mean[now] @ weights
+            lacking[evidence.known] = 0
+    np.maximum(lacking, 0, out=lacking)
+    A += lacking
+    field += lacking * mean
+    return (lacking != 0).any(axis=1)
 
 
 def _bernoulli_moments(units, layer, second_order, damping, evidence):
@@ -334,10 +329,24 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     -------
     solutions : Bunch
         `visible_mean`, `visible_variance`, `hidden_mean`, `hidden_variance`, `converged`,
-        `n_iter` and `change`, the last mean squared change, of each row.
+        `n_iter`, `change`, the last mean squared change, and `order`, of each row. The order is 1,
+        and the variances are 0, where the second order ends beyond its `Limits`.
     """
     if is_foreign(V):
         return _tap_arrays.solve(model, V, iteration)
+    solutions, beyond = _follow(model, V, iteration, workers, variance, evidence, scratch)
+    rows = np.flatnonzero(beyond)
+    if len(rows):
+        variance = None if variance is None else variance[rows]
+        evidence = None if evidence is None else evidence.rows(rows)
+        others = _through_first_order(model, V[rows], iteration, workers, variance, evidence)
+        for name, values in others.items():
+            solutions[name][rows] = values
+    return solutions
+
+
+def _follow(model, V, iteration, workers, variance=None, evidence=None, scratch=None):
+    """`solve` from each start at once; -> solutions, and which of them are beyond the `Limits`."""
     n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
         scratch = Scratch.of(model, n_rows, iteration.order)
@@ -360,7 +369,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
             n_steps, now = advance(layers, most - step, known, ends)
             step += n_steps
             if limits is not None:
-                limits.lost[rows][active] = ends.lost
+                limits.beyond[rows][active] = ends.beyond
             of_block[0][active], of_block[1][active] = now, step
             going = ~(now < iteration.tol)
             if going.all() and step < most:
@@ -378,11 +387,28 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
     if limits is not None:
         _put_back(model, V, visible, hidden, change)
-    return Bunch(
+    solutions = Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,
-        change=change,
+        change=change, order=np.full(n_rows, iteration.order),
     )  # fmt: skip
+    return solutions, np.zeros(n_rows, dtype=bool) if limits is None else limits.beyond
+
+
+def _through_first_order(model, V, iteration, workers, variance, evidence):
+    """Solutions of the second order by way of those of the first, which stay where there are none.
+
+    Near a row, variances are small at first, and grow together with the precisions that they take
+    away. Solutions of the first order lie beyond that.
+    """
+    first, _ = _follow(model, V, iteration._replace(order=1), workers, variance, evidence)
+    starts = first.visible_mean, iteration, workers, first.visible_variance, evidence
+    second, beyond = _follow(model, *starts)
+    first.visible_variance[...] = first.hidden_variance[...] = 0
+    stay = beyond | (first.converged & ~second.converged)
+    for name, values in second.items():
+        values[stay] = first[name][stay]
+    return second
 
 
 def stepper(model, coupling, iteration, evidence):
@@ -574,7 +600,8 @@ def distinct(model, solutions):
         Of each row, which solution it reached.
     """
     sides = (model.visible, solutions.visible_mean), (model.hidden, solutions.hidden_mean)
-    means = np.hstack([mean / _ranges(units) for units, mean in sides])
+    means = [mean / _ranges(units) for units, mean in sides]
+    means = np.hstack([*means, solutions.order[:, np.newaxis]])
     assignment = np.full(len(means), -1)
     representatives, left = [], np.argsort(solutions.change, kind="stable")
     while len(left):

@@ -50,6 +50,7 @@ def solve(model, V, iteration):
     return Bunch(
         visible_mean=v, visible_variance=v_variance, hidden_mean=h, hidden_variance=h_variance,
         converged=change < iteration.tol, n_iter=n_iter, change=change, first_hidden=first,
+        order=xp.full(V.shape[0], iteration.order, dtype=xp.int64, device=device_of(V)),
     )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def _solution(model, point, n_iter, change, tol):
     return dict(
         visible_mean=point.mean[:n_visible], visible_variance=point.variance[:n_visible],
         hidden_mean=point.mean[n_visible:], hidden_variance=point.variance[n_visible:],
-        converged=change < tol, n_iter=n_iter, change=change,
+        converged=change < tol, n_iter=n_iter, change=change, order=2,
         free_energy=_free_energy(model, point),
     )  # fmt: skip
 

@@ -35,8 +35,9 @@ TRIAL, MOST_TRIALS, WANTED = 6, 40, 0.25
 # are looked for and left to settle.
 SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
 # Unless told otherwise, a ladder ends at the standard error TOL in nats, or after MOST_ROUNDS. For
-# what takes a few seconds, in multiplications, it makes more rounds, until it is at FINE.
-TOL, MOST_ROUNDS, FINE, CHEAP = 0.05, 1000, 0.02, 1e11
+# what takes a few seconds, in multiplications, it makes more rounds, until it is at FINE; but after
+# LEAST_ROUNDS it takes no more than this SHARE of those of the training.
+TOL, MOST_ROUNDS, FINE, CHEAP, LEAST_ROUNDS, SHARE = 0.05, 1000, 0.02, 1e11, 400, 0.4
 # Transitions of chains that look for modes of the model by themselves, and how many there are for
 # each one of a rung. Chains times weights up to which a ladder is built by default if a training
 # has not saved one: it then takes a few seconds.
@@ -103,6 +104,7 @@ def explore(ladder, workers):
     V = chain_samples(model, V, N_EXPLORING, ladder.stream, workers)
     for rung in ladder.rungs[1:]:
         rung.states[1::2, ...] = V[: n_chains // 2, ...]
+    ladder.explored = np.arange(n_chains) % 2 == 1
     return V
 
 
@@ -160,7 +162,7 @@ def connect(ladder, workers):
         ladder.pairs = [Exchanges() for _ in ladder.pairs]
 
 
-def ladder_estimate(ladder, tol, max_rounds, workers):
+def ladder_estimate(ladder, tol, max_rounds, workers, work=np.inf):
     """ln Z of the model at the top.
 
     Parameters
@@ -171,17 +173,21 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
         The standard error that is wanted, in nats; None for `TOL`, or `FINE` where it is cheap.
     max_rounds : int or None
     workers : Workers
+    work : float
+        Multiplications of the training.
 
     Returns
     -------
     estimate : Bunch
         Of `Record.estimate`; `states` are those at the top.
     """
-    explored = explore(ladder, workers)
+    explored, n_before = explore(ladder, workers), ladder.n_rounds
     settle(ladder, workers)
     n_cheap, is_fine = int(CHEAP / ladder.cost()), tol is None
     tol = TOL if is_fine else tol
-    max_rounds = max_rounds or max(MOST_ROUNDS, n_cheap)
+    affordable = SHARE * work / ladder.cost() - (ladder.n_rounds - n_before)
+    affordable = max(LEAST_ROUNDS, affordable)
+    max_rounds = max_rounds or int(min(max(MOST_ROUNDS, n_cheap), affordable))
     for n_left in reversed(range(MOST_SETTLINGS)):
         record = Record(ladder, workers)
         reached = record.run_until(tol, max_rounds)

@@ -4,8 +4,8 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import by_tap
-from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
+from sklearn_boltz.restricted.mean_field._inference import parts_of
+from sklearn_boltz.restricted.mean_field._tap import total_log_partition
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
     LikelihoodMonitor,
@@ -60,15 +60,13 @@ class TAPMonitor(LikelihoodMonitor):
         """
         model, clamped = layered.sides(), self._clamped(layered, self.rows, workers)
         starts = taken(clamped.visible_side(), self.starts)
-        solutions = by_tap(model, starts, self.iteration, workers)
-        kept, _ = distinct(model, solutions)
-        chosen = select(solutions, kept)
+        solutions, chosen = parts_of(model, starts, self.iteration, workers)
         log_partition = total_log_partition(chosen)
         free_energy = as_numpy(clamped.free_energy(self.iteration.order))
         free_energy = weighted_mean(free_energy, self.weights)
         figures = {
             "tap_log_likelihood": float(-free_energy - log_partition - self.volume),
-            "n_solutions": len(kept),
+            "n_solutions": len(chosen.order),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
             "share_converged": float(solutions.converged.mean()),

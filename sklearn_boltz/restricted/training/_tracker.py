@@ -98,6 +98,7 @@ class Tracker:
         self.base, self.share, self.keep = base, share, keep
         self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
+        self.work = 0.0  # multiplications of all mini-batches so far
         # What may be spent on looks at the top, on rounds of the ladder, on annealing and on
         # slower annealing.
         self._looks = self._rounds = self._annealing = self._verifying = 0.0
@@ -177,6 +178,7 @@ class Tracker:
         workers : Workers
         """
         funds = self.share * work
+        self.work += work
         self._verifying += VERIFYING_SHARE * work
         if not self.has_ladder():
             self._annealing += funds
