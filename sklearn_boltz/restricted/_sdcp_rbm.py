@@ -320,7 +320,7 @@ class SDCPRBM(MiniBatchEstimator):
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
         "chains": [StrOptions({"auto", "data", "persistent"}), callable],
-        "tempered": [Interval(Real, 0, 1, closed="both")],
+        "tempered": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [*INITIAL_SCALE, HasMethods(["fit", "score_samples"])],
     }
@@ -338,7 +338,7 @@ class SDCPRBM(MiniBatchEstimator):
         n_gibbs=4,
         centered=True,
         chains="auto",
-        tempered=0.0,
+        tempered="auto",
         alpha="auto",
         init=0.01,
         early_stopping="auto",
@@ -454,18 +454,19 @@ class SDCPRBM(MiniBatchEstimator):
         alpha = self.alpha
         if alpha == "auto":
             alpha = chosen_decay(n_rows, len(visible)) if self.max_iter == "auto" else 0.0
+        given = 0.0 if self.tempered == "auto" else float(self.tempered)
         is_persistent = self.chains == "persistent"  # from the beginning
         sampler = self.chains if callable(self.chains) else None
         if sampler is not None:
             name = type(self).__name__
             self._check_bits(f"{name}: a sampler", visible, hidden)
-            if self.tempered:
+            if given:
                 raise ValueError(
-                    f"{name}: a sampler replaces all chains, and tempered is {self.tempered}. Use "
+                    f"{name}: a sampler replaces all chains, and tempered is {given}. Use "
                     "tempered=0 or chains='auto'."
                 )
         # The chains of a ladder take the place of persistent ones.
-        share = 1.0 if self.tempered and is_persistent else float(self.tempered)
+        share = 1.0 if given and is_persistent else given
         return SDCPScheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,

@@ -310,6 +310,7 @@ class TAPDBM(BaseTAP):
         columns="auto",
         hidden="bernoulli",
         persistent=False,
+        tempered="auto",
         inference="tap",
         pretrain_max_iter="auto",
         learning_rate="auto",
@@ -332,6 +333,7 @@ class TAPDBM(BaseTAP):
         self.columns = columns
         self.hidden = hidden
         self.persistent = persistent
+        self.tempered = tempered
         self.inference = inference
         self.pretrain_max_iter = pretrain_max_iter
         self.learning_rate = learning_rate

@@ -248,6 +248,7 @@ class TAPRBM(BaseTAP):
         columns="auto",
         hidden="bernoulli",
         persistent=False,
+        tempered="auto",
         inference="tap",
         learning_rate="auto",
         penalty="l2",
@@ -268,6 +269,7 @@ class TAPRBM(BaseTAP):
         self.columns = columns
         self.hidden = hidden
         self.persistent = persistent
+        self.tempered = tempered
         self.inference = inference
         self.learning_rate = learning_rate
         self.penalty = penalty

@@ -263,6 +263,29 @@ class LikelihoodMonitor:
             tracked = tracker.judged(sides, workers)
         return self.log_likelihoods(model, tracked, workers)
 
+    def difference(self, models, tracker, workers):
+        """By how much held-out rows are likelier under the first of two models.
+
+        Parameters
+        ----------
+        models : tuple of two Model or Layered
+        tracker, workers
+            As of `judged`.
+
+        Returns
+        -------
+        nats, std_err : float
+            The error is that of both ln Z and of the mean over rows.
+        """
+        found = [self.judged(model, tracker, workers) for model in models]
+        first, second = (figures["validation_log_likelihood"] for figures in found)
+        energies = [self.free_energy(model, self.valid.rows, workers) for model in models]
+        each, weights = energies[1] - energies[0], self.valid.weights
+        weights = np.ones(len(each)) if weights is None else weights
+        of_rows = np.linalg.norm(weights * (each - weighted_mean(each, weights))) / weights.sum()
+        errors = [figures["log_likelihood_std_err"] for figures in found]
+        return first - second, float(np.linalg.norm([*errors, of_rows]))
+
     def verified(self, model, tracked, log_likelihood, workers):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
         figures = self.log_likelihoods(model, tracked, workers)
@@ -309,7 +332,7 @@ class RBMMonitor(LikelihoodMonitor):
         tracker : Tracker or None
             Without one there are log-likelihoods of small models only.
         """
-        V = self._completed(model, workers)
+        V = self.states(model, workers)
         squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
         figures = {"reconstruction_error": self._mean_of_cells(squares)}
         if self.base.is_enumerable:
@@ -317,7 +340,7 @@ class RBMMonitor(LikelihoodMonitor):
         tracked = log_partition_of(model, tracker, workers)
         return figures | self.log_likelihoods(model, tracked, workers)
 
-    def _completed(self, model, workers):
+    def states(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""
         if self.missing is None:
             return self.rows
@@ -346,7 +369,7 @@ class RBMMonitor(LikelihoodMonitor):
             dtype = model.dtype if not is_foreign(model.weights) else numpy_dtype(model.weights)
             no_hidden = Bernoulli(np.zeros(1, dtype))
             independent = Model(np.zeros((1, len(self.base)), dtype), self.base, no_hidden)
-            V = as_numpy(self._completed(independent, workers))
+            V = as_numpy(self.states(independent, workers))
             pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
                 return None
