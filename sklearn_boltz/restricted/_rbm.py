@@ -37,7 +37,7 @@ from sklearn_boltz.restricted.training._epochs import train
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._mixing import sticks
 from sklearn_boltz.restricted.training._monitor import RBMMonitor
-from sklearn_boltz.restricted.training._progress import fall_back
+from sklearn_boltz.restricted.training._progress import fall_back, held_out
 from sklearn_boltz.restricted.training._rows import (
     divide,
     divide_labelled,
@@ -257,11 +257,28 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        comparison = None
+        comparison = trouble = None
         if training.history and status != "diverged":
             model, figures = training.learner.model(), training.measured(training.of_epoch)
             comparison = monitor().compare(figures, model, workers)
-        self._warn_of_trouble(self._trouble(status, comparison))
+            trouble = self._worse_than_tree(training, monitor(), workers)
+        self._warn_of_trouble(self._trouble(status, comparison) or trouble)
+
+    def _worse_than_tree(self, training, monitor, workers):
+        """The text of the warning for a model that a tree of pairs of columns beats, or None."""
+        now, _ = held_out(training)
+        if np.isnan(now):
+            return None
+        tree = monitor.tree(now, training.learner.model(), workers)
+        if tree is None:
+            return None
+        never = getattr(self, "tempered", "auto") in (0, False)
+        remedy = "tempered='auto'" if never else "SparseFVBM(), a network of pairs of columns,"
+        return (
+            f"The held-out rows have a mean log-likelihood of {now:.4g} nats, and {tree:.4g} "
+            "with a tree of pairs of columns, which takes a moment. Chains of the model may not "
+            f"mix. Use {remedy} or more rows."
+        )
 
     # Conditionals.
 

@@ -22,6 +22,7 @@ from sklearn_boltz.restricted.sampling._observed import (
     rows_with_gaps,
 )
 from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._tree import MOST_COLUMNS, tree_log_density
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Rows, and features of each, that are looked at.
@@ -43,6 +44,14 @@ MANY_EPOCHS = 200
 def weighted_mean(values, weights=None):
     """The mean of one figure a row."""
     return values.mean() if weights is None else np.average(values, weights=weights)
+
+
+def std_err_of_mean(values, weights=None):
+    """The standard error of `weighted_mean`."""
+    weights = np.ones(len(values)) if weights is None else weights
+    return float(
+        np.linalg.norm(weights * (values - weighted_mean(values, weights))) / weights.sum()
+    )
 
 
 class Comparison(NamedTuple):
@@ -280,11 +289,35 @@ class LikelihoodMonitor:
         found = [self.judged(model, tracker, workers) for model in models]
         first, second = (figures["validation_log_likelihood"] for figures in found)
         energies = [self.free_energy(model, self.valid.rows, workers) for model in models]
-        each, weights = energies[1] - energies[0], self.valid.weights
-        weights = np.ones(len(each)) if weights is None else weights
-        of_rows = np.linalg.norm(weights * (each - weighted_mean(each, weights))) / weights.sum()
+        of_rows = std_err_of_mean(energies[1] - energies[0], self.valid.weights)
         errors = [figures["log_likelihood_std_err"] for figures in found]
         return first - second, float(np.linalg.norm([*errors, of_rows]))
+
+    def tree(self, log_likelihood, model, workers):
+        """The log-likelihood of held-out rows under a tree of pairs, if it is clearly greater.
+
+        Parameters
+        ----------
+        log_likelihood : float
+            That of the model.
+        model : Model or Layered
+        workers : Workers
+
+        Returns
+        -------
+        log_likelihood : float or None
+            None also if columns are not bits, if they are many, or if cells are missing.
+        """
+        sides = self.valid and [as_numpy(its.rows) for its in (self.train, self.valid)]
+        if sides is None or not self.base.is_binary or len(self.base) > MOST_COLUMNS:
+            return None
+        if not all(np.isin(rows, (0, 1)).all() for rows in sides):
+            return None
+        log_p, weights = tree_log_density(sides[1], sides[0]), self.valid.weights
+        energies = self.free_energy(model, self.valid.rows, workers)
+        found = float(weighted_mean(log_p, weights))
+        error = std_err_of_mean(log_p + energies, weights)
+        return found if found - log_likelihood > 2 * error else None
 
     def verified(self, model, tracked, log_likelihood, workers):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""

@@ -247,7 +247,9 @@ CLEARLY = 2
 
 def held_out(training):
     """The log-likelihood of held-out rows by the model, and its error; NaN if not known."""
-    figures, best = training.figures(training.n_epochs), training.best
+    figures, best = training.figures(training.of_epoch), training.best
+    if "validation_log_likelihood" not in training.history:
+        return np.nan, np.nan
     if best is not None and best["epoch"] == training.of_epoch:
         return best["score"], figures.get(FOLLOWED, 0.0)
     return tuple(figures.get(name, np.nan) for name in ("validation_log_likelihood", FOLLOWED))
