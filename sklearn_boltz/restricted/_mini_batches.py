@@ -316,8 +316,8 @@ class MiniBatchEstimator(BaseRBM):
             base = base.moved(partial(like, model.weights))
         return Tracker.begun(
             training.tracker, base, self.track_likelihood, seed, in_stages=stops,
-            tempered=self._share_of_ladder * tempered, batch_size=chosen_batch(self.batch_size, training.n_rows),
-            n_weights=model.n_weights,
+            tempered=self._share_of_ladder * tempered, n_weights=model.n_weights,
+            batch_size=chosen_batch(self.batch_size, training.n_rows),
         )  # fmt: skip
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
