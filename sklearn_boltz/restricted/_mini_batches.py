@@ -122,7 +122,8 @@ class MiniBatchEstimator(BaseRBM):
         -----
         ConvergenceWarning
             If the parameters diverge; the model is then that of the epoch before. If the model is
-            no better than independent columns. If `max_iter` ended a fit with `early_stopping`.
+            no better than independent columns, or, of validation rows that are bits, than a tree of
+            pairs of columns. If `max_iter` ended a fit with `early_stopping`.
 
         Notes
         -----
