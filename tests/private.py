@@ -86,10 +86,12 @@ from sklearn_boltz.restricted.training import (
     _frank_wolfe,
     _gaps,
     _labelled_rows,
+    _mixing,
     _progress,
     _rows,
     _tap_steps,
     _tracker,
+    _tree,
 )
 from sklearn_boltz.restricted.training._epochs import Plan
 from sklearn_boltz.restricted.training._monitor import independent_log_likelihood

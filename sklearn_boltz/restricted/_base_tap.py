@@ -80,11 +80,14 @@ class BaseTAP(MiniBatchEstimator):
         **TRACKED,
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "persistent": ["boolean"],
+        "tempered": ["boolean", StrOptions({"auto"})],
         "inference": [StrOptions(set(INFERENCES)), TAP],
         "penalty": [StrOptions({"l1", "l2"}), None],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
+    # A mini-batch takes one step, where S-DCP takes six.
+    _share_of_ladder = 4.0
     # Solutions are looked for after each epoch: of small data that costs more than the epoch.
     _auto_batches = 800
 
@@ -127,9 +130,10 @@ class BaseTAP(MiniBatchEstimator):
         elif alpha == "auto":
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
+        persistent = self.persistent or self.tempered is True
         return TAPScheme(
-            self._given_tap(), self.persistent, chosen_batch(self.batch_size, n_rows),
-            self.penalty, alpha,
+            self._given_tap(), persistent, chosen_batch(self.batch_size, n_rows), self.penalty,
+            alpha,
         )  # fmt: skip
 
     def _monitor(self, training, X, train, valid, weights=None):

@@ -447,7 +447,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"{name}: on a device, only Bernoulli units are supported. For other units, pass "
                 "NumPy arrays."
             )
-        if params.get("tempered") or callable(params.get("chains")):
+        if params.get("tempered", "auto") not in ("auto", 0) or callable(params.get("chains")):
             raise ValueError(
                 f"{name}: `tempered`, and a sampler as `chains`, are there for NumPy arrays only. "
                 "On a device, use tempered=0 and chains='auto'."

@@ -72,6 +72,8 @@ MATRICES = 5
 class MiniBatchEstimator(BaseRBM):
     """An estimator whose epochs consist of mini-batches."""
 
+    # What a ladder that training needs may cost, as a part of the training.
+    _share_of_ladder = 1.0
     # With max_iter="auto": the number of mini-batches to aim at.
     _auto_batches = 1500
     _parameter_constraints = {
@@ -120,7 +122,8 @@ class MiniBatchEstimator(BaseRBM):
         -----
         ConvergenceWarning
             If the parameters diverge; the model is then that of the epoch before. If the model is
-            no better than independent columns. If `max_iter` ended a fit with `early_stopping`.
+            no better than independent columns, or, of validation rows that are bits, than a tree of
+            pairs of columns. If `max_iter` ended a fit with `early_stopping`.
 
         Notes
         -----
@@ -268,9 +271,11 @@ class MiniBatchEstimator(BaseRBM):
         if n_epochs == "auto":
             n_epochs = chosen_epochs(of_batches, n_batches, most)
         # Whether some chains come from a ladder of saved models.
-        tempered = training.tracker is not None and training.tracker.keep
+        tempered, given = self._is_tempered(training), getattr(self, "tempered", 0)
         rate = self._first_rate(training if stops and not tempered else None)
         plan = Plan(n_epochs, size, rate, tol=self.tol, keep_best=tempered)
+        may_temper = given == "auto" == self.max_iter == getattr(self, "chains", "auto")
+        may_temper = may_temper and not is_foreign(training.learner.parameters()[0])
         if not stops:
             return plan
         patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
@@ -286,7 +291,12 @@ class MiniBatchEstimator(BaseRBM):
         plateau = enough(PLATEAU, PLATEAU_BATCHES, n_batches)
         longest = enough(PLATEAU, MOST_BATCHES, n_batches)
         stages = Stages(patience, n_stages, n_last, last_rate, plateau, FALL_AFTER, longest)
-        return plan._replace(stages=stages)
+        return plan._replace(stages=stages, may_temper=may_temper)
+
+    def _is_tempered(self, training):
+        """Whether states of the negative phase come from a ladder: as given, or as chains need."""
+        given = getattr(self, "tempered", 0)
+        return training.tempered if isinstance(given, str) else given > 0
 
     def _first_rate(self, staged=None):
         """The learning rate that a training begins with; of stages if that is given."""
@@ -300,7 +310,7 @@ class MiniBatchEstimator(BaseRBM):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         if not hasattr(self, "track_likelihood"):
             return None
-        model, tempered = training.learner.model().sides(), getattr(self, "tempered", 0) > 0
+        model, tempered = training.learner.model().sides(), self._is_tempered(training)
         needs_none = not (self.track_likelihood or stops) or n_enumerated(model) <= EXACT_UNITS
         if needs_none and not tempered:
             return None
@@ -309,8 +319,8 @@ class MiniBatchEstimator(BaseRBM):
             base = base.moved(partial(like, model.weights))
         return Tracker.begun(
             training.tracker, base, self.track_likelihood, seed, in_stages=stops,
-            tempered=tempered, batch_size=chosen_batch(self.batch_size, training.n_rows),
-            n_weights=model.n_weights,
+            tempered=self._share_of_ladder * tempered, n_weights=model.n_weights,
+            batch_size=chosen_batch(self.batch_size, training.n_rows),
         )  # fmt: skip
 
     def _initial_weights(self, rng, n_above, n_below, dtype):

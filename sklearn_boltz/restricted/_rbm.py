@@ -35,7 +35,9 @@ from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, tested_independence
 from sklearn_boltz.restricted.training._epochs import train
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
+from sklearn_boltz.restricted.training._mixing import sticks
 from sklearn_boltz.restricted.training._monitor import RBMMonitor
+from sklearn_boltz.restricted.training._progress import fall_back, held_out
 from sklearn_boltz.restricted.training._rows import (
     divide,
     divide_labelled,
@@ -137,6 +139,7 @@ class BaseRBM(BaseBoltzmannMachine):
                     return end_epoch(partial(self._attributes, training))
 
                 training, status = train(training, rows, monitor, plan, workers, tell)
+                training, status = self._settled(training, status, rows, monitor, workers, tell)
                 nothing_new = training.n_epochs == n_before and not training.before
                 if status == "interrupted" and nothing_new:
                     raise KeyboardInterrupt
@@ -149,6 +152,30 @@ class BaseRBM(BaseBoltzmannMachine):
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
+
+    def _settled(self, first, status, rows, monitor, workers, tell):
+        """Train anew if chains stick, and fall back to what was clearly better; -> as `train`."""
+        training, ended = first, status in ("converged", "max_iter")
+        if ended and first.start is not None and sticks(first, monitor(), workers):
+            training, status = self._tempered_anew(first, rows, monitor, workers, tell)
+        # What the next fit goes on from is not to be changed.
+        is_part = status == "interrupted" or (status == "max_iter" and self.warm_start)
+        if not is_part:
+            for other in (training.peak, first.peak, first):
+                fall_back(training, other, monitor, workers)
+        training.start = training.peak = first.peak = None
+        return training, status
+
+    def _tempered_anew(self, first, rows, monitor, workers, tell):
+        """Train once more, with states from a ladder; -> the training, its status."""
+        training = first.copy()
+        training.learner, training.tempered, training.start = first.start, True, None
+        training.learner.turn_tempered()
+        training.best = training.stage = training.mean = None
+        training.rate_factor, training.fallen_at, training.n_stages = 1.0, first.n_epochs, 0
+        training.tracker = self._tracker(training, stops=True)
+        plan = self._plan(training, rows.n_rows, stops=True)
+        return train(training, rows, monitor, plan, workers, tell)
 
     def _new(self, X, weights, n_rows):
         """A new training, where the rows lie."""
@@ -173,6 +200,8 @@ class BaseRBM(BaseBoltzmannMachine):
         training = self._training.copy()
         training.n_rows = n_rows or training.n_rows
         self._resumed(training)
+        if training.tempered and self.tempered == "auto":
+            training.learner.turn_tempered()
         return training
 
     def _stops_early(self, rows):
@@ -228,11 +257,28 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn if the fit failed."""
-        comparison = None
+        comparison = trouble = None
         if training.history and status != "diverged":
             model, figures = training.learner.model(), training.measured(training.of_epoch)
             comparison = monitor().compare(figures, model, workers)
-        self._warn_of_trouble(self._trouble(status, comparison))
+            trouble = self._worse_than_tree(training, monitor(), workers)
+        self._warn_of_trouble(self._trouble(status, comparison) or trouble)
+
+    def _worse_than_tree(self, training, monitor, workers):
+        """The text of the warning for a model that a tree of pairs of columns beats, or None."""
+        now, _ = held_out(training)
+        if np.isnan(now):
+            return None
+        tree = monitor.tree(now, training.learner.model(), workers)
+        if tree is None:
+            return None
+        never = getattr(self, "tempered", "auto") in (0, False)
+        remedy = "tempered='auto'" if never else "SparseFVBM(), a network of pairs of columns,"
+        return (
+            f"The held-out rows have a mean log-likelihood of {now:.4g} nats, and {tree:.4g} "
+            "with a tree of pairs of columns, which takes a moment. Chains of the model may not "
+            f"mix. Use {remedy} or more rows."
+        )
 
     # Conditionals.
 

@@ -206,7 +206,7 @@ VALUES = {
     "sparsity": [0.0, 0.1, 1e300],
     "standardize": [False, True],
     "step_size": [1e-300, 0.5, 1.0, 3.0, 1e300],
-    "tempered": [0.0, 1e-300, 0.5, 1.0],
+    "tempered": ["auto", 0.0, 1e-300, 0.5, 1.0],
     "term_price": [1e-300, 1.0, 1e300],
     "terms": [None, [(0, 1, 2)], []],
     "tol": [1e-300, 1e-3, 1.0, 1e300],

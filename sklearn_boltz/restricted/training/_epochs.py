@@ -16,6 +16,7 @@ from sklearn_boltz.restricted.training._progress import (
     FALL,
     Stages,
     end_stage,
+    higher,
     measured,
     remember_best,
     return_to,
@@ -79,6 +80,12 @@ class Training:
         In the last stage, the mean of its parameters.
     before : list of dict
         Histories of what came before the first epoch, as the pre-training of layers.
+    tempered : bool
+        Whether states of the negative phase come from a ladder because chains did not mix.
+    start : object or None
+        While fitting, the learner before the first epoch, if the training may begin anew.
+    peak : Training or None
+        While fitting, as it was after the epoch in which held-out rows were likeliest.
     """
 
     def __init__(self, learner, rng, seen, base, evaluation_seed=None):
@@ -90,7 +97,7 @@ class Training:
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
         self.stage = self.mean = None
-        self.before = []
+        self.before, self.tempered, self.start, self.peak = [], False, None, None
 
     def see(self, X, weights):
         """Take more rows into account."""
@@ -98,10 +105,10 @@ class Training:
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
-        tracker, rung = self.tracker, None
+        tracker = self.tracker
         if tracker is not None and tracker.keep:
-            rung = tracker.top(self.learner.model())
-            self.learner.tempered = rung.states
+            rung = tracker.top(self.learner.model().sides())
+            self.learner.take_states(rung.states)
         if isinstance(V, Incomplete) and self.learner.draws_gaps and np.isnan(V.V).any():
             V = V.completed(self.learner.model(), seed_of_batch(self.learner.stream), workers)
         V = V.V if isinstance(V, Incomplete) else V
@@ -109,8 +116,6 @@ class Training:
             self.learner = learn_in_parts(self.learner, V, rate, workers)
         else:
             self.learner.learn(self.learner.in_memory(V), rate, workers)
-        if rung is not None:
-            rung.states = self.learner.tempered
         # To look at the parameters would wait for a device: a ladder that lies there does without.
         if tracker is None:
             return
@@ -182,6 +187,8 @@ class Plan(NamedTuple):
     stages : Stages or None
         A training in stages, which decide on rates and on the end in the place of `patience` and
         `fall_after`.
+    may_temper : bool
+        Whether the training begins anew, with states from a ladder, if its chains do not mix.
     prepare : callable or None
         What comes before the first epoch of a new training: called with the training, its rows and
         the workers, it fills `before` of the training.
@@ -195,6 +202,7 @@ class Plan(NamedTuple):
     keep_best: bool = False
     fall_after: int | None = None
     stages: Stages | None = None
+    may_temper: bool = False
     prepare: Callable | None = None
 
     name = "epoch"
@@ -213,6 +221,7 @@ class Plan(NamedTuple):
         """Prepare a training, which may have had another plan; -> what epochs learn from."""
         if self.prepare is not None and not training.n_passes and not training.before:
             self.prepare(training, rows, workers)
+        training.start = deepcopy(training.learner) if self.may_temper else None
         if self.fall_after is None and self.stages is None:
             training.rate_factor = 1.0
         if self.keep_best and not self.patience:
@@ -303,11 +312,11 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     -------
     training : Training
         As it was after the last complete epoch, or after the best one if `status` says
-        "converged" or the plan is to keep the best.
+        "converged" or the plan is to keep the best; with its `peak`.
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
-    last, status = training, "max_iter"
+    last, peak, status = training, None, "max_iter"
     try:
         rows = plan.begin(training, rows, monitor, workers)
         last = training.copy()
@@ -315,6 +324,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             converged = plan.epoch(training, rows, monitor, workers, is_last=not n_left)
             if training.n_epochs > last.n_epochs:
                 last = training.copy()
+                peak = peak if converged else higher(peak, last)
                 if end_epoch(last):
                     status = "asked"
                     break
@@ -326,4 +336,5 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     except KeyboardInterrupt:
         status = "interrupted"
     plan.end(last, status)
+    last.peak = peak
     return last, status

@@ -22,6 +22,7 @@ from sklearn_boltz.restricted.sampling._observed import (
     rows_with_gaps,
 )
 from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._tree import MOST_COLUMNS, tree_log_density
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Rows, and features of each, that are looked at.
@@ -43,6 +44,14 @@ MANY_EPOCHS = 200
 def weighted_mean(values, weights=None):
     """The mean of one figure a row."""
     return values.mean() if weights is None else np.average(values, weights=weights)
+
+
+def std_err_of_mean(values, weights=None):
+    """The standard error of `weighted_mean`."""
+    weights = np.ones(len(values)) if weights is None else weights
+    return float(
+        np.linalg.norm(weights * (values - weighted_mean(values, weights))) / weights.sum()
+    )
 
 
 class Comparison(NamedTuple):
@@ -263,6 +272,53 @@ class LikelihoodMonitor:
             tracked = tracker.judged(sides, workers)
         return self.log_likelihoods(model, tracked, workers)
 
+    def difference(self, models, tracker, workers):
+        """By how much held-out rows are likelier under the first of two models.
+
+        Parameters
+        ----------
+        models : tuple of two Model or Layered
+        tracker, workers
+            As of `judged`.
+
+        Returns
+        -------
+        nats, std_err : float
+            The error is that of both ln Z and of the mean over rows.
+        """
+        found = [self.judged(model, tracker, workers) for model in models]
+        first, second = (figures["validation_log_likelihood"] for figures in found)
+        energies = [self.free_energy(model, self.valid.rows, workers) for model in models]
+        of_rows = std_err_of_mean(energies[1] - energies[0], self.valid.weights)
+        errors = [figures["log_likelihood_std_err"] for figures in found]
+        return first - second, float(np.linalg.norm([*errors, of_rows]))
+
+    def tree(self, log_likelihood, model, workers):
+        """The log-likelihood of held-out rows under a tree of pairs, if it is clearly greater.
+
+        Parameters
+        ----------
+        log_likelihood : float
+            That of the model.
+        model : Model or Layered
+        workers : Workers
+
+        Returns
+        -------
+        log_likelihood : float or None
+            None also if columns are not bits, if they are many, or if cells are missing.
+        """
+        sides = self.valid and [as_numpy(its.rows) for its in (self.train, self.valid)]
+        if sides is None or not self.base.is_binary or len(self.base) > MOST_COLUMNS:
+            return None
+        if not all(np.isin(rows, (0, 1)).all() for rows in sides):
+            return None
+        log_p, weights = tree_log_density(sides[1], sides[0]), self.valid.weights
+        energies = self.free_energy(model, self.valid.rows, workers)
+        found = float(weighted_mean(log_p, weights))
+        error = std_err_of_mean(log_p + energies, weights)
+        return found if found - log_likelihood > 2 * error else None
+
     def verified(self, model, tracked, log_likelihood, workers):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
         figures = self.log_likelihoods(model, tracked, workers)
@@ -309,7 +365,7 @@ class RBMMonitor(LikelihoodMonitor):
         tracker : Tracker or None
             Without one there are log-likelihoods of small models only.
         """
-        V = self._completed(model, workers)
+        V = self.states(model, workers)
         squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
         figures = {"reconstruction_error": self._mean_of_cells(squares)}
         if self.base.is_enumerable:
@@ -317,7 +373,7 @@ class RBMMonitor(LikelihoodMonitor):
         tracked = log_partition_of(model, tracker, workers)
         return figures | self.log_likelihoods(model, tracked, workers)
 
-    def _completed(self, model, workers):
+    def states(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""
         if self.missing is None:
             return self.rows
@@ -346,7 +402,7 @@ class RBMMonitor(LikelihoodMonitor):
             dtype = model.dtype if not is_foreign(model.weights) else numpy_dtype(model.weights)
             no_hidden = Bernoulli(np.zeros(1, dtype))
             independent = Model(np.zeros((1, len(self.base)), dtype), self.base, no_hidden)
-            V = as_numpy(self._completed(independent, workers))
+            V = as_numpy(self.states(independent, workers))
             pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
                 return None

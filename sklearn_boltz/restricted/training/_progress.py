@@ -241,6 +241,57 @@ def judged(training, monitor, workers, parameters):
     }  # fmt: skip
 
 
+# An epoch was better than another one if by this many standard errors.
+CLEARLY = 2
+
+
+def held_out(training):
+    """The log-likelihood of held-out rows by the model, and its error; NaN if not known."""
+    figures, best = training.figures(training.of_epoch), training.best
+    if "validation_log_likelihood" not in training.history:
+        return np.nan, np.nan
+    if best is not None and best["epoch"] == training.of_epoch:
+        return best["score"], figures.get(FOLLOWED, 0.0)
+    return tuple(figures.get(name, np.nan) for name in ("validation_log_likelihood", FOLLOWED))
+
+
+def higher(peak, training):
+    """The copy of a training with the largest log-likelihood of held-out rows so far, or None."""
+    score, error = held_out(training)
+    if training.of_epoch != training.n_epochs or np.isnan(score):
+        return peak
+    return training if peak is None or score - CLEARLY * error > held_out(peak)[0] else peak
+
+
+def fall_back(training, peak, monitor, workers):
+    """Give a training the parameters of its best epoch, if what it has is clearly worse.
+
+    The log-likelihood of held-out rows decides, with its errors by ln Z and by the rows. Of many
+    epochs, the one whose ln Z is most underestimated looks like the best, so both are measured
+    again, by slow annealing.
+
+    Parameters
+    ----------
+    training : Training
+        At its end; changed in place.
+    peak : Training or None
+        After the epoch with the largest log-likelihood.
+    monitor : callable
+        As of `train`.
+    workers : Workers
+    """
+    if peak is None or peak.of_epoch == training.of_epoch:
+        return
+    score, error = held_out(peak)
+    if held_out(training)[0] >= score - CLEARLY * error:
+        return
+    models = peak.learner.model(), training.learner.model()
+    gain, error = monitor().difference(models, training.tracker, workers)
+    if gain > CLEARLY * error:
+        training.learner, training.tracker = deepcopy((peak.learner, peak.tracker))
+        training.of_epoch = peak.of_epoch
+
+
 def latest(epochs, tol):
     """The last of some epochs that has not overfitted in comparison with one before."""
     best = None

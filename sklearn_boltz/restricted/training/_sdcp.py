@@ -25,6 +25,7 @@ from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run
 from sklearn_boltz.restricted.sampling._gibbs_kernel import learn_rows, moments
 from sklearn_boltz.restricted.sampling._rungs import CALLS
 from sklearn_boltz.restricted.training._array_batch import DeviceBatch
+from sklearn_boltz.restricted.training._mixing import LADDER_SHARE
 
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
@@ -119,6 +120,14 @@ class SDCPLearner:
         n_tempered = len(self.tempered) if scheme.tempered else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
         return (scheme.n_inner * each + 2 * n_rows) * self.model().work + CALLS
+
+    def take_states(self, states):
+        """Go on with states of the model, those of a ladder's top, which move in place."""
+        self.tempered = states
+
+    def turn_tempered(self):
+        """Take a share of the states of the negative phase from a ladder."""
+        self.scheme, self._batch = self.scheme._replace(tempered=LADDER_SHARE), None
 
     def turn_persistent(self):
         """Go on with persistent contrastive divergence: one step a mini-batch, and its chains."""

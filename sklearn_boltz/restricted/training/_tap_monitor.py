@@ -79,6 +79,10 @@ class TAPMonitor(LikelihoodMonitor):
         tracked = log_partition_of(model, tracker, workers)
         return figures | self.log_likelihoods(layered, tracked, workers)
 
+    def states(self, layered, workers):
+        """Rows on the visible side, with means where values are not known."""
+        return as_numpy(self._clamped(layered, self.rows, workers).visible_side())
+
     def _clamped(self, layered, rows, workers):
         return clamp(layered, like(layered.weights[0], rows), self.iteration, workers)
 

@@ -89,6 +89,14 @@ class TAPLearner:
         products = sum(math.prod(W.shape) + CELL * sum(W.shape) for W in self.weights)
         return each * n_rows * products + CALLS
 
+    def turn_tempered(self):
+        """Let solutions start at states from a ladder."""
+        self.scheme = self.scheme._replace(persistent=True)
+
+    def take_states(self, states):
+        """Start solutions at states of the model, those of a ladder's top, in place of rows."""
+        self.starts = copied(states)
+
     def in_memory(self, V):
         """Rows as a mini-batch: what finds slopes, in the workspace of the last one of its size."""
         if is_foreign(V):

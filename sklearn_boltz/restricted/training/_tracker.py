@@ -25,8 +25,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 
 # What following ln Z may cost, as a part of the multiplications of the training; without stages, of
 # fewer weights than these, whose mini-batches in one kernel take less time than that: a share of
-# .07 takes .09 to .12 of it; and of a ladder that the training takes its chains from.
-TRACKING_SHARE, STEADY_SHARE, TEMPERED_SHARE = 0.12, 0.07, 1.0
+# .07 takes .09 to .12 of it.
+TRACKING_SHARE, STEADY_SHARE = 0.12, 0.07
 STEADY_WEIGHTS = 100_000
 # Chains at each rung, at least: where a training takes its chains from the ladder, there are as
 # many as a mini-batch has rows, for the noise of its steps depends on their number.
@@ -113,7 +113,7 @@ class Tracker:
 
     @classmethod
     def begun(
-        cls, former, base, share, seed, *, in_stages=True, tempered=False, batch_size=0,
+        cls, former, base, share, seed, *, in_stages=True, tempered=0.0, batch_size=0,
         n_weights=np.inf,
     ):  # fmt: skip
         """A new tracker, or that of the last fit with other settings.
@@ -127,8 +127,9 @@ class Tracker:
         seed : int
         in_stages : bool
             Whether the training goes by what is measured.
-        tempered : bool
-            Whether the training takes chains from the ladder.
+        tempered : float
+            If the training takes chains from the ladder, what this may cost, as a part of the
+            training.
         batch_size : int
             Rows of a mini-batch.
         n_weights : int
@@ -137,7 +138,8 @@ class Tracker:
         if isinstance(share, (bool, np.bool_)):
             is_small = not in_stages and n_weights < STEADY_WEIGHTS
             share = STEADY_SHARE if is_small else TRACKING_SHARE
-            share = TEMPERED_SHARE if tempered else share
+            share = tempered or share
+        tempered = tempered > 0
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
         if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
             has_ladder = n_weights >= LADDER_WEIGHTS or share > TRACKING_SHARE
