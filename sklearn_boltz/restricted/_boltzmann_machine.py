@@ -1057,8 +1057,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             clamped[: values.shape[1]] = ~np.isnan(values[0])
             values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
             by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
-            if not by_chains and has_few_states(model, ~clamped):
-                return _conditional.drawn(model, values, ~clamped, rng, stream)
+            if not by_chains:
+                rows = model, self._base(), values, ~clamped
+                return _conditional.drawn(*rows, n_steps, rng, stream)
         if init is None:
             V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
         else:
@@ -1109,7 +1110,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # Units beside the visible ones are always missing.
         rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
         filled[some] = _conditional.impute(
-            self._model(), rows, gaps, how, n_steps, rng, self._marginal()
+            self._model(), self._base(), rows, gaps, how, n_steps, rng, self._marginal()
         )[:, : V.shape[1]]
         return filled
 
@@ -1182,11 +1183,32 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X[:, j] = np.nan
         V = np.array(self._layout.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
-        probability = _conditional.column_probabilities(
-            self._model(), pad(V), pad(missing, True), j, units, n_steps,
-            make_generator(random_state),
-        )  # fmt: skip
+        rows, seed = (pad(V), pad(missing, True)), self._seed_of(random_state)
+        with Workers(self.n_jobs) as workers:
+            probability, errors = _conditional.column_probabilities(
+                self._model(), self._base(), *rows, j, units, n_steps, seed, workers
+            )
+        self._warn_of_errors(errors, j, n_steps)
         return self._of_categories(probability, j)
+
+    def _seed_of(self, random_state):
+        """The seed of figures that depend on a row alone: the same each time by default."""
+        if random_state is None:
+            return self._training.evaluation_seed
+        return int(make_generator(random_state).integers(2**31))
+
+    def _warn_of_errors(self, errors, j, n_steps):
+        uncertain = errors > _conditional.MAX_ERROR
+        if uncertain.any():
+            warnings.warn(
+                f"{type(self).__name__}.predict_column_proba: in {uncertain.sum():,} of "
+                f"{len(errors):,} rows the probabilities of {self._column(j)} have standard errors "
+                f"of more than {_conditional.MAX_ERROR}, up to {errors.max():.2g}: too many cells "
+                f"are missing to sum over them, and the chains are too short. Use more than "
+                f"n_steps={n_steps}.",
+                UserWarning,
+                stacklevel=find_stack_level(),
+            )
 
     @by_processor
     def entropy(self):

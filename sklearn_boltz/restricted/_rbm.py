@@ -329,7 +329,7 @@ class BaseRBM(BaseBoltzmannMachine):
             return like(V, here.sample_hidden(as_numpy(V), rng))
         if rows_with_gaps(rows) is not None:
             missing = np.isnan(rows)
-            drawn = _conditional.impute(model, rows, missing, "sample", N_STEPS, rng)
+            drawn = _conditional.impute(model, self._base(), rows, missing, "sample", N_STEPS, rng)
             rows = np.where(missing, drawn, rows).astype(model.dtype)
         return model.hidden.sample(model.hidden_field(rows), Stream.from_generator(rng))
 

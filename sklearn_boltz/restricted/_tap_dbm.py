@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.model._model import (
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.restricted.sampling._observed import EXACT_HIDDEN, by_rows, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
@@ -32,6 +32,8 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2
+# Bits of the even or of the odd hidden layers up to which free energies are exact.
+EXACT_BITS = 12
 
 
 class TAPDBM(BaseTAP):
@@ -647,7 +649,7 @@ class TAPDBM(BaseTAP):
         visible = model.visible
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        exact = hidden_bits(layered) <= EXACT_HIDDEN
+        exact = hidden_bits(layered) <= EXACT_BITS
         of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
         of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)
         return by_rows(partial(log_pseudo_likelihood_by, of_complete, visible), of_gaps, X)

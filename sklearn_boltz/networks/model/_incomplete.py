@@ -22,6 +22,7 @@ from sklearn_boltz.networks.sampling._sampling import (
     gibbs_probabilities,
 )
 from sklearn_boltz.numerics._threads import row_blocks, slices_of_rows
+from sklearn_boltz.partition._estimates import softmax_errors
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
@@ -492,10 +493,7 @@ def _drawn_first(strengths, n_values):
 
 def is_certain(p, log_errors, most, most_log):
     """Whether standard errors are small, of probabilities and of ln of these, not normalised."""
-    # d p_a / d ln w_b = p_a (δ_ab - p_b).
-    slopes = p[:, None] * (np.eye(len(p)) - p)
-    error = np.sqrt(slopes**2 @ log_errors**2).max()
-    return error <= most and log_errors.max() <= most_log
+    return softmax_errors(p, log_errors).max() <= most and log_errors.max() <= most_log
 
 
 def annealed(model, row, column):
