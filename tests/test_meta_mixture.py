@@ -96,7 +96,7 @@ class Rough(KernelDensity):
 
     log_partition_, ends = 0.0, (-0.5, 0.25)
 
-    def log_partition(self):
+    def log_partition(self, random_state=None):
         return Bunch(value=0.0, low=self.ends[0], high=self.ends[1], trusted=False)
 
 

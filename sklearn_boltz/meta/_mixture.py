@@ -1,7 +1,6 @@
 """BoltzmannMixture: several densities of the same rows, mixed by weights."""
 
 from functools import partial
-from inspect import signature
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._estimator import (
+    BaseBoltzmann,
     mean_of_rows,
     named,
     unchanged_on_error,
@@ -39,6 +39,7 @@ from sklearn_boltz.tables._where import rows_where
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
+N_STEPS = [Interval(Integral, 1, None, closed="left")]
 
 
 class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
@@ -328,7 +329,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         for k in np.flatnonzero(self.weights_):
             part = self.estimators_[k]
             if hasattr(part, "log_partition"):
-                estimate = part.log_partition(**_options(part.log_partition, generator))
+                estimate = part.log_partition(random_state=_seed(generator))
                 used = part.log_partition_
                 lows[k], highs[k] = used - estimate.high, used - estimate.low
                 trusted &= bool(estimate.trusted)
@@ -346,9 +347,10 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             "random_state": ["random_state", np.random.Generator],
             "given": [dict, None],
             "where": [callable, None],
+            "n_steps": N_STEPS,
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, given=None, where=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None, where=None, n_steps=1000):
         """Draw samples from the mixture.
 
         Parameters
@@ -364,6 +366,8 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
             table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
             that they have the distribution of the model given the condition.
+        n_steps : int, default=1000
+            As of the parts that run Markov chains.
 
         Returns
         -------
@@ -380,7 +384,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         check_is_fitted(self)
         check_drawn(self, n_samples)
         if where is not None:
-            draw = partial(self.sample, given=given)
+            draw = partial(self.sample, given=given, n_steps=n_steps)
             return rows_where(draw, n_samples, random_state, where, type(self).__name__)
         generator = make_generator(random_state)
         weights, options = self.weights_, {"given": given} if given else {}
@@ -390,7 +394,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             weights = self._shares(self._table.decode(row))[0]
         counts = generator.multinomial(n_samples, weights / weights.sum())
         drawn = [
-            part.sample(int(count), **_options(part.sample, generator), **options)
+            part.sample(int(count), _seed(generator), **options, **_steps_of(part, n_steps))
             for part, count in zip(self.estimators_, counts, strict=True)
             if count
         ]
@@ -401,11 +405,12 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
     @validate_arguments(
         {
             "how": [StrOptions({"mean", "mode", "sample"})],
+            "n_steps": N_STEPS,
             "random_state": ["random_state", np.random.Generator],
         }
     )
     @told_once
-    def impute(self, X, *, how="mean", random_state=None):
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing cells from their distribution given the observed cells of the row.
 
         Parameters
@@ -417,6 +422,8 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             the parts; or a draw from a part that is drawn by its probability given the observed
             cells, w_k p_k(x_o) / p(x_o). Strings, levels and booleans have no mean: they
             get the mode.
+        n_steps : int, default=1000
+            As of the parts that run Markov chains.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -427,7 +434,8 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         """
         X, generator = self._read(X), make_generator(random_state)
         filled = [
-            part.impute(X, how=how, **_options(part.impute, generator)) for part in self.estimators_
+            part.impute(X, how=how, n_steps=n_steps, random_state=_seed(generator))
+            for part in self.estimators_
         ]
         if how == "mode":
             scores = [logsumexp(self._log_parts(rows), axis=1) for rows in filled]
@@ -444,7 +452,7 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             if hasattr(part, "categories_"):
                 are_numbers = np.isin(list(part.columns_.values()), OF_NUMBERS)
                 words |= [values is not None for values in part.categories_] & ~are_numbers
-        modes = self.impute(X, how="mode", random_state=generator)
+        modes = self.impute(X, how="mode", n_steps=n_steps, random_state=generator)
         if not is_frame(X) and X.dtype.kind in "biuf":
             means = np.einsum("nk,knd->nd", shares, np.array(filled))
             return np.where(words, modes, means).astype(X.dtype)
@@ -455,9 +463,11 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         return self._table.fill(X, means, missing_cells(X))
 
     @available_if(lambda self: _all_have(self, "predict_column_proba"))
-    @validate_arguments({"random_state": ["random_state", np.random.Generator]})
+    @validate_arguments(
+        {"n_steps": N_STEPS, "random_state": ["random_state", np.random.Generator, None]}
+    )
     @told_once
-    def predict_column_proba(self, X, column, *, random_state=None):
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
         """Return the probability of each value of one column, given the other columns.
 
         Parameters
@@ -467,8 +477,10 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             columns are summed out.
         column : str, int or list of them
             The label of the column in a data frame, its number in an array, or those of several.
+        n_steps : int, default=1000
+            As of the parts that run Markov chains for rows with missing cells.
         random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness of parts that run Markov chains for rows with missing cells.
+            The source of randomness of these. None means the same random numbers in each call.
 
         Returns
         -------
@@ -484,14 +496,12 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
             If there is no such column, if its values are continuous, or if its numbers are in other
             bins in one part than in another.
         """
-        X, generator = self._read(X), make_generator(random_state)
-        places = self._variables(column)
+        X, places = self._read(X), self._variables(column)
+        seed = None if random_state is None else _seed(make_generator(random_state))
         others = without_columns(X, places)
         shares = self._shares(others)
         found = [
-            part.predict_column_proba(
-                others, column, **_options(part.predict_column_proba, generator)
-            )
+            part.predict_column_proba(others, column, n_steps=n_steps, random_state=seed)
             for part in self.estimators_
         ]
         tables = [part._table for part in self.estimators_ if hasattr(part, "_table")]
@@ -705,8 +715,11 @@ def _all_have(mixture, method):
     return all(hasattr(part, method) for part in parts)
 
 
-def _options(method, generator):
-    """A seed for a method that takes one."""
-    if "random_state" not in signature(method).parameters:
-        return {}
-    return {"random_state": int(generator.integers(2**31))}
+def _steps_of(part, n_steps):
+    """`n_steps` for the `sample` of a part of this package; others have no such parameter."""
+    return {"n_steps": n_steps} if isinstance(part, BaseBoltzmann) else {}
+
+
+def _seed(generator):
+    """A seed for a part."""
+    return int(generator.integers(2**31))

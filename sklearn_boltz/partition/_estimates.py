@@ -51,25 +51,6 @@ def effective_number(weights):
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def softmax_errors(p, log_errors):
-    """Standard errors of probabilities, by the delta method.
-
-    Parameters
-    ----------
-    p : ndarray of shape (n,)
-        Normalised weights.
-    log_errors : ndarray of shape (n,)
-        Standard errors of the logarithms of the weights.
-
-    Returns
-    -------
-    errors : ndarray of shape (n,)
-    """
-    # d p_a / d ln w_b = p_a (δ_ab - p_b).
-    slopes = p[:, None] * (np.eye(len(p)) - p)
-    return np.sqrt(slopes**2 @ log_errors**2)
-
-
 def estimate_from_weights(method, log_weights, sign, states):
     """The logarithm of the mean weight of annealed chains, and how far it is to be trusted.
 

@@ -47,6 +47,7 @@ from sklearn_boltz.partition._estimates import (
     estimate_from_value,
     temperature_ladder,
 )
+from sklearn_boltz.partition._shares import warn_of_errors
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, by_tap
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
@@ -958,10 +959,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             The source of randomness.
         given : dict, default=None
             Values of some columns, by label or number, as in ``{"city": "Rome"}``. Samples are then
-            drawn from the conditional distribution of the other columns: exactly if at most 10
-            binary columns are left or if there are at most 12 binary hidden units, and otherwise
-            by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
-            always used.
+            drawn from the conditional distribution of the other columns: exactly if these, or the
+            hidden units, have no more joint states than 2**23 divided by the number of all units,
+            and otherwise by annealed chains, drawn by their weights, that go on with the given
+            columns clamped. With `init` or `n_temperatures`, plain chains are used.
         where : callable, default=None
             A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
             table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
@@ -1146,28 +1147,34 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ----------
         X : array-like of shape (n_samples, n_features)
             The data. The values of the column itself are ignored. NaN in other columns is a
-            missing value, which is summed out: exactly if at most 10 binary values of the row are
-            missing, including the column itself, or if there are at most 12 binary hidden units,
-            and otherwise by Markov chains with the observed values clamped.
+            missing value, which is summed out: exactly if the missing values, or the hidden units,
+            have no more joint states than 2**23 divided by the number of all units, and otherwise
+            by annealed importance sampling for each value of the column.
         column : str, int or list of them
             The label of the column in a data frame, its number in an array, or those of several.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain; the probabilities are averaged over the
-            second half.
+            Where annealing is needed, chains run until the standard error of the probabilities
+            of a row is at most 0.01, or until they made 50 `n_steps` transitions for each value.
         random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
+            The source of randomness. None means the same random numbers in each call.
 
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_states)
             One column for each value, in the order of `categories_`; for a column of numbers, in
-            the order of the states of its visible unit, such as 0 and 1. Of several columns, joint
+            the order of the states of its visible unit, such as 0 and 1. They depend on the row
+            alone: equal rows have equal probabilities in any table. Of several columns, joint
             probabilities, of shape (n_samples, n_states, n_states, ...).
 
         Raises
         ------
         ValueError
             If the column has continuous values.
+
+        Warns
+        -----
+        UserWarning
+            If the standard errors of some rows are greater than 0.01.
         """
         check_is_fitted(self)
         if not self._is_one(column):
@@ -1188,7 +1195,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             probability, errors = _conditional.column_probabilities(
                 self._model(), self._base(), *rows, j, units, n_steps, seed, workers
             )
-        self._warn_of_errors(errors, j, n_steps)
+        warn_of_errors(
+            f"{type(self).__name__}.predict_column_proba", self._column(j), errors, n_steps
+        )
         return self._of_categories(probability, j)
 
     def _seed_of(self, random_state):
@@ -1196,19 +1205,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if random_state is None:
             return self._training.evaluation_seed
         return int(make_generator(random_state).integers(2**31))
-
-    def _warn_of_errors(self, errors, j, n_steps):
-        uncertain = errors > _conditional.MAX_ERROR
-        if uncertain.any():
-            warnings.warn(
-                f"{type(self).__name__}.predict_column_proba: in {uncertain.sum():,} of "
-                f"{len(errors):,} rows the probabilities of {self._column(j)} have standard errors "
-                f"of more than {_conditional.MAX_ERROR}, up to {errors.max():.2g}: too many cells "
-                f"are missing to sum over them, and the chains are too short. Use more than "
-                f"n_steps={n_steps}.",
-                UserWarning,
-                stacklevel=find_stack_level(),
-            )
 
     @by_processor
     def entropy(self):

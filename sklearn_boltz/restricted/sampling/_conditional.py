@@ -5,7 +5,7 @@ from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.partition._estimates import softmax_errors
+from sklearn_boltz.partition._shares import FIRST_CHAINS, LEAST_TEMPERATURES, shares_by_chains
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._model import Model
@@ -36,10 +36,6 @@ MOST_PARTS = 2**12
 FEW_HIDDEN = 12
 # Annealed chains of a row, of which one is drawn by its weight; chains that are kept at once.
 N_CHAINS, CHUNK_CHAINS = 20, 5000
-# Probabilities by annealing: the standard error that is wanted; chains of each value at first, and
-# their temperatures, which are doubled while the weights of chains of a value vary by more than
-# their mean times SPREAD; transitions for each value, in `n_steps`, at most.
-MAX_ERROR, FIRST_CHAINS, LEAST_TEMPERATURES, SPREAD, BUDGET = 0.01, 32, 32, 1.0, 50
 
 
 # Imputation.
@@ -331,39 +327,16 @@ def _shape_of_states(units, missing, unit):
 
 
 def _annealed_probabilities(model, base, V, n_steps, stream):
-    """p of some rows that differ in one value, what is missing summed out; its standard error.
-
-    Chains seldom pass between values of a column to which all others are coupled: each value has
-    chains of its own, which estimate the sum over what is missing.
-    """
+    """p of some rows that differ in one value, what is missing summed out; its standard error."""
     gaps = Gaps.of(model, V)
     known = observed_log_weight(model.visible, gaps.V, gaps.missing)
     base = base.chosen(np.flatnonzero(gaps.missing[0]))
-    left, n_temperatures, n_more = BUDGET * n_steps, LEAST_TEMPERATURES, FIRST_CHAINS
-    log_weights = np.empty((len(V), 0))
-    while True:
-        n_more = int(np.clip(n_more, 2, max(2, left // n_temperatures)))
-        left -= n_more * n_temperatures
-        more, _ = annealed(gaps.repeated(n_more), base, n_temperatures, stream)
-        log_weights = np.hstack([log_weights, more.reshape(len(V), -1)])
-        p, error, spread = _shares_of_sums(known, log_weights)
-        if error <= MAX_ERROR or left < FIRST_CHAINS * n_temperatures:
-            return p, error
-        if spread > SPREAD:  # chains of better weights take the place of these
-            n_temperatures, n_more = 2 * n_temperatures, FIRST_CHAINS
-            log_weights = log_weights[:, :0]
-        else:
-            n_more = log_weights.shape[1] * (1.2 * (error / MAX_ERROR) ** 2 - 1)
 
+    def weights_of_chains(n_chains, n_temperatures):
+        log_weights, _ = annealed(gaps.repeated(n_chains), base, n_temperatures, stream)
+        return log_weights.reshape(len(V), n_chains)
 
-def _shares_of_sums(known, log_weights):
-    """The shares of sums that chains estimate, their greatest error, and the spread of weights."""
-    peak = log_weights.max(axis=1)
-    weights = np.exp(log_weights - peak[:, np.newaxis])
-    means = weights.mean(axis=1)
-    p, spread = softmax(known + peak + np.log(means)), weights.std(axis=1, ddof=1) / means
-    errors = softmax_errors(p, spread / np.sqrt(log_weights.shape[1]))
-    return p, errors.max(), p @ spread
+    return shares_by_chains(known, weights_of_chains, n_steps)
 
 
 def _by_hidden(complete, V, missing, column, states, log_weights):
