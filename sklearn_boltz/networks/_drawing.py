@@ -223,8 +223,9 @@ class Drawing:
             booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
             more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
-            states. As many follow, from which the mean is taken, or the most probable state.
+            Transitions (sweeps of Gibbs sampling) for rows with more joint states: of annealed
+            chains of a row together, and of those that go on, by their weights, for the mean; half
+            as many for a sample. The most probable state is that of `n_steps` after as many.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``, and for rows with more joint states.
 
@@ -243,7 +244,8 @@ class Drawing:
         def impute(how):
             filled = cells.astype(np.float64)
             if rows.any():
-                found = _incomplete.impute(self._model(), codes[rows], how, n_steps, generator)
+                parts = self._model(), self._base, codes[rows]
+                found = _incomplete.impute(*parts, how, n_steps, generator)
                 filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
             return filled
 
@@ -290,7 +292,8 @@ class Drawing:
         cells = self._known_cells(X)
         codes = self._coding.codes(cells, self._refuse_codes)
         generator = make_generator(random_state)
-        return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
+        parts = self._model(), self._base, codes
+        return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
         """Of rows with missing cells, without normal scores: see `expected_log_weights`."""

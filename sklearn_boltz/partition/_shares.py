@@ -64,6 +64,25 @@ def _shares_of_sums(known, log_weights):
     return p, errors.max(), p @ spread
 
 
+def chosen_chains(log_weights, n, generator):
+    """Numbers of chains drawn by their weights, evenly spread over them.
+
+    Parameters
+    ----------
+    log_weights : ndarray of shape (n_rows, n_chains)
+    n : int
+    generator : Generator
+
+    Returns
+    -------
+    chosen : ndarray of int of shape (n_rows, n)
+    """
+    up_to = np.cumsum(softmax(log_weights, axis=1), axis=1)
+    places = (generator.random((len(up_to), 1)) + np.arange(n)) / n * up_to[:, -1:]
+    found = [np.searchsorted(*pair, side="right") for pair in zip(up_to, places, strict=True)]
+    return np.minimum(found, log_weights.shape[1] - 1)
+
+
 def softmax_errors(p, log_errors):
     """Standard errors of probabilities, by the delta method.
 

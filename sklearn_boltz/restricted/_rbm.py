@@ -466,10 +466,10 @@ class BaseRBM(BaseBoltzmannMachine):
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 
-        The result is exact if at most 10 binary values of the row are missing or if there are at
-        most 12 binary hidden units; a column of q categories counts as log2(q) binary values.
-        Otherwise, Markov chains run with the observed values clamped. For ``how="mode"``, see
-        below.
+        The result is exact if the missing values of the row, or the hidden units, have no more
+        joint states than 2**23 divided by the number of all units. Otherwise, Markov chains run
+        with the observed values clamped. They are annealed, so that their weights give each mode
+        its probability. For ``how="mode"``, see below.
 
         Parameters
         ----------
@@ -480,14 +480,15 @@ class BaseRBM(BaseBoltzmannMachine):
 
             - ``"mean"``: the conditional mean of each missing value. A column of categories has no
               mean and gets its most probable category;
-            - ``"mode"``: the most probable joint state of all missing values. It is exact if at
-              most 10 binary values are missing. With few hidden units, it is the best state found
-              from the modes given each hidden state; otherwise, the best state that the chain
-              visited. No change of a single value makes it more probable. For continuous values,
-              the mean is used;
+            - ``"mode"``: the most probable joint state of all missing values. It is exact if these
+              have few joint states as above: at most 2**10, or no more than the hidden units. With
+              few states of the hidden units, it is the best state found from the modes given each
+              of them; otherwise, the best state that the chain visited. No change of a single value
+              makes it more probable. For continuous values, the mean is used;
             - ``"sample"``: a draw of all missing values from their joint conditional distribution.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain. Means are taken over the second half.
+            Number of transitions of the annealed chains of a row together, and of those that go on:
+            as many for the mean, half as many for a sample. For the mode, of a single chain.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 

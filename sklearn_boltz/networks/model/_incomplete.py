@@ -15,7 +15,9 @@ from scipy.special import softmax
 from sklearn_boltz.missing._completion import all_states, patterns
 from sklearn_boltz.networks.model._enumeration import importance_weights
 from sklearn_boltz.networks.sampling._sampling import (
+    annealed_draws,
     annealed_log_partition,
+    annealed_probabilities,
     chains_of_each,
     gibbs_complete,
     gibbs_mode,
@@ -323,12 +325,14 @@ def _by_chains(model, row):
 # Values for the missing cells.
 
 
-def impute(model, codes, how, n_steps, generator):
+def impute(model, base, codes, how, n_steps, generator):
     """Values for the missing cells of each row, given the others.
 
     Parameters
     ----------
     model : DiscreteModel
+    base : ndarray
+        Intercepts of independent columns, where annealing begins.
     codes : ndarray of int of shape (n, d)
     how : {"mean", "mode", "sample"}
         The mean of the codes, the most probable joint state, or a draw.
@@ -342,7 +346,7 @@ def impute(model, codes, how, n_steps, generator):
     """
     if how == "mean":
         blocks = row_blocks(len(codes), BLOCK_ROWS)
-        means = [_means(model, codes[rows], n_steps, generator) for rows in blocks]
+        means = [_means(model, base, codes[rows], n_steps, generator) for rows in blocks]
         return np.where(codes < 0, np.concatenate(means), codes)
     filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
@@ -357,29 +361,32 @@ def impute(model, codes, how, n_steps, generator):
             filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
-        arguments = model, codes[many], n_steps, generator
-        is_mode = how == "mode"
-        filled[many] = gibbs_mode(*arguments) if is_mode else gibbs_complete(*arguments).codes
+        for some in row_blocks(len(many), BLOCK_ROWS):
+            rows = many[some]
+            if how == "mode":
+                filled[rows] = gibbs_mode(model, codes[rows], n_steps, generator)
+            else:
+                filled[rows] = annealed_draws(model, base, codes[rows], n_steps, generator)
     return filled
 
 
-def _means(model, codes, n_steps, generator):
+def _means(model, base, codes, n_steps, generator):
     """Means of missing codes, (n, d); what stands for observed ones is of no use."""
-    p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
+    p = cell_probabilities(model, base, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
 
-def cell_probabilities(model, codes, max_states, n_steps, generator):
+def cell_probabilities(model, base, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
     What stands for observed cells is of no use. Rows of which connected missing cells have more
-    than `max_states` joint states take chains.
+    than `max_states` joint states take annealed chains.
     """
     p, _, is_exact = model.enumerated(codes, max_states)
     many = np.flatnonzero(~is_exact)
     if len(many):
-        p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
+        p[many] = annealed_probabilities(model, base, codes[many], n_steps, generator)
     return p
 
 

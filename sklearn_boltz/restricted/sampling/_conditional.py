@@ -5,7 +5,12 @@ from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
-from sklearn_boltz.partition._shares import FIRST_CHAINS, LEAST_TEMPERATURES, shares_by_chains
+from sklearn_boltz.partition._shares import (
+    FIRST_CHAINS,
+    LEAST_TEMPERATURES,
+    chosen_chains,
+    shares_by_chains,
+)
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._model import Model
@@ -112,11 +117,10 @@ def drawn(model, base, V, missing, n_steps, rng, stream):
             continue
         # All chains of equal rows are drawn from together.
         chains = np.repeat(v[np.newaxis], max(len(mine), N_CHAINS), axis=0).astype(model.dtype)
-        log_weights, ends = annealed(
-            Gaps.of(model, chains), base, max(1, n_steps - n_steps // 2), stream
-        )
-        chosen = ends[rng.choice(len(ends), size=len(mine), p=softmax(log_weights))]
-        rows[mine] = _moved(model, chosen, missing[mine], n_steps // 2, stream)
+        n_temperatures = max(1, n_steps - n_steps // 2)
+        log_weights, ends = annealed(Gaps.of(model, chains), base, n_temperatures, stream)
+        chosen = rng.permutation(chosen_chains(log_weights[np.newaxis], len(mine), rng)[0])
+        rows[mine] = _moved(model, ends[chosen], missing[mine], n_steps // 2, stream)
     return rows
 
 
@@ -195,37 +199,39 @@ def clamped_chains(model, V, missing, n_steps, stream):
     return moves_of_chains(model, chains, ~missing, n_steps, stream)
 
 
-def _chains_of_rows(model, base, V, missing, n_steps, stream):
-    """Log-weights of annealed chains, (n_rows, N_CHAINS), and the states where they end.
+def _annealed_chains(model, base, V, missing, n_kept, n_steps, stream):
+    """Annealed chains of each row, of which some are kept by their weights.
 
-    A single chain may stay in one mode for good. Annealed ones have the modes in the right
-    proportions, by their weights. Those of a row take `n_steps` transitions together.
+    A single chain may stay in one mode for good. Those that are kept are in the modes in the right
+    proportions. All chains of a row take `n_steps` transitions together.
+
+    Returns
+    -------
+    states : ndarray of shape (n_rows * n_kept, n_visible)
     """
     rows = np.repeat(np.where(missing, np.nan, V), N_CHAINS, axis=0)
-    gaps = Gaps.of(model, rows)
-    log_weights, states = annealed(gaps, base, max(1, n_steps // N_CHAINS), stream)
-    return log_weights.reshape(-1, N_CHAINS), states.reshape(len(V), N_CHAINS, -1)
+    n_temperatures = max(1, n_steps // N_CHAINS)
+    log_weights, states = annealed(Gaps.of(model, rows), base, n_temperatures, stream)
+    log_weights = log_weights.reshape(-1, N_CHAINS)
+    chosen = chosen_chains(log_weights, n_kept, stream.generator())
+    return states[(chosen + N_CHAINS * np.arange(len(V))[:, np.newaxis]).ravel()]
 
 
 def draws_of_rows(model, base, V, missing, n_steps, stream):
     """Of each row, one of its chains, drawn by the weights, which then goes on."""
-    log_weights, states = _chains_of_rows(model, base, V, missing, n_steps, stream)
-    gumbel = stream.generator().gumbel(size=log_weights.shape)
-    chosen = states[np.arange(len(V)), (log_weights + gumbel).argmax(axis=1)]
+    chosen = _annealed_chains(model, base, V, missing, 1, n_steps, stream)
     return _moved(model, chosen, missing, n_steps // 2, stream)
 
 
 def means_of_rows(model, base, V, missing, n_steps, stream):
-    """Means over the chains of each row by their weights, as these go on."""
-    log_weights, states = _chains_of_rows(model, base, V, missing, n_steps, stream)
-    weights, total = softmax(log_weights, axis=1), 0.0
-    n_moves = max(1, n_steps // N_CHAINS)
-    clamped = np.repeat(~missing, N_CHAINS, axis=0)
-    moves = moves_of_chains(model, states.reshape(len(clamped), -1), clamped, n_moves, stream)
-    for field, _ in moves:
-        mean = model.visible.mean(field).reshape(states.shape)
-        total = total + np.einsum("nk,nkd->nd", weights, mean)
-    return total / n_moves
+    """Means over chains of each row, which go on for `n_steps` transitions together."""
+    states = _annealed_chains(model, base, V, missing, N_CHAINS, n_steps, stream)
+    n_moves, clamped = max(1, n_steps // N_CHAINS), np.repeat(~missing, N_CHAINS, axis=0)
+    total = sum(
+        model.visible.mean(field).astype(np.float64)
+        for field, _ in moves_of_chains(model, states, clamped, n_moves, stream)
+    )
+    return total.reshape(len(V), N_CHAINS, -1).mean(axis=1) / n_moves
 
 
 def _moved(model, V, missing, n_steps, stream):
