@@ -17,7 +17,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.partition._shares import warn_of_errors
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -358,7 +358,9 @@ class Drawing:
                 self._model(), codes, j, n_steps, seed, workers
             )
         name = f"{type(self).__name__}.predict_column_proba"
-        warn_of_errors(name, self._column(j), errors, n_steps)
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
         return self._of_categories(found, j)
 
     def _cells_of(self, codes):

@@ -1,11 +1,7 @@
 """Probabilities of a few values whose sums are estimated by annealed chains."""
 
-import warnings
-
 import numpy as np
 from scipy.special import softmax
-
-from sklearn_boltz._warnings import find_stack_level
 
 # The standard error that is wanted; chains of each value at first, and their temperatures, which
 # are doubled while weights vary by more than their mean times SPREAD; transitions for each value,
@@ -102,8 +98,8 @@ def softmax_errors(p, log_errors):
     return np.sqrt(slopes**2 @ log_errors**2)
 
 
-def warn_of_errors(name, column, errors, n_steps):
-    """Warn of rows whose probabilities are uncertain.
+def message_of_errors(name, column, errors, n_steps):
+    """What a user should know if the probabilities of some rows are uncertain, or None.
 
     Parameters
     ----------
@@ -113,12 +109,10 @@ def warn_of_errors(name, column, errors, n_steps):
     n_steps : int
     """
     n_uncertain = int((errors > MAX_ERROR).sum())
-    if n_uncertain:
-        warnings.warn(
-            f"{name}: the probabilities of {column} have standard errors of more than "
-            f"{MAX_ERROR:g}, up to {errors.max():.2g}, in {n_uncertain:,} of {len(errors):,} rows, "
-            "where too many cells are missing to sum over all their values. Increase n_steps "
-            f"({n_steps:,}).",
-            UserWarning,
-            stacklevel=find_stack_level(),
-        )
+    if not n_uncertain:
+        return None
+    return (
+        f"{name}: the probabilities of {column} have standard errors of more than {MAX_ERROR:g}, "
+        f"up to {errors.max():.2g}, in {n_uncertain:,} of {len(errors):,} rows, where too many "
+        f"cells are missing to sum over all their values. Increase n_steps ({n_steps:,})."
+    )

@@ -47,7 +47,7 @@ from sklearn_boltz.partition._estimates import (
     estimate_from_value,
     temperature_ladder,
 )
-from sklearn_boltz.partition._shares import warn_of_errors
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, by_tap
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
@@ -1195,9 +1195,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             probability, errors = _conditional.column_probabilities(
                 self._model(), self._base(), *rows, j, units, n_steps, seed, workers
             )
-        warn_of_errors(
-            f"{type(self).__name__}.predict_column_proba", self._column(j), errors, n_steps
-        )
+        name = f"{type(self).__name__}.predict_column_proba"
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
         return self._of_categories(probability, j)
 
     def _seed_of(self, random_state):
