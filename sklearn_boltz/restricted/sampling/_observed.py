@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from sklearn_boltz._estimator import dense
@@ -99,12 +99,6 @@ def has_few_missing(model, units):
 def has_few_states(model, missing):
     """Whether the missing units, or the hidden ones, are enumerated; `missing` is of numbers."""
     return has_few_hidden(model) | has_few_missing(model, missing_units(model.visible, missing))
-
-
-def looks_at_missing(model, units):
-    """Whether the missing units are enumerated, rather than the hidden ones; of a row or each."""
-    most = max(FEW_BITS, n_bits(model.hidden)) if has_few_hidden(model) else np.inf
-    return has_few_missing(model, units) & (missing_bits(model.visible, units) <= most)
 
 
 def _are_few(model, bits, most):
@@ -277,10 +271,10 @@ def distinct_rows(V, missing, chosen):
     chosen : ndarray of bool of shape (n_rows,)
     """
     for numbers in patterns(missing, chosen):
-        known = np.where(missing[numbers], 0, V[numbers])
-        rows, which = np.unique(known, axis=0, return_inverse=True)
-        for k, row in enumerate(np.where(missing[numbers[0]], np.nan, rows)):
-            yield row, numbers[which.ravel() == k]
+        rows, equal = np.where(missing[numbers], np.nan, V[numbers]), {}
+        for row, number in zip(rows, numbers.tolist(), strict=True):
+            equal.setdefault(row.tobytes(), (row, []))[1].append(number)
+        yield from equal.values()
 
 
 def _sum_over_hidden(gaps):
@@ -424,7 +418,7 @@ class Completions(NamedTuple):
     @property
     def probability(self):
         """Of each state."""
-        return softmax(self.log_probability)
+        return np.exp(self.log_probability)
 
     @property
     def V(self):
@@ -451,7 +445,7 @@ class Completer:
     """
 
     def __init__(self, model):
-        self.model, self._pattern = model, None
+        self.model, self._pattern, self._few_states = model, None, {}
 
     @cached_property
     def exact(self):
@@ -466,18 +460,41 @@ class Completer:
         log_partition = exact.visible.log_partition(fields)
         return H, exact.hidden.log_weight(H), fields, log_partition, exact.visible.mean(fields)
 
+    @cached_property
+    def weights(self):
+        """Those of the exact model, as an array."""
+        return np.asarray(self.exact.weights)
+
+    @cached_property
+    def _most_bits(self):
+        """Bits of the missing units up to which these are enumerated, not the hidden ones."""
+        model = self.model
+        return max(FEW_BITS, n_bits(model.hidden)) if has_few_hidden(model) else np.inf
+
+    def _looks_at_missing(self, units):
+        few = has_few_missing(self.model, units)
+        return few and missing_bits(self.model.visible, units) <= self._most_bits
+
     def _missing(self, units):
         """All states of some units, their log-weights and what they add to the hidden fields.
 
         Rows come one pattern of missing cells after another: those of the last one are kept.
         """
         if self._pattern is None or not np.array_equal(self._pattern, units):
-            exact, alone = self.exact, self.exact.visible.chosen(np.flatnonzero(units))
-            states, columns = all_states(alone), spread_over_columns(exact.visible, units)
-            weights = np.asarray(exact.weights)[:, columns]
-            self._pattern = units
-            self._states = states, alone.log_weight(states), states @ weights.T
+            visible, columns = self.exact.visible, spread_over_columns(self.exact.visible, units)
+            alone = visible.chosen(np.flatnonzero(units))
+            states = self._states_of(alone)
+            fields = states @ self.weights[:, columns].T
+            self._pattern, self._states = units, (states, alone.log_weight(states), fields)
         return self._states
+
+    def _states_of(self, units):
+        """All states; those of few bits, which many rows lack, are kept."""
+        if not (units.is_binary and units.n_units <= FEW_BITS):
+            return all_states(units)
+        if units.n_units not in self._few_states:
+            self._few_states[units.n_units] = all_states(units)
+        return self._few_states[units.n_units]
 
     def __call__(self, v):
         """What is not observed of a row that `has_few_states`; NaN is missing."""
@@ -487,14 +504,14 @@ class Completer:
         if not len(columns):
             return Completions(np.zeros(1), known, columns, np.empty((1, 0)))
         field = exact.hidden_field(known[np.newaxis])
-        if looks_at_missing(self.model, units):
+        if self._looks_at_missing(units):
             states, log_weight, fields = self._missing(units)
             logs = log_weight + exact.hidden.log_partition_sum(fields + field)
-            return Completions(log_softmax(logs), known, columns, states)
+            return Completions(_normalised(logs), known, columns, states)
         H, log_weight, fields, log_partition, means = self.hidden
         logs = log_weight + H @ field[0] + log_partition @ units
         every = np.arange(len(known))
-        return Completions(log_softmax(logs), known, every, means, H, fields)
+        return Completions(_normalised(logs), known, every, means, H, fields)
 
     def drawn(self, v, seed, n_states=ROW_STATES):
         """What is not observed of any row: exact where states are few, else by chains.
@@ -516,6 +533,12 @@ class Completer:
         rows = _row_chains(gaps, row_stream(seed, v), n_states)
         log_probability = np.full(len(rows), -np.log(len(rows)))
         return Completions(log_probability, v, np.arange(len(v)), rows)
+
+
+def _normalised(logs):
+    """Log-probabilities; SciPy's function takes longer on few numbers."""
+    logs = logs - logs.max()
+    return logs - np.log(np.exp(logs).sum())
 
 
 def _row_chains(gaps, stream, n_states):
