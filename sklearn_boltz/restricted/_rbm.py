@@ -257,10 +257,10 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value, which is summed out: exactly if at
-            most 10 binary values of the row are missing or if there are at most 12 binary hidden
-            units, and otherwise by short Markov chains with the observed values clamped. The
-            random numbers are the same in each call.
+            Values of the visible units. NaN is a missing value, which is summed out: exactly if the
+            missing values, or the hidden units, have no more joint states than 2**23 divided by the
+            number of all units, and otherwise by short Markov chains with the observed values
+            clamped. The random numbers are the same in each call.
 
         Returns
         -------
