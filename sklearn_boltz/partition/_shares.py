@@ -4,11 +4,12 @@ import numpy as np
 from scipy.special import softmax
 
 # The standard error that is wanted; chains of each value at first, and their temperatures, which
-# are doubled while weights vary by more than their mean times SPREAD; transitions for each value,
-# in `n_steps`, at most.
-MAX_ERROR, FIRST_CHAINS, LEAST_TEMPERATURES, SPREAD, BUDGET = 0.01, 32, 32, 0.5, 50
-# More chains than the error asks for, as it is an estimate itself.
-MARGIN = 1.4
+# are doubled while weights of these chains vary by more than their mean times SPREAD; transitions
+# for each value, in `n_steps`, at most.
+MAX_ERROR, FIRST_CHAINS, LEAST_TEMPERATURES, SPREAD, BUDGET = 0.01, 32, 32, 1.0, 50
+# More chains than the error asks for, as it is an estimate itself: it takes this number of chains,
+# times the square of the spread.
+MARGIN, CHAINS_OF_SPREAD = 1.4, 200
 
 
 def shares_by_chains(known, weights_of_chains, n_steps):
@@ -41,13 +42,16 @@ def shares_by_chains(known, weights_of_chains, n_steps):
         more = weights_of_chains(n_more, n_temperatures)
         log_weights = np.hstack([log_weights, more])
         p, error, spread = _shares_of_sums(known, log_weights)
-        if error <= MAX_ERROR or left < FIRST_CHAINS * n_temperatures:
+        n_chains, enough = log_weights.shape[1], CHAINS_OF_SPREAD * spread**2
+        is_certain = error <= MAX_ERROR and n_chains >= enough
+        if is_certain or left < FIRST_CHAINS * n_temperatures:
             return p, error
-        if spread > SPREAD:  # chains of better weights take the place of these
+        if spread > SPREAD and n_chains == FIRST_CHAINS:
+            # Chains of better weights take the place of these.
             n_temperatures, n_more = 2 * n_temperatures, FIRST_CHAINS
             log_weights = log_weights[:, :0]
         else:
-            n_more = log_weights.shape[1] * (MARGIN * (error / MAX_ERROR) ** 2 - 1)
+            n_more = max(MARGIN * (error / MAX_ERROR) ** 2 * n_chains, enough) - n_chains
 
 
 def _shares_of_sums(known, log_weights):
