@@ -100,7 +100,7 @@ def way(request, monkeypatch):
     from private import _observed
 
     if request.param != "missing":
-        monkeypatch.setattr(_observed, "EXACT_MISSING", -1)
+        monkeypatch.setattr(_observed, "EXACT_MISSING", 0)
     if request.param == "chains":
-        monkeypatch.setattr(_observed, "EXACT_HIDDEN", -1)
+        monkeypatch.setattr(_observed, "EXACT_HIDDEN", 0)
     return request.param

@@ -109,7 +109,7 @@ class WithWrongConstants(FSLLDensity):
     def score_samples(self, X):
         return super().score_samples(X) + self.error_
 
-    def log_partition(self, method="auto"):
+    def log_partition(self, method="auto", random_state=None):
         found = super().log_partition()
         found.update(method="ais", std_err=5.0)
         return found

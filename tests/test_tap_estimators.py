@@ -192,7 +192,7 @@ def test_a_spin_glass_is_noticed(digits):
         TAPRBM(64, inference=PAPER, init=8.0, max_iter=1, random_state=0).fit(digits[:200])
     # Strong couplings between the hidden layers: iterations jump to and fro.
     X = rows()
-    model = TAPDBM((5, 4), pretrain_max_iter=0, max_iter=0, random_state=0).fit(X)
+    model = TAPDBM((14, 13), pretrain_max_iter=0, max_iter=0, random_state=0).fit(X)
     W = model.components_[1]
     W[...] = 50 * np.random.default_rng(0).normal(size=W.shape)
     model.intercept_hidden_[1][...] = -W.sum(axis=1) / 2

@@ -454,13 +454,15 @@ class FSLLDensity(BaseBoltzmann):
         return self._cached("log_partition", lambda: self._model().log_partition())
 
     @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
-    def log_partition(self, method="auto"):
+    def log_partition(self, method="auto", *, random_state=None):
         """Compute the logarithm of the normalising constant.
 
         Parameters
         ----------
         method : {"auto", "exact"}, default="auto"
             Both enumerate all joint states of the variables that are connected by terms.
+        random_state : Ignored
+            Present for API consistency.
 
         Returns
         -------
@@ -698,7 +700,16 @@ class FSLLDensity(BaseBoltzmann):
             "temperature": [Interval(Real, 0, None, closed="neither")],
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, given=None, where=None, temperature=1.0):
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        where=None,
+        temperature=1.0,
+        n_steps=1000,
+    ):
         """Draw independent samples from the model.
 
         Parameters
@@ -716,6 +727,8 @@ class FSLLDensity(BaseBoltzmann):
             that they have the distribution of the model given the condition.
         temperature : float, default=1.0
             Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
+        n_steps : Ignored
+            Present for API consistency: all draws are exact.
 
         Returns
         -------
@@ -748,7 +761,7 @@ class FSLLDensity(BaseBoltzmann):
             "random_state": ["random_state", np.random.Generator],
         }
     )
-    def impute(self, X, *, how="mean", random_state=None):
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
@@ -759,6 +772,8 @@ class FSLLDensity(BaseBoltzmann):
             ``"mean"`` is the conditional mean of each missing value, ``"mode"`` the most probable
             joint state of all missing values, and ``"sample"`` a draw from their joint conditional
             distribution. All are exact.
+        n_steps : Ignored
+            Present for API consistency.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``.
 
@@ -779,7 +794,7 @@ class FSLLDensity(BaseBoltzmann):
 
         return self._fill(X, missing, how, impute, generator)
 
-    def predict_column_proba(self, X, column):
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
         """Return the probability of each value of one column, given the other columns.
 
         Parameters
@@ -789,6 +804,10 @@ class FSLLDensity(BaseBoltzmann):
             columns are summed out.
         column : int, str or list of them
             The label of the column in a data frame, its number in an array, or those of several.
+        n_steps : Ignored
+            Present for API consistency.
+        random_state : Ignored
+            Present for API consistency.
 
         Returns
         -------

@@ -1,7 +1,5 @@
 """Densities for classification: one of columns and class together, or one for each class."""
 
-from inspect import signature
-
 import numpy as np
 from scipy.special import logsumexp
 
@@ -9,7 +7,7 @@ from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.tables._frames import some_rows, with_constant
 
-# Number of transitions of an RBM for a row whose missing cells have too many joint states.
+# Number of transitions for a row whose missing cells have too many joint states.
 N_STEPS = 200
 # Largest error of ln Z, in nats, for which no rows are held out to correct it.
 MAX_ERROR = 0.1
@@ -58,25 +56,8 @@ class JointDensity:
 
     def _posteriors(self, rows, column):
         """p(y | x) of each row, which does not depend on the other rows."""
-        method = self.fitted[0].predict_column_proba
-        if "random_state" not in signature(method).parameters:
-            return method(rows, column)
-        # The rows of a call share a stream of random numbers. So there is one call for each row.
-        gaps, result = (
-            np.isnan(rows[:, :column]).any(axis=1),
-            np.empty((len(rows), len(self.shares))),
-        )
-        if not gaps.all():
-            result[~gaps] = method(rows[~gaps], column)
-        if gaps.any():
-            distinct, place = np.unique(
-                np.nan_to_num(rows[gaps], nan=-np.inf), axis=0, return_inverse=True
-            )
-            distinct[np.isinf(distinct)] = np.nan
-            options = {"n_steps": N_STEPS, "random_state": self.seed}
-            found = [method(row[np.newaxis], column, **options)[0] for row in distinct]
-            result[gaps] = np.array(found)[place.ravel()]
-        return result
+        options = {"n_steps": N_STEPS, "random_state": self.seed}
+        return self.fitted[0].predict_column_proba(rows, column, **options)
 
 
 class FittedJoint:
@@ -153,8 +134,7 @@ def _is_uncertain(density):
     """Whether the error of ln Z is unknown or too large."""
     if not hasattr(density, "log_partition"):
         return False
-    seeded = "random_state" in signature(density.log_partition).parameters
-    estimate = density.log_partition(**({"random_state": 0} if seeded else {}))
+    estimate = density.log_partition(random_state=0)
     return estimate.method != "exact" and not (estimate.trusted and estimate.std_err <= MAX_ERROR)
 
 

@@ -1,6 +1,5 @@
 """BoltzmannImputer: fills missing cells of a table with a density model of its rows."""
 
-from inspect import signature
 from itertools import chain, count
 from numbers import Integral
 
@@ -486,10 +485,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _column_proba(self, rows, j, generator):
         """The same of one column, of densities other than networks of codes."""
-        method, options = self.estimator_.predict_column_proba, {}
-        if "random_state" in signature(method).parameters:
-            options["random_state"] = generator.randint(2**31)
-        return method(rows, keys_of(self.estimator_, rows)[j], **options)
+        key, seed = keys_of(self.estimator_, rows)[j], generator.randint(2**31)
+        return self.estimator_.predict_column_proba(rows, key, random_state=seed)
 
     def _described(self, p, j):
         """Probabilities of a column, and of what they are."""

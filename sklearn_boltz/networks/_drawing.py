@@ -17,6 +17,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -222,8 +223,9 @@ class Drawing:
             booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
             more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
-            states. As many follow, from which the mean is taken, or the most probable state.
+            Transitions (sweeps of Gibbs sampling) for rows with more joint states: of annealed
+            chains of a row together, and of those that go on, by their weights, for the mean; half
+            as many for a sample. The most probable state is that of `n_steps` after as many.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``, and for rows with more joint states.
 
@@ -242,7 +244,8 @@ class Drawing:
         def impute(how):
             filled = cells.astype(np.float64)
             if rows.any():
-                found = _incomplete.impute(self._model(), codes[rows], how, n_steps, generator)
+                parts = self._model(), self._base, codes[rows]
+                found = _incomplete.impute(*parts, how, n_steps, generator)
                 filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
             return filled
 
@@ -289,14 +292,21 @@ class Drawing:
         cells = self._known_cells(X)
         codes = self._coding.codes(cells, self._refuse_codes)
         generator = make_generator(random_state)
-        return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
+        parts = self._model(), self._base, codes
+        return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
         """Of rows with missing cells, without normal scores: see `expected_log_weights`."""
         codes, _ = self._codes(X)
         return _incomplete.expected_log_weights(self._model(), codes)
 
-    def predict_column_proba(self, X, column):
+    @validate_arguments(
+        {
+            "random_state": ["random_state", np.random.Generator],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+        }
+    )
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
         """Return the probabilities of the values of one column given the rest of each row.
 
         Parameters
@@ -305,34 +315,52 @@ class Drawing:
             The data. The values in `column` are ignored. Missing values (NaN) in other columns are
             summed out. This is exact in rows whose connected missing values, `column` included,
             have no more than 2**20 joint states. In other rows the probabilities are estimated by
-            importance sampling for each value of the column. Their standard errors are at most
-            0.01 with up to 512 draws. If more were needed, the draws are annealed, until the
-            errors are at most 0.03 or there are 1,600 temperatures.
+            importance sampling for each value of the column, with up to 512 draws, and, if more
+            are needed, by annealed chains. Where numbers have normal scores, rows with more than
+            1,024 joint states of missing categories have 200 weighted draws instead.
         column : int, str or list of them
             The label of the column in a data frame, its number in an array, or those of several.
+        n_steps : int, default=1000
+            Where chains are needed, they run until the standard error of the probabilities of a row
+            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness of estimates. None means the same random numbers in each call.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
             The probabilities of the values of the column in their order, for strings that of
             `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
-            probabilities in any table, and in each call. Of several columns, joint probabilities,
-            of shape (n_samples, n_values, n_values, ...).
+            probabilities in any table. Of several columns, joint probabilities, of shape
+            (n_samples, n_values, n_values, ...).
+
+        Warns
+        -----
+        UserWarning
+            If the standard errors of some rows are greater than 0.01.
         """
         check_is_fitted(self)
         if not self._is_one(column):
-            return self._joint_probabilities(X, column)
+            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
         j = self._variable(column)
         X = self._ignoring(X, j)
         if self._table.is_scored[j]:
             return self._bin_probabilities(X, j)
         if self._gaussians is not None:
             return self._of_categories(self._given_others(X, j), j)
-        cells = self._known_cells(X, copy=True)
+        cells, seed = self._known_cells(X, copy=True), _incomplete.SEED
+        if random_state is not None:
+            seed = int(make_generator(random_state).integers(2**31))
         cells[:, j] = 1  # any legal value
         codes = self._coding.codes(cells, self._refuse_codes)
         with Workers() as workers:
-            found = _incomplete.column_probabilities(self._model(), codes, j, workers)
+            found, errors = _incomplete.column_probabilities(
+                self._model(), codes, j, n_steps, seed, workers
+            )
+        name = f"{type(self).__name__}.predict_column_proba"
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
         return self._of_categories(found, j)
 
     def _cells_of(self, codes):

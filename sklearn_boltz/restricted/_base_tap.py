@@ -242,8 +242,12 @@ class BaseTAP(MiniBatchEstimator):
             ``-free_energy(X)`` minus ln Z, in nats. Here ln Z ≈ ln Σ exp(−F), with the sum over
             the free energies F of the distinct solutions that are reached from 100 training rows.
         """
-        free_energy = self.free_energy(X)
+        free_energy = self._tap_free_energy(X)
         return -free_energy - self._cached("tap", lambda: self.log_partition("tap").value)
+
+    def _tap_free_energy(self, V):
+        """F(v) as training has it: with one hidden layer, it is exact."""
+        return self.free_energy(V)
 
     # Evidence: noisy and missing values.
 
@@ -382,13 +386,13 @@ class BaseTAP(MiniBatchEstimator):
         method : {"auto", "tap", "gibbs"}, default="auto"
             - ``"tap"``: mean field with the observed values clamped. It starts at the means of the
               training data;
-            - ``"gibbs"``: exact if at most 10 binary values of a row are missing (the units of all
-              even hidden layers count as missing) or if the odd hidden layers have at most 12
-              binary units; otherwise by Markov chains with the observed values clamped;
-            - ``"auto"``: exact if possible, as above. Otherwise samples are drawn with Markov
-              chains, and all else is by TAP.
+            - ``"gibbs"``: exact if the missing values (the units of all even hidden layers count as
+              missing), or the units of the odd hidden layers, have no more joint states than 2**23
+              divided by the number of all units; otherwise by annealed Markov chains with the
+              observed values clamped;
+            - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain. Means are taken over the second half.
+            Number of transitions of the chains of a row.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -412,7 +416,7 @@ class BaseTAP(MiniBatchEstimator):
         table, X, model = X, self._to_fill(X), self._model()
         missing = np.isnan(X)
         some = missing.any(axis=1)
-        by_tap = some & (method != "gibbs" and how != "sample")
+        by_tap = some & (method == "tap" or (method == "auto" and how == "mode"))
         if method == "auto":
             # The other even layers are always missing.
             of_side = self._layered().padded(missing, True)

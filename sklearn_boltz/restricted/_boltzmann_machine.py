@@ -48,6 +48,7 @@ from sklearn_boltz.partition._estimates import (
     has_wide_ends,
     temperature_ladder,
 )
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
 from sklearn_boltz.restricted.mean_field._tap import total_log_partition
@@ -966,10 +967,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             The source of randomness.
         given : dict, default=None
             Values of some columns, by label or number, as in ``{"city": "Rome"}``. Samples are then
-            drawn from the conditional distribution of the other columns: exactly if at most 10
-            binary columns are left or if there are at most 12 binary hidden units, and otherwise
-            by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
-            always used.
+            drawn from the conditional distribution of the other columns: exactly if these, or the
+            hidden units, have no more joint states than 2**23 divided by the number of all units,
+            and otherwise by annealed chains, drawn by their weights, that go on with the given
+            columns clamped. With `init` or `n_temperatures`, plain chains are used.
         where : callable, default=None
             A condition, as in ``lambda table: table["start"] <= table["end"]``: a function from a
             table of samples to a bool for each row. Rows are drawn until `n_samples` obey it, so
@@ -1065,8 +1066,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             clamped[: values.shape[1]] = ~np.isnan(values[0])
             values = np.pad(values, [(0, 0), (0, len(clamped) - values.shape[1])])
             by_chains = is_foreign(model.weights) or init is not None or n_temperatures > 1
-            if not by_chains and has_few_states(model, ~clamped):
-                return _conditional.drawn(model, values, ~clamped, rng, stream)
+            if not by_chains:
+                rows = model, self._base(), values, ~clamped
+                return _conditional.drawn(*rows, n_steps, rng, stream)
         if init is None:
             V = self._base().sample(zeros(model.weights, (n_samples, len(clamped))), stream)
         else:
@@ -1117,7 +1119,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # Units beside the visible ones are always missing.
         rows, gaps = layered.padded(V[some], np.nan), layered.padded(missing[some], True)
         filled[some] = _conditional.impute(
-            self._model(), rows, gaps, how, n_steps, rng, self._marginal()
+            self._model(), self._base(), rows, gaps, how, n_steps, rng, self._marginal()
         )[:, : V.shape[1]]
         return filled
 
@@ -1153,28 +1155,34 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ----------
         X : array-like of shape (n_samples, n_features)
             The data. The values of the column itself are ignored. NaN in other columns is a
-            missing value, which is summed out: exactly if at most 10 binary values of the row are
-            missing, including the column itself, or if there are at most 12 binary hidden units,
-            and otherwise by Markov chains with the observed values clamped.
+            missing value, which is summed out: exactly if the missing values, or the hidden units,
+            have no more joint states than 2**23 divided by the number of all units, and otherwise
+            by annealed importance sampling for each value of the column.
         column : str, int or list of them
             The label of the column in a data frame, its number in an array, or those of several.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain; the probabilities are averaged over the
-            second half.
+            Where annealing is needed, chains run until the standard error of the probabilities
+            of a row is at most 0.01, or until they made 50 `n_steps` transitions for each value.
         random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness.
+            The source of randomness. None means the same random numbers in each call.
 
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_states)
             One column for each value, in the order of `categories_`; for a column of numbers, in
-            the order of the states of its visible unit, such as 0 and 1. Of several columns, joint
+            the order of the states of its visible unit, such as 0 and 1. They depend on the row
+            alone: equal rows have equal probabilities in any table. Of several columns, joint
             probabilities, of shape (n_samples, n_states, n_states, ...).
 
         Raises
         ------
         ValueError
             If the column has continuous values.
+
+        Warns
+        -----
+        UserWarning
+            If the standard errors of some rows are greater than 0.01.
         """
         check_is_fitted(self)
         if not self._is_one(column):
@@ -1190,11 +1198,22 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X[:, j] = np.nan
         V = np.array(self._layout.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
-        probability = _conditional.column_probabilities(
-            self._model(), pad(V), pad(missing, True), j, units, n_steps,
-            make_generator(random_state),
-        )  # fmt: skip
+        rows, seed = (pad(V), pad(missing, True)), self._seed_of(random_state)
+        with Workers(self.n_jobs) as workers:
+            probability, errors = _conditional.column_probabilities(
+                self._model(), self._base(), *rows, j, units, n_steps, seed, workers
+            )
+        name = f"{type(self).__name__}.predict_column_proba"
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
         return self._of_categories(probability, j)
+
+    def _seed_of(self, random_state):
+        """The seed of figures that depend on a row alone: the same each time by default."""
+        if random_state is None:
+            return self._training.evaluation_seed
+        return int(make_generator(random_state).integers(2**31))
 
     @by_processor
     def entropy(self):

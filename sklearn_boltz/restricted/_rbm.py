@@ -303,10 +303,10 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value, which is summed out: exactly if at
-            most 10 binary values of the row are missing or if there are at most 12 binary hidden
-            units, and otherwise by short Markov chains with the observed values clamped. The
-            random numbers are the same in each call.
+            Values of the visible units. NaN is a missing value, which is summed out: exactly if the
+            missing values, or the hidden units, have no more joint states than 2**23 divided by the
+            number of all units, and otherwise by short Markov chains with the observed values
+            clamped. The random numbers are the same in each call.
 
         Returns
         -------
@@ -375,7 +375,7 @@ class BaseRBM(BaseBoltzmannMachine):
             return like(V, here.sample_hidden(as_numpy(V), rng))
         if rows_with_gaps(rows) is not None:
             missing = np.isnan(rows)
-            drawn = _conditional.impute(model, rows, missing, "sample", N_STEPS, rng)
+            drawn = _conditional.impute(model, self._base(), rows, missing, "sample", N_STEPS, rng)
             rows = np.where(missing, drawn, rows).astype(model.dtype)
         return model.hidden.sample(model.hidden_field(rows), Stream.from_generator(rng))
 
@@ -512,10 +512,10 @@ class BaseRBM(BaseBoltzmannMachine):
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 
-        The result is exact if at most 10 binary values of the row are missing or if there are at
-        most 12 binary hidden units; a column of q categories counts as log2(q) binary values.
-        Otherwise, Markov chains run with the observed values clamped. For ``how="mode"``, see
-        below.
+        The result is exact if the missing values of the row, or the hidden units, have no more
+        joint states than 2**23 divided by the number of all units. Otherwise, Markov chains run
+        with the observed values clamped. They are annealed, so that their weights give each mode
+        its probability. For ``how="mode"``, see below.
 
         Parameters
         ----------
@@ -526,14 +526,15 @@ class BaseRBM(BaseBoltzmannMachine):
 
             - ``"mean"``: the conditional mean of each missing value. A column of categories has no
               mean and gets its most probable category;
-            - ``"mode"``: the most probable joint state of all missing values. It is exact if at
-              most 10 binary values are missing. With few hidden units, it is the best state found
-              from the modes given each hidden state; otherwise, the best state that the chain
-              visited. No change of a single value makes it more probable. For continuous values,
-              the mean is used;
+            - ``"mode"``: the most probable joint state of all missing values. It is exact if these
+              have few joint states as above: at most 2**10, or no more than the hidden units. With
+              few states of the hidden units, it is the best state found from the modes given each
+              of them; otherwise, the best state that the chain visited. No change of a single value
+              makes it more probable. For continuous values, the mean is used;
             - ``"sample"``: a draw of all missing values from their joint conditional distribution.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain. Means are taken over the second half.
+            Number of transitions of the annealed chains of a row together, and of those that go on:
+            as many for the mean, half as many for a sample. For the mode, of a single chain.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 

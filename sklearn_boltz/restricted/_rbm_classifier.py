@@ -595,10 +595,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value, which is summed out: exactly where at most 10 binary
-            values of a row are missing, with log2(n_classes) for the label, or there are at most 12
-            hidden units, and otherwise by short Markov chains with the observed values clamped,
-            the same each time.
+            The data. NaN is a missing value, which is summed out: exactly if the missing values,
+            with the label, or the hidden units have no more joint states than 2**23 divided by the
+            number of all units, and otherwise by short Markov chains with the observed values
+            clamped, the same each time.
 
         Returns
         -------

@@ -16,14 +16,14 @@ from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _POSITIVE, _RANDOM_STATE, HIDDEN
 from sklearn_boltz.restricted._mini_batches import chosen_epochs
-from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
+from sklearn_boltz.restricted.model._enumeration import hidden_bits
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
     check_normalisable,
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.restricted.sampling._observed import EXACT_HIDDEN, by_rows, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import by_chunks, by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
@@ -32,6 +32,8 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
 N_LAYERS = 2
+# Bits of the even or of the odd hidden layers up to which free energies are exact.
+EXACT_BITS = 12
 
 
 class TAPDBM(BaseTAP):
@@ -613,9 +615,18 @@ class TAPDBM(BaseTAP):
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
             F(v) = −ln Σ exp(−E(v, h)), in nats. The sum is over the states of all hidden layers
-            and of the missing values of the row; it is approximated by TAP. With one hidden layer,
-            as in :class:`TAPRBM`.
+            and of the missing values of the row. With one hidden layer, or if all even or all odd
+            hidden layers have at most 12 binary units together, it is as in :class:`TAPRBM`;
+            otherwise, it is approximated by TAP.
         """
+        if self._has_one_layer():
+            return super().free_energy(V)
+        if hidden_bits(self._layered()) <= EXACT_BITS:
+            return by_chunks(self._free_energy_of_gaps, self._checked(V, allow_nan=True))
+        return self._tap_free_energy(V)
+
+    def _tap_free_energy(self, V):
+        """F(v) of rows by mean field, as in training."""
         if self._has_one_layer():
             return super().free_energy(V)
 
@@ -643,7 +654,7 @@ class TAPDBM(BaseTAP):
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
             The sum over the columns of ln p(v_i | all other columns), in nats. In a row with
             missing values, the sum is over the observed columns, each given the other observed
-            ones; with several hidden layers, this is approximated by TAP.
+            ones.
 
         Raises
         ------
@@ -656,7 +667,6 @@ class TAPDBM(BaseTAP):
         visible = model.visible
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        exact = hidden_bits(layered) <= EXACT_HIDDEN
-        of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
-        of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)
-        return by_rows(partial(log_pseudo_likelihood_by, of_complete, visible), of_gaps, X)
+        exact = hidden_bits(layered) <= EXACT_BITS
+        free_energy = self._free_energy_of_gaps if exact else model.free_energy
+        return by_chunks(partial(log_pseudo_likelihood_by, free_energy, visible), X)

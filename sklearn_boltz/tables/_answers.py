@@ -15,7 +15,9 @@ class Answers:
     """Of a density model with `predict_column_proba`."""
 
     @told_once
-    def predict_column_quantiles(self, X, column, quantiles=(0.05, 0.5, 0.95)):
+    def predict_column_quantiles(
+        self, X, column, quantiles=(0.05, 0.5, 0.95), *, n_steps=1000, random_state=None
+    ):
         """Return quantiles of a column of numbers or dates, given the rest of each row.
 
         They are those of the numbers that `sample` draws: a bin counts by its probability given the
@@ -31,6 +33,10 @@ class Answers:
         quantiles : array-like of shape (n_quantiles,), default=(0.05, 0.5, 0.95)
             Which ones, from 0 to 1. The default has the ends of an interval that the cell is in
             with a probability of 90 %, and the median.
+        n_steps : int, default=1000
+            As of `predict_column_proba`.
+        random_state : int, RandomState instance, Generator or None, default=None
+            As of `predict_column_proba`.
 
         Returns
         -------
@@ -70,7 +76,9 @@ class Answers:
             )
         of_column, up_to = table.columns[j], self._distribution(X, j)
         if up_to is None:
-            found = of_column.quantiles(self.predict_column_proba(X, self._keys()[j]), levels)
+            options = {"n_steps": n_steps, "random_state": random_state}
+            p = self.predict_column_proba(X, self._keys()[j], **options)
+            found = of_column.quantiles(p, levels)
         else:
             found = of_column.back(of_column.scores.quantiles(up_to, levels))
         return found if table.is_word[j] else self._cells_of(found)

@@ -173,6 +173,9 @@ CASES = {
         }.items()
     },
     "a negative number of steps": lambda: fitted("sdcp").gibbs(BITS, -1),
+    "too few steps for probabilities": lambda: SDCPRBM.from_parameters(
+        3 * (np.arange(30) == 0)[:, None] * np.ones(30), np.full(30, -1.5)
+    ).predict_column_proba(np.full((2, 30), np.nan), 2, n_steps=1),
     "hidden states of another shape": lambda: fitted("numbers").energy(BITS, BITS[:, :2]),
     "ln Z of a classifier from rows": lambda: fitted("numbers").log_partition("raise", X=BITS),
     "negative multiplicities": lambda: FractionalModel.from_estimator(fitted("grown"), [-1.0]),

@@ -68,16 +68,33 @@ def test_all_models_have_the_same_methods(estimator):
     for name, default in defaults.items():
         assert sample[name].kind is inspect.Parameter.KEYWORD_ONLY
         assert sample[name].default == default
-    for method in ("sample", "impute", "predict_column_proba"):
-        parameters = inspect.signature(getattr(model, method)).parameters
-        assert "n_sweeps" not in parameters
-        assert "n_steps" not in parameters or parameters["n_steps"].default == 1000
+    assert_draws_alike(model)
     assert list(inspect.signature(model.impute).parameters)[:2] == ["X", "how"]
     assert list(inspect.signature(model.score).parameters) == ["X", "y", "sample_weight"]
     for method in ("energy", "free_energy", "entropy", "log_pseudo_likelihood", "log_partition"):
         assert callable(getattr(model, method)), method
     assert set(model.log_partition()) >= BUNCH
     assert isinstance(type(model).log_partition_, property)
+
+
+def assert_draws_alike(model):
+    """What may draw takes `n_steps` and `random_state`, under these names and with one default."""
+    for method in ("sample", "impute", "predict_column_proba", "predict_column_quantiles"):
+        parameters = inspect.signature(getattr(model, method)).parameters
+        assert parameters["n_steps"].default == 1000
+        assert parameters["n_steps"].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters["random_state"].default is None
+    assert "random_state" in inspect.signature(model.log_partition).parameters
+
+
+def test_a_mixture_draws_as_its_parts_do():
+    mixture = next(e for e in ALL if name_of(e) == "BoltzmannMixture")
+    mixture = fitted(mixture)
+    X = np.full((2, 5), np.nan)
+    p = mixture.predict_column_proba(X, 1, n_steps=7, random_state=0)
+    assert_array_equal(p, mixture.predict_column_proba(X, 1))
+    assert mixture.sample(3, 0, n_steps=7).shape == (3, 5)
+    assert not np.isnan(mixture.impute(X, n_steps=7)).any()
 
 
 @each(MODELS)

@@ -6,7 +6,7 @@ serve, with random numbers that are the same for every row.
 """
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -15,13 +15,21 @@ from scipy.special import softmax
 from sklearn_boltz.missing._completion import all_states, patterns
 from sklearn_boltz.networks.model._enumeration import importance_weights
 from sklearn_boltz.networks.sampling._sampling import (
+    annealed_draws,
     annealed_log_partition,
+    annealed_probabilities,
     chains_of_each,
     gibbs_complete,
     gibbs_mode,
     gibbs_probabilities,
 )
 from sklearn_boltz.numerics._threads import row_blocks, slices_of_rows
+from sklearn_boltz.partition._shares import (
+    FIRST_CHAINS,
+    MAX_ERROR,
+    shares_by_chains,
+    softmax_errors,
+)
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
@@ -38,12 +46,9 @@ BLOCK_ROWS = 1000
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
 # The values of a column: joint states of the most strongly coupled other missing cells, which are
 # summed out for each draw of the rest. The draws for each value, more and more until the standard
-# errors of the probabilities, and of their logarithms before they are normalised, are this small.
-MAX_CORE, N_DRAWS, MAX_ERRORS = 2**9, (32, 128, 512), (0.01, 0.1)
-# Where they are not, annealing: chains for each value, and temperatures, which are doubled until
-# the errors are this small, or there are this many.
-N_CHAINS_OF_VALUE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 100, 25, 1600
-MAX_ERRORS_OF_CHAINS = 0.03, 0.5
+# errors of the probabilities are small enough, and those of their logarithms before they are
+# normalised are at most MAX_LOG_ERROR. Where they are not, annealing.
+MAX_CORE, N_DRAWS, MAX_LOG_ERROR = 2**9, (32, 128, 512), 0.1
 # The chains that find the rates of the independent columns where it begins, their sweeps before
 # and while these are counted, and the least rate.
 N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
@@ -320,12 +325,14 @@ def _by_chains(model, row):
 # Values for the missing cells.
 
 
-def impute(model, codes, how, n_steps, generator):
+def impute(model, base, codes, how, n_steps, generator):
     """Values for the missing cells of each row, given the others.
 
     Parameters
     ----------
     model : DiscreteModel
+    base : ndarray
+        Intercepts of independent columns, where annealing begins.
     codes : ndarray of int of shape (n, d)
     how : {"mean", "mode", "sample"}
         The mean of the codes, the most probable joint state, or a draw.
@@ -339,7 +346,7 @@ def impute(model, codes, how, n_steps, generator):
     """
     if how == "mean":
         blocks = row_blocks(len(codes), BLOCK_ROWS)
-        means = [_means(model, codes[rows], n_steps, generator) for rows in blocks]
+        means = [_means(model, base, codes[rows], n_steps, generator) for rows in blocks]
         return np.where(codes < 0, np.concatenate(means), codes)
     filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
@@ -354,29 +361,32 @@ def impute(model, codes, how, n_steps, generator):
             filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
-        arguments = model, codes[many], n_steps, generator
-        is_mode = how == "mode"
-        filled[many] = gibbs_mode(*arguments) if is_mode else gibbs_complete(*arguments).codes
+        for some in row_blocks(len(many), BLOCK_ROWS):
+            rows = many[some]
+            if how == "mode":
+                filled[rows] = gibbs_mode(model, codes[rows], n_steps, generator)
+            else:
+                filled[rows] = annealed_draws(model, base, codes[rows], n_steps, generator)
     return filled
 
 
-def _means(model, codes, n_steps, generator):
+def _means(model, base, codes, n_steps, generator):
     """Means of missing codes, (n, d); what stands for observed ones is of no use."""
-    p = cell_probabilities(model, codes, MAX_STATES, n_steps, generator)
+    p = cell_probabilities(model, base, codes, MAX_STATES, n_steps, generator)
     values = np.concatenate([np.arange(m) for m in model.n_values])
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
 
-def cell_probabilities(model, codes, max_states, n_steps, generator):
+def cell_probabilities(model, base, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
     What stands for observed cells is of no use. Rows of which connected missing cells have more
-    than `max_states` joint states take chains.
+    than `max_states` joint states take annealed chains.
     """
     p, _, is_exact = model.enumerated(codes, max_states)
     many = np.flatnonzero(~is_exact)
     if len(many):
-        p[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
+        p[many] = annealed_probabilities(model, base, codes[many], n_steps, generator)
     return p
 
 
@@ -404,24 +414,28 @@ def expected_log_weights(model, codes):
     return log_weights, p
 
 
-def column_probabilities(model, codes, column, workers):
+def column_probabilities(model, codes, column, n_steps, seed, workers):
     """p(x_column | the observed cells) of each row, which depends on this row alone.
 
     What stands in the column itself is ignored. Chains seldom pass between values of a column to
     which all others are coupled. So rows with many joint states take p(x_column = a, the observed
     cells) from draws with the value a, or from annealed chains that hold it. The random numbers
-    are the same for every row and value.
+    are the same for every row.
 
     Parameters
     ----------
     model : DiscreteModel
     codes : ndarray of int of shape (n, d)
     column : int
+    n_steps, seed : int
+        Of `shares_by_chains`, where there are too many states.
     workers : Workers
 
     Returns
     -------
     p : ndarray of float64 of shape (n, n_values[column])
+    errors : ndarray of float64 of shape (n,)
+        Standard errors, the greatest one of each row; 0 where sums are exact.
     """
     codes = codes.copy()
     codes[:, column] = -1
@@ -435,17 +449,20 @@ def column_probabilities(model, codes, column, workers):
 
     found = workers.map(of_block, row_blocks(len(codes)), n_states)
     result, is_exact = map(np.concatenate, zip(*found, strict=True))
-    many = np.flatnonzero(~is_exact)
+    many, errors = np.flatnonzero(~is_exact), np.zeros(len(codes))
     if len(many):
         distinct, place = np.unique(codes[many], axis=0, return_inverse=True)
-        work = len(distinct) * model.n_values[column] * N_CHAINS_OF_VALUE * own.stop
-        estimates = workers.map(lambda row: model.estimated(row, column), distinct, work)
-        result[many] = np.array(estimates)[place.ravel()]
-    return result
+        work = len(distinct) * model.n_values[column] * FIRST_CHAINS * own.stop
+        estimate = partial(model.estimated, column=column, n_steps=n_steps, seed=seed)
+        p, of_row = zip(*workers.map(estimate, distinct, work), strict=True)
+        result[many], errors[many] = np.array(p)[place.ravel()], np.array(of_row)[place.ravel()]
+    return result, errors
 
 
-def weighed(potts, row, column, strengths):
-    """p(x_column | the observed cells) of one row from importance weights; None if too uncertain.
+def weighed(potts, row, column, strengths, seed):
+    """p(x_column | the observed cells) of one row from importance weights, and its error.
+
+    None if it is too uncertain.
 
     With each value of the column, the missing cells that are least coupled to others are drawn,
     and the others summed out.
@@ -468,15 +485,16 @@ def weighed(potts, row, column, strengths):
     log_weights = np.empty((len(own), 0))
     for n in N_DRAWS:
         first = log_weights.shape[1]
-        more = importance_weights(fields, coupling, starts, n_drawn, n - first, SEED, first)
+        more = importance_weights(fields, coupling, starts, n_drawn, n - first, seed, first)
         log_weights = np.hstack([log_weights, more])
         peak = log_weights.max(axis=1, keepdims=True)
         weights = np.exp(log_weights - peak)
         means = weights.mean(axis=1)
         log_errors = weights.std(axis=1, ddof=1) / means / np.sqrt(n)
         p = softmax(known[own] + peak[:, 0] + np.log(means))
-        if is_certain(p, log_errors, *MAX_ERRORS):
-            return p
+        error = softmax_errors(p, log_errors).max()
+        if error <= MAX_ERROR and log_errors.max() <= MAX_LOG_ERROR:
+            return p, error
     return None
 
 
@@ -490,38 +508,24 @@ def _drawn_first(strengths, n_values):
     return np.concatenate([order[~core[order]], order[core[order]]]), int((~core).sum())
 
 
-def is_certain(p, log_errors, most, most_log):
-    """Whether standard errors are small, of probabilities and of ln of these, not normalised."""
-    # d p_a / d ln w_b = p_a (δ_ab - p_b).
-    slopes = p[:, None] * (np.eye(len(p)) - p)
-    error = np.sqrt(slopes**2 @ log_errors**2).max()
-    return error <= most and log_errors.max() <= most_log
+def annealed(model, row, column, n_steps, seed):
+    """p(x_column | the observed cells) of one row, and its standard error, by annealed chains."""
+    rows, generator = np.tile(row, (model.n_values[column], 1)), np.random.default_rng(seed)
+    rows[:, column] = np.arange(len(rows))
+    bases = [_independent_intercept(model, one, generator) for one in rows]
 
-
-def annealed(model, row, column):
-    """p(x_column | the observed cells) of one row."""
-    n_values, n_temperatures = model.n_values[column], LEAST_TEMPERATURES
-    rows = np.tile(row, (n_values, 1))
-    rows[:, column] = np.arange(n_values)
-    bases = [_independent_intercept(model, one) for one in rows]
-    while True:
+    def weights_of_chains(n_chains, n_temperatures):
         betas = np.linspace(0, 1, n_temperatures + 1)
-        found = [
-            annealed_log_partition(
-                model, base, betas, N_CHAINS_OF_VALUE, np.random.default_rng(SEED), one
-            )
+        return np.array([
+            annealed_log_partition(model, base, betas, n_chains, generator, one).log_weights
             for base, one in zip(bases, rows, strict=True)
-        ]
-        p = softmax([estimate.value for estimate in found])
-        log_errors = np.array([estimate.std_err for estimate in found])
-        if is_certain(p, log_errors, *MAX_ERRORS_OF_CHAINS) or n_temperatures >= MOST_TEMPERATURES:
-            return p
-        n_temperatures *= 2
+        ])  # fmt: skip
+
+    return shares_by_chains(np.zeros(len(rows)), weights_of_chains, n_steps)
 
 
-def _independent_intercept(model, row):
+def _independent_intercept(model, row, generator):
     """Intercepts of independent columns with the rates that chains find given a row."""
-    generator = np.random.default_rng(SEED)
     rows = np.tile(row, (N_PILOT, 1))
     rates = gibbs_probabilities(model, rows, N_PILOT_STEPS, generator).mean(axis=0)
     return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))

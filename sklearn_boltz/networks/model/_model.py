@@ -145,12 +145,12 @@ class DiscreteModel:
         )  # fmt: skip
         return p, log_sums, is_exact
 
-    def estimated(self, row, column):
-        """p(x_column | the observed cells) of a row with too many joint states, estimated."""
-        p = None
+    def estimated(self, row, column, n_steps, seed):
+        """p(x_column | the observed cells) of a row with too many joint states, and its error."""
+        found = None
         if self.is_pairwise:
-            p = _incomplete.weighed(self.potts, row, column, self._strengths)
-        return _incomplete.annealed(self, row, column) if p is None else p
+            found = _incomplete.weighed(self.potts, row, column, self._strengths, seed)
+        return found or _incomplete.annealed(self, row, column, n_steps, seed)
 
     @cached_property
     def _strengths(self):

@@ -11,12 +11,15 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sklearn_boltz.partition._estimates import estimate_from_weights
+from sklearn_boltz.partition._shares import chosen_chains
 
 # Rates that differ by no more are those of the data: it is more than the estimate of a model that
 # is right moves them, and less than a second mode does.
 TOLERANCE = 0.05
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
+# Annealed chains of a row with missing cells.
+N_ANNEALED = 20
 
 
 def draw_seed(generator):
@@ -71,6 +74,42 @@ def gibbs_mode(model, codes, n_steps, generator):
     return best
 
 
+def annealed_chains(model, base, codes, n_kept, n_steps, generator):
+    """Annealed chains of each row, of which some are kept by their weights.
+
+    A single chain may stay in one mode for good. Those that are kept are in the modes in the right
+    proportions. All chains of a row take `n_steps` sweeps together.
+
+    Returns
+    -------
+    chains : Chains
+        `n_kept` for each row, one after another.
+    """
+    rows = np.repeat(codes, N_ANNEALED, axis=0)
+    betas = np.linspace(0, 1, max(1, n_steps // N_ANNEALED) + 1)
+    log_weights, chains = _annealed(model, base, betas, rows, generator)
+    chosen = chosen_chains(log_weights.reshape(-1, N_ANNEALED), n_kept, generator)
+    chosen = (chosen + N_ANNEALED * np.arange(len(codes))[:, None]).ravel()
+    return model.chains(chains.codes[chosen], draw_seed(generator), rows[chosen] < 0)
+
+
+def annealed_draws(model, base, codes, n_steps, generator):
+    """A draw of the missing cells of each row."""
+    chains = annealed_chains(model, base, codes, 1, n_steps, generator)
+    chains.sweep(model.intercept, n_steps // 2)
+    return chains.codes
+
+
+def annealed_probabilities(model, base, codes, n_steps, generator):
+    """Means of p(x_j = a | the others), one-hot, of chains that go on for `n_steps` together."""
+    chains = annealed_chains(model, base, codes, N_ANNEALED, n_steps, generator)
+    n_sweeps, mean = max(1, n_steps // N_ANNEALED), 0.0
+    for _ in range(n_sweeps):
+        chains.sweep(model.intercept)
+        mean = mean + chains.probabilities(model.intercept)
+    return mean.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
+
+
 def gibbs_probabilities(model, codes, n_steps, generator):
     """Means of p(x_j = a | the others), one-hot, over `n_steps` sweeps after as many."""
     chains = gibbs_complete(model, codes, n_steps, generator)
@@ -105,13 +144,19 @@ def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
         Of `estimate_from_weights`; `states` are the codes in which the chains end.
     """
     row = np.full(len(model.n_values), -1) if row is None else row
-    codes = np.tile(row, (n_chains, 1))
+    log_weights, chains = _annealed(model, base, betas, np.tile(row, (n_chains, 1)), generator)
+    log_weights += model.independent_log_sum(base, row)
+    return estimate_from_weights("ais", log_weights, 1, chains.codes)
+
+
+def _annealed(model, base, betas, codes, generator):
+    """Log-weights of annealed chains, one a row, without the constant of the base; and these."""
     chains = model.chains(model.fill(base, codes, generator), draw_seed(generator), codes < 0)
-    log_weights = np.full(n_chains, model.independent_log_sum(base, row))
+    log_weights = np.zeros(len(codes))
     for low, high in pairwise(betas.tolist()):
         log_weights += (high - low) * chains.log_weight(model.intercept - base)
         chains.sweep((1 - high) * base + high * model.intercept, scale=high)
-    return estimate_from_weights("ais", log_weights, 1, chains.codes)
+    return log_weights, chains
 
 
 def strange_columns(rates, expected, n):

@@ -65,8 +65,8 @@ def _of_complete(model, workers, V):
 
 
 def _of_gaps(model, seed, workers, V):
-    """Exact where what is missing has at most 2^10 states, the label counted, or the hidden units
-    2^12; else by short Markov chains.
+    """Exact where what is missing, the label counted, or the hidden units have few states; else by
+    short Markov chains.
 
     With draws of what is not observed, it is the mean of p(y | x) over them, which is closer than
     the part of them that has class y.

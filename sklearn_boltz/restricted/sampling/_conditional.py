@@ -1,42 +1,59 @@
 """What follows from the observed cells of a row: means, modes and draws of the others."""
 
-from itertools import islice
-
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.partition._shares import (
+    FIRST_CHAINS,
+    LEAST_TEMPERATURES,
+    chosen_chains,
+    shares_by_chains,
+)
 from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._array_chains import filled_by_chains, moves_of_chains
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 from sklearn_boltz.restricted.sampling._observed import (
     Completer,
+    Gaps,
+    annealed,
+    distinct_rows,
     has_few_hidden,
+    has_few_missing,
     has_few_states,
+    missing_bits,
     missing_units,
+    observed_log_weight,
+    row_stream,
     spread_over_columns,
 )
 
 # Rows of which fields are kept at once.
 CHUNK_ROWS = 1000
-# Of the states of a chain, one in this many counts for a probability: others are much like it, and
-# each costs as much as a transition.
-THINNING = 5
 # States of a chain that are compared, where a comparison costs much more than a transition.
 FEW_COMPARED = 50
+# States of the hidden units among which the most probable joint state is searched for.
+MOST_PARTS = 2**12
+# Bits of the hidden units that are summed out for many rows together, however few cells they lack.
+FEW_HIDDEN = 12
+# Annealed chains of a row, of which one is drawn by its weight; chains that are kept at once.
+N_CHAINS, CHUNK_CHAINS = 20, 5000
 
 
 # Imputation.
 
 
-def impute(model, V, missing, how, n_steps, rng, marginal=None):
+def impute(model, base, V, missing, how, n_steps, rng, marginal=None):
     """Fill missing values; exactly where that is possible.
 
     Parameters
     ----------
     model : Model
+    base : UnitType
+        Independent visible units as in the data, where annealing begins.
     V : ndarray of shape (n_rows, n_visible)
     missing : ndarray of bool of the same shape
     how : {"mean", "mode", "sample"}
@@ -55,30 +72,27 @@ def impute(model, V, missing, how, n_steps, rng, marginal=None):
         Right in the missing places.
     """
     marginal = model if marginal is None else marginal
-    features = marginal.visible
-    missing = spread_over_columns(model.visible, missing_units(model.visible, missing))
+    features, units = marginal.visible, missing_units(model.visible, missing)
+    missing = spread_over_columns(model.visible, units)
     find_mode = how == "mode" and np.isfinite(features.state_counts).any()
     filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
     some, exact = missing.any(axis=1), has_few_states(model, missing)
-    complete, by_chains = Completer(model), some & ~exact
-    for i in np.flatnonzero(some & exact):
-        v = np.where(missing[i], np.nan, V[i])
+    complete, by_chains = Completer(model), np.flatnonzero(some & ~exact)
+    for v, rows in distinct_rows(V, missing, some & exact):
         found = complete(v)
         if how == "sample":
-            filled[i] = draw(model, v, found, 1, rng, stream)[0]
+            filled[rows] = draw(model, v, found, len(rows), rng, stream)
         elif find_mode:
-            cells = np.flatnonzero(missing[i, : len(features)])
-            filled[i, cells] = _mode(features, missing[i, : len(features)], found)[cells]
+            filled[rows, : len(features)] = _mode(features, np.isnan(v), found)
         else:
-            filled[i] = found.probability @ found.V
-    if not by_chains.any():
-        return filled
-    rows = V[by_chains], missing[by_chains]
-    if find_mode:
+            filled[rows] = found.mean()
+    if len(by_chains) and find_mode:
+        rows = V[by_chains], missing[by_chains]
         filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, marginal)
-    else:
-        how = "sample" if how == "sample" else "mean"
-        filled[by_chains] = filled_by_chains(model, *rows, how, n_steps, stream)
+    elif len(by_chains):
+        reduce = draws_of_rows if how == "sample" else means_of_rows
+        for rows in np.array_split(by_chains, 1 + len(by_chains) * N_CHAINS // CHUNK_CHAINS):
+            filled[rows] = reduce(model, base, V[rows], missing[rows], n_steps, stream)
     return filled
 
 
@@ -87,29 +101,42 @@ def draw(model, v, found, n_rows, rng, stream):
     probability = found.probability
     chosen = rng.choice(len(probability), size=n_rows, p=probability)
     if found.fields is None:
-        return found.V[chosen].astype(model.dtype)
+        return found.with_values(found.values[chosen]).astype(model.dtype)
     rows = model.visible.sample(found.fields[chosen].astype(model.dtype), stream)
     return np.where(np.isnan(v), rows, v).astype(model.dtype)
 
 
-def drawn(model, V, missing, rng, stream):
+def drawn(model, base, V, missing, n_steps, rng, stream):
     """A draw of the missing values of each row, which are the same ones in all of them."""
     rows, complete = np.empty(V.shape, model.dtype), Completer(model)
-    known, which = np.unique(np.where(missing, 0, V), axis=0, return_inverse=True)
-    for k, v in enumerate(np.where(missing, np.nan, known)):
-        mine = which.ravel() == k
-        rows[mine] = draw(model, v, complete(v), int(mine.sum()), rng, stream)
+    missing = np.broadcast_to(missing, V.shape)
+    is_exact = has_few_states(model, missing[0])
+    for v, mine in distinct_rows(V, missing, np.ones(len(V), dtype=bool)):
+        if is_exact:
+            rows[mine] = draw(model, v, complete(v), len(mine), rng, stream)
+            continue
+        # All chains of equal rows are drawn from together.
+        chains = np.repeat(v[np.newaxis], max(len(mine), N_CHAINS), axis=0).astype(model.dtype)
+        n_temperatures = max(1, n_steps - n_steps // 2)
+        log_weights, ends = annealed(Gaps.of(model, chains), base, n_temperatures, stream)
+        chosen = rng.permutation(chosen_chains(log_weights[np.newaxis], len(mine), rng)[0])
+        rows[mine] = _moved(model, ends[chosen], missing[mine], n_steps // 2, stream)
     return rows
 
 
 def _mode(features, missing, found):
     """A row with the most probable joint state of missing features; all else is summed out."""
+    missing = missing[: len(features)]
     row, units = np.zeros(len(features)), np.flatnonzero(missing_units(features, missing))
     counts, log_probability = features.state_counts[units], found.log_probability
     if found.fields is None:
         # The features are the slowest digits of the states that were enumerated.
         p = np.exp(log_probability).reshape(int(counts.prod()), -1)
-        return found.V[p.sum(axis=1).argmax() * p.shape[1], : len(features)]
+        values = found.values[[p.sum(axis=1).argmax() * p.shape[1]]]
+        return found.with_values(values)[0, : len(features)]
+    most = np.argsort(-log_probability, kind="stable")[:MOST_PARTS]
+    found = found.some(most)
+    log_probability = found.log_probability
     discrete, continuous = units[np.isfinite(counts)], units[np.isinf(counts)]
     if len(discrete):
         log_factors = _log_factors(features, discrete, found.fields)
@@ -121,7 +148,7 @@ def _mode(features, missing, found):
     # The means of the others given that state of these.
     for i in continuous:
         columns = features.columns_of(i)
-        row[columns] = softmax(log_probability) @ found.V[:, columns]
+        row[columns] = softmax(log_probability) @ found.values[:, columns]
     return row
 
 
@@ -172,6 +199,47 @@ def clamped_chains(model, V, missing, n_steps, stream):
     return moves_of_chains(model, chains, ~missing, n_steps, stream)
 
 
+def _annealed_chains(model, base, V, missing, n_kept, n_steps, stream):
+    """Annealed chains of each row, of which some are kept by their weights.
+
+    A single chain may stay in one mode for good. Those that are kept are in the modes in the right
+    proportions. All chains of a row take `n_steps` transitions together.
+
+    Returns
+    -------
+    states : ndarray of shape (n_rows * n_kept, n_visible)
+    """
+    rows = np.repeat(np.where(missing, np.nan, V), N_CHAINS, axis=0)
+    n_temperatures = max(1, n_steps // N_CHAINS)
+    log_weights, states = annealed(Gaps.of(model, rows), base, n_temperatures, stream)
+    log_weights = log_weights.reshape(-1, N_CHAINS)
+    chosen = chosen_chains(log_weights, n_kept, stream.generator())
+    return states[(chosen + N_CHAINS * np.arange(len(V))[:, np.newaxis]).ravel()]
+
+
+def draws_of_rows(model, base, V, missing, n_steps, stream):
+    """Of each row, one of its chains, drawn by the weights, which then goes on."""
+    chosen = _annealed_chains(model, base, V, missing, 1, n_steps, stream)
+    return _moved(model, chosen, missing, n_steps // 2, stream)
+
+
+def means_of_rows(model, base, V, missing, n_steps, stream):
+    """Means over chains of each row, which go on for `n_steps` transitions together."""
+    states = _annealed_chains(model, base, V, missing, N_CHAINS, n_steps, stream)
+    n_moves, clamped = max(1, n_steps // N_CHAINS), np.repeat(~missing, N_CHAINS, axis=0)
+    total = sum(
+        model.visible.mean(field).astype(np.float64)
+        for field, _ in moves_of_chains(model, states, clamped, n_moves, stream)
+    )
+    return total.reshape(len(V), N_CHAINS, -1).mean(axis=1) / n_moves
+
+
+def _moved(model, V, missing, n_steps, stream):
+    for _, states in moves_of_chains(model, V, ~missing, n_steps, stream):
+        V = states
+    return V
+
+
 def _mode_by_chains(model, V, missing, n_steps, stream, marginal):
     """The most probable state that chains meet; its neighbours are tried as well."""
     n_features, is_cheap = len(marginal.visible), isinstance(marginal, Model)
@@ -199,12 +267,14 @@ def _mode_by_chains(model, V, missing, n_steps, stream, marginal):
 # The values of one column.
 
 
-def column_probabilities(model, V, missing, unit, units, n_steps, rng):
-    """p(state of a unit | observed cells) of each row.
+def column_probabilities(model, base, V, missing, unit, units, n_steps, seed, workers):
+    """p(state of a unit | observed cells) of each row, which depends on this row alone.
 
     Parameters
     ----------
     model : Model
+    base : UnitType
+        Independent visible units as in the data, where annealing begins.
     V : ndarray of shape (n_rows, n_visible)
         Missing entries are ignored.
     missing : ndarray of bool of the same shape
@@ -214,34 +284,65 @@ def column_probabilities(model, V, missing, unit, units, n_steps, rng):
     units : UnitType
         Of the visible layer.
     n_steps : int
-        Transitions where chains are needed; the average is over the second half.
-    rng : Generator
+        A fiftieth of the transitions for each value, at most, where annealing is needed.
+    seed : int
+        With the content of a row, it decides on the random numbers for that row.
+    workers : Workers
 
     Returns
     -------
     probability : ndarray of float64 of shape (n_rows, n_states)
+    errors : ndarray of float64 of shape (n_rows,)
+        Standard errors, the greatest one of each row; 0 where sums are exact.
     """
     column, values = units.columns_of(unit), units.unit_states()[unit]
-    n_states = len(values[0])
-    probability, stream = np.zeros((len(V), n_states)), Stream.from_generator(rng)
-    alone = missing.sum(axis=1) == units.widths[unit]
+    probability, errors = np.zeros((len(V), len(values[0]))), np.zeros(len(V))
+    of_units, complete = missing_units(model.visible, missing), Completer(model)
+    alone = of_units.sum(axis=1) == 1
     for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
         probability[rows] = _given_the_others(model, V[rows], column, *values)
-    complete = Completer(model)
+    by_hidden = np.zeros(len(V), dtype=bool)
     if has_few_hidden(model):
-        probability[~alone] = _by_hidden(complete, V[~alone], missing[~alone], column, *values)
-        return probability
-    few = has_few_states(model, missing)
-    for i in np.flatnonzero(few & ~alone):
-        found = complete(np.where(missing[i], np.nan, V[i]))
-        are = [(found.V[:, column] == state).all(axis=1) for state in values[0]]
-        probability[i] = np.array(are) @ found.probability
-    if not few.all():
-        chains = clamped_chains(model, V[~few], missing[~few], n_steps, stream)
-        counted = islice(chains, n_steps // 2, None, THINNING)
-        found = [_given_the_others(model, rows, column, *values) for _, rows in counted]
-        probability[~few] = np.mean(found, axis=0)
-    return probability
+        bits = missing_bits(model.visible, of_units)
+        by_hidden = ~alone & (n_bits(model.hidden) <= np.maximum(bits, FEW_HIDDEN))
+        rows = V[by_hidden], missing[by_hidden]
+        probability[by_hidden] = _by_hidden(complete, *rows, column, *values)
+    by_missing = ~(alone | by_hidden) & has_few_missing(model, of_units)
+    for v, rows in distinct_rows(V, missing, by_missing):
+        shape = _shape_of_states(model.visible, of_units[rows[0]], unit)
+        probability[rows] = complete(v).probability.reshape(shape).sum(axis=(0, 2))
+    drawn = list(distinct_rows(V, missing, ~(alone | by_hidden | by_missing)))
+
+    def annealed_row(task):
+        v, _ = task
+        states = np.repeat(v[np.newaxis], len(values[0]), axis=0)
+        states[:, column] = values[0]
+        return _annealed_probabilities(model, base, states, n_steps, row_stream(seed, v))
+
+    work = len(drawn) * FIRST_CHAINS * LEAST_TEMPERATURES * len(values[0]) * model.weights.size
+    found = workers.map(annealed_row, drawn, work) if drawn else []
+    for (_, rows), (p, error) in zip(drawn, found, strict=True):
+        probability[rows], errors[rows] = p, error
+    return probability, errors
+
+
+def _shape_of_states(units, missing, unit):
+    """(states of the missing units before a unit, its own, those after it)."""
+    counts = np.where(missing, units.state_counts, 1)
+    return int(counts[:unit].prod()), int(counts[unit]), -1
+
+
+def _annealed_probabilities(model, base, V, n_steps, stream):
+    """p of some rows that differ in one value, what is missing summed out; its standard error."""
+    gaps = Gaps.of(model, V)
+    known = observed_log_weight(model.visible, gaps.V, gaps.missing)
+    base = base.chosen(np.flatnonzero(gaps.missing[0]))
+
+    def weights_of_chains(n_chains, n_temperatures):
+        log_weights, _ = annealed(gaps.repeated(n_chains), base, n_temperatures, stream)
+        return log_weights.reshape(len(V), n_chains)
+
+    return shares_by_chains(known, weights_of_chains, n_steps)
 
 
 def _by_hidden(complete, V, missing, column, states, log_weights):

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from sklearn_boltz._estimator import dense
@@ -20,9 +20,12 @@ from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 
-# Bits of the missing cells or of the hidden units up to which their states are summed out: for a
-# log-probability, and where each state is looked at.
-EXACT_SUM, EXACT_MISSING, EXACT_HIDDEN = 20, 10, 12
+# Bits of the missing cells or of the hidden units up to which their states are summed out for a
+# log-probability.
+EXACT_SUM = 20
+# Where each state is looked at: states of the missing cells, or of the hidden units, by units of
+# both layers at most; and bits of the missing cells that are looked at rather than hidden units.
+EXACT_MISSING, EXACT_HIDDEN, FEW_BITS = 2**23, 2**23, 10
 # Rows that a method works on at once, so that its memory does not grow with the data.
 HOST_ROWS, DEVICE_ROWS = 1000, 2**14
 # Rows that are looked at together.
@@ -85,13 +88,21 @@ def missing_bits(units, missing):
 
 def has_few_hidden(model):
     """Whether the states of the hidden units are enumerated."""
-    return n_bits(model.hidden) <= EXACT_HIDDEN
+    return _are_few(model, n_bits(model.hidden), EXACT_HIDDEN)
+
+
+def has_few_missing(model, units):
+    """Whether the states of the missing units are enumerated, of a row or each."""
+    return _are_few(model, missing_bits(model.visible, units), EXACT_MISSING)
 
 
 def has_few_states(model, missing):
     """Whether the missing units, or the hidden ones, are enumerated; `missing` is of numbers."""
-    bits = missing_bits(model.visible, missing_units(model.visible, missing))
-    return has_few_hidden(model) | (bits <= EXACT_MISSING)
+    return has_few_hidden(model) | has_few_missing(model, missing_units(model.visible, missing))
+
+
+def _are_few(model, bits, most):
+    return np.exp2(bits) * (len(model.visible) + len(model.hidden)) <= most
 
 
 def spread_over_columns(units, of_units):
@@ -141,6 +152,13 @@ class Gaps(NamedTuple):
         return self._replace(
             V=self.V[chosen], missing=self.missing[chosen], field=self.field[chosen]
         )
+
+    def repeated(self, n_chains):
+        """The RBM of what is missing, with chains of each row; all rows lack the same units."""
+        alone, n = self.alone(), len(self.V) * n_chains
+        nothing = np.zeros((n, len(alone.visible)), self.V.dtype)
+        missing = np.ones((n, alone.visible.n_units), dtype=bool)
+        return Gaps(alone, nothing, missing, np.repeat(self.field, n_chains, axis=0))
 
     def columns(self):
         """The numbers of a row that are missing, where all rows lack the same units."""
@@ -192,7 +210,7 @@ def free_energy(model, base, V, seed, workers):
 
         def of_row(i):
             # A product of several rows may be rounded in another way.
-            return _annealed_row(Gaps.of(model, V[[i]]), base, _row_stream(seed, V[i]))
+            return _annealed_row(Gaps.of(model, V[[i]]), base, row_stream(seed, V[i]))
 
         work = len(annealed) * N_CHAINS * N_TEMPERATURES * model.weights.size
         found[annealed] = workers.map(of_row, annealed.tolist(), work)
@@ -222,7 +240,7 @@ def quick_free_energy(model, base, V, stream):
     else:
         gaps = Gaps.of(model, V)
         log_sum = np.concatenate([
-            annealed(gaps.rows(slice(k, k + CHUNK_ROWS)), base, QUICK_TEMPERATURES, stream)
+            annealed(gaps.rows(slice(k, k + CHUNK_ROWS)), base, QUICK_TEMPERATURES, stream)[0]
             for k in range(0, len(V), CHUNK_ROWS)
         ])  # fmt: skip
     return -(log_sum + observed_log_weight(gaps.model.visible, gaps.V, gaps.missing))
@@ -238,6 +256,25 @@ def patterns(missing, chosen):
     order = np.argsort(which.ravel(), kind="stable")
     ends = np.flatnonzero(np.diff(which.ravel()[order])) + 1
     return np.split(numbers[order], ends)
+
+
+def distinct_rows(V, missing, chosen):
+    """Yield the chosen rows, NaN where they are missing, with the numbers of all that are equal.
+
+    Rows that lack the same units come one after another.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n_rows, n_visible)
+        Missing entries are ignored.
+    missing : ndarray of bool of the same shape
+    chosen : ndarray of bool of shape (n_rows,)
+    """
+    for numbers in patterns(missing, chosen):
+        rows, equal = np.where(missing[numbers], np.nan, V[numbers]), {}
+        for row, number in zip(rows, numbers.tolist(), strict=True):
+            equal.setdefault(row.tobytes(), (row, []))[1].append(number)
+        yield from equal.values()
 
 
 def _sum_over_hidden(gaps):
@@ -275,7 +312,7 @@ def _sum_over_missing(gaps):
 # Annealing.
 
 
-def _row_stream(seed, v):
+def row_stream(seed, v):
     """Random numbers of a row: they depend on its content, and on no other row."""
     row = np.where(np.isnan(v), np.nan, v + 0.0).astype(np.float64)  # one NaN, one zero
     digest = blake2b(row.tobytes(), digest_size=8, key=int(seed).to_bytes(8, "little"))
@@ -284,14 +321,8 @@ def _row_stream(seed, v):
 
 def _annealed_row(gaps, base, stream):
     """ln Z of the missing and the hidden units of one row, by annealed importance sampling."""
-    units = np.flatnonzero(gaps.missing[0])
-    gaps = Gaps(
-        gaps.alone(),
-        np.zeros((N_CHAINS, len(gaps.columns())), gaps.V.dtype),
-        np.ones((N_CHAINS, len(units)), dtype=bool),
-        np.repeat(gaps.field, N_CHAINS, axis=0),
-    )
-    log_weights = annealed(gaps, base.chosen(units), N_TEMPERATURES, stream)
+    base = base.chosen(np.flatnonzero(gaps.missing[0]))
+    log_weights, _ = annealed(gaps.repeated(N_CHAINS), base, N_TEMPERATURES, stream)
     return logsumexp(log_weights) - np.log(len(log_weights))
 
 
@@ -311,6 +342,9 @@ def annealed(gaps, base, n_temperatures, stream):
     Returns
     -------
     log_weights : ndarray of float64 of shape (n_rows,)
+    V : ndarray of shape (n_rows, n_visible)
+        Where the chains end: with their weights, the missing values have the distribution of the
+        model given the others.
     """
     model, missing = gaps.model, gaps.missing
     columns, dtype = spread_over_columns(model.visible, missing), model.dtype
@@ -341,7 +375,7 @@ def annealed(gaps, base, n_temperatures, stream):
             H = model.hidden.sample(field, stream)
             V = visible.sample((high * model.visible_field(H)).astype(dtype, copy=False), stream)
             own = model.hidden_field(masked(V))
-    return log_weights
+    return log_weights, np.where(columns, V, gaps.V)
 
 
 # Completions of a row, and what follows from them.
@@ -353,9 +387,13 @@ class Completions(NamedTuple):
     Attributes
     ----------
     log_probability : ndarray of float64 of shape (n_states,)
-    V : ndarray of shape (n_states, n_visible)
-        The row with its missing values filled in, the hidden units summed out; or the means of the
-        visible units given the hidden ones.
+    row : ndarray of shape (n_visible,)
+        The observed values.
+    columns : ndarray of int of shape (n_columns,)
+        Numbers of the row that `values` has.
+    values : ndarray of shape (n_states, n_columns)
+        The missing values, the hidden units summed out; or the means of all visible units given
+        the hidden ones.
     H : ndarray of shape (n_states, n_hidden) or None
         The hidden units, if the missing values are summed out.
     fields : ndarray of shape (n_states, n_visible) or None
@@ -363,14 +401,39 @@ class Completions(NamedTuple):
     """
 
     log_probability: np.ndarray
-    V: np.ndarray
+    row: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
     H: np.ndarray | None = None
     fields: np.ndarray | None = None
+
+    def some(self, chosen):
+        """Some of the states."""
+        H, fields = (a if a is None else a[chosen] for a in (self.H, self.fields))
+        return self._replace(
+            log_probability=self.log_probability[chosen], values=self.values[chosen], H=H,
+            fields=fields,
+        )  # fmt: skip
 
     @property
     def probability(self):
         """Of each state."""
-        return softmax(self.log_probability)
+        return np.exp(self.log_probability)
+
+    @property
+    def V(self):
+        """Rows with all values, of shape (n_states, n_visible)."""
+        return self.with_values(self.values)
+
+    def with_values(self, values):
+        """The row with some values, (n_rows, n_columns), in its columns."""
+        rows = np.repeat(self.row[np.newaxis], len(values), axis=0)
+        rows[:, self.columns] = values
+        return rows
+
+    def mean(self):
+        """The row with the means of its values."""
+        return self.with_values((self.probability @ self.values)[np.newaxis])[0]
 
 
 class Completer:
@@ -382,7 +445,7 @@ class Completer:
     """
 
     def __init__(self, model):
-        self.model = model
+        self.model, self._pattern, self._few_states = model, None, {}
 
     @cached_property
     def exact(self):
@@ -402,24 +465,53 @@ class Completer:
         """Those of the exact model, as an array."""
         return np.asarray(self.exact.weights)
 
+    @cached_property
+    def _most_bits(self):
+        """Bits of the missing units up to which these are enumerated, not the hidden ones."""
+        model = self.model
+        return max(FEW_BITS, n_bits(model.hidden)) if has_few_hidden(model) else np.inf
+
+    def _looks_at_missing(self, units):
+        few = has_few_missing(self.model, units)
+        return few and missing_bits(self.model.visible, units) <= self._most_bits
+
+    def _missing(self, units):
+        """All states of some units, their log-weights and what they add to the hidden fields.
+
+        Rows come one pattern of missing cells after another: those of the last one are kept.
+        """
+        if self._pattern is None or not np.array_equal(self._pattern, units):
+            visible, columns = self.exact.visible, spread_over_columns(self.exact.visible, units)
+            alone = visible.chosen(np.flatnonzero(units))
+            states = self._states_of(alone)
+            fields = states @ self.weights[:, columns].T
+            self._pattern, self._states = units, (states, alone.log_weight(states), fields)
+        return self._states
+
+    def _states_of(self, units):
+        """All states; those of few bits, which many rows lack, are kept."""
+        if not (units.is_binary and units.n_units <= FEW_BITS):
+            return all_states(units)
+        if units.n_units not in self._few_states:
+            self._few_states[units.n_units] = all_states(units)
+        return self._few_states[units.n_units]
+
     def __call__(self, v):
         """What is not observed of a row that `has_few_states`; NaN is missing."""
         exact, units = self.exact, missing_units(self.model.visible, np.isnan(v))
         missing = spread_over_columns(exact.visible, units)
-        known = np.where(missing, 0.0, v)[np.newaxis]
-        if not missing.any():
-            return Completions(np.zeros(1), known)
-        field = exact.hidden_field(known)
-        if missing_bits(exact.visible, units) <= EXACT_MISSING:
-            states = all_states(exact.visible, np.flatnonzero(units))
-            rows = np.repeat(known, len(states), axis=0)
-            rows[:, missing] = states
-            field = field + states @ self.weights[:, missing].T
-            logs = exact.visible.log_weight(rows) + exact.hidden.log_partition_sum(field)
-            return Completions(log_softmax(logs), rows)
+        known, columns = np.where(missing, 0.0, v), np.flatnonzero(missing)
+        if not len(columns):
+            return Completions(np.zeros(1), known, columns, np.empty((1, 0)))
+        field = exact.hidden_field(known[np.newaxis])
+        if self._looks_at_missing(units):
+            states, log_weight, fields = self._missing(units)
+            logs = log_weight + exact.hidden.log_partition_sum(fields + field)
+            return Completions(_normalised(logs), known, columns, states)
         H, log_weight, fields, log_partition, means = self.hidden
         logs = log_weight + H @ field[0] + log_partition @ units
-        return Completions(log_softmax(logs), means, H, fields)
+        every = np.arange(len(known))
+        return Completions(_normalised(logs), known, every, means, H, fields)
 
     def drawn(self, v, seed, n_states=ROW_STATES):
         """What is not observed of any row: exact where states are few, else by chains.
@@ -438,8 +530,15 @@ class Completer:
         if has_few_states(self.model, np.isnan(v)):
             return self(v)
         gaps = Gaps.of(self.model, v[np.newaxis])
-        rows = _row_chains(gaps, _row_stream(seed, v), n_states)
-        return Completions(np.full(len(rows), -np.log(len(rows))), rows)
+        rows = _row_chains(gaps, row_stream(seed, v), n_states)
+        log_probability = np.full(len(rows), -np.log(len(rows)))
+        return Completions(log_probability, v, np.arange(len(v)), rows)
+
+
+def _normalised(logs):
+    """Log-probabilities; SciPy's function takes longer on few numbers."""
+    logs = logs - logs.max()
+    return logs - np.log(np.exp(logs).sum())
 
 
 def _row_chains(gaps, stream, n_states):
