@@ -19,12 +19,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._estimator import (
-    mean_of_rows,
-    named,
-    unchanged_on_error,
-    validate_arguments,
-)
+from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._default import OfTables, is_auto, timed_fit
 from sklearn_boltz.numerics._memory import check_drawn
@@ -35,6 +30,7 @@ from sklearn_boltz.tables._cells import MOST_LEVELS, is_whole, missing_cells
 from sklearn_boltz.tables._frames import is_frame, joined, some_rows
 from sklearn_boltz.tables._kinds import OF_NUMBERS
 from sklearn_boltz.tables._table import Table, without_columns
+from sklearn_boltz.tables._weights import mean_of_rows
 from sklearn_boltz.tables._where import rows_where
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.

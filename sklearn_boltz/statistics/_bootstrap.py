@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import checked_weights, fingerprint
+from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -22,6 +22,7 @@ from sklearn_boltz.statistics._standard_errors import (
 )
 from sklearn_boltz.statistics.covariance._categorical import places_of_categories
 from sklearn_boltz.statistics.covariance._curvature import changed
+from sklearn_boltz.tables._weights import checked_weights
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.numerics._threads import limit_blas
+from sklearn_boltz.tables._weights import checked_weights
 
 
 class Refits(NamedTuple):

@@ -13,7 +13,6 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
@@ -32,6 +31,7 @@ from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._values import as_objects
+from sklearn_boltz.tables._weights import checked_weights
 
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
