@@ -27,7 +27,7 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES, Tabular
 from sklearn_boltz.tables._table import Table, check_form
-from sklearn_boltz.tables._weights import checked_weights
+from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
@@ -97,9 +97,10 @@ class OfTables(Tabular):
 
     def _counted(self, X, sample_weight):
         """-> the numbers of the rows that count, these rows, and their weights."""
-        weights = checked_weights(sample_weight, X)
+        weights = checked_weights(row_weights(sample_weight, tell=True), X)
         kept = np.flatnonzero(weights)
-        return kept, X if len(kept) == len(X) else some_rows(X, kept), weights[kept]
+        X = X if len(kept) == len(X) else some_rows(X, kept)
+        return kept, X, weights[kept].view(RowWeights)
 
     def _declared(self):
         """What `columns` says of the columns for the default model; None if nothing."""

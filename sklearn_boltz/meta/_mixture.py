@@ -210,7 +210,8 @@ class BoltzmannMixture(DensityMixin, Answers, OfTables, _BaseComposition):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`.
 
         Returns
         -------

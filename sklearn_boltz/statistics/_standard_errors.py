@@ -31,7 +31,7 @@ from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._values import as_objects
-from sklearn_boltz.tables._weights import checked_weights
+from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
@@ -512,7 +512,10 @@ def selected(network, X, sample_weight, split, random_state):
             "rows."
         )
     (one, w), (other, v) = (
-        [None if rows is None else some_rows(rows, part) for rows in (X, sample_weight)]
+        [
+            None if rows is None else some_rows(rows, part)
+            for rows in (X, row_weights(sample_weight))
+        ]
         for part in parts
     )
     selector = clone(network).fit(one, sample_weight=w)
