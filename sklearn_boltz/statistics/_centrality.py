@@ -322,8 +322,8 @@ def centrality_stability(
     ImportError
         If networkx is not installed, for closeness and betweenness.
     ValueError
-        If all variables are equally central in the network of all rows, if `shares` leave no rows,
-        or if weights are not whole numbers.
+        If all variables are equally central in the network of all rows, or if `shares` leave no
+        rows.
 
     See Also
     --------

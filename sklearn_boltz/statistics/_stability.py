@@ -165,8 +165,8 @@ def stability_selection(
     Raises
     ------
     ValueError
-        If the penalty does not select, if numbers have normal scores, if weights are not whole
-        numbers, or if the bound is so small that no pair could be selected.
+        If the penalty does not select, if numbers have normal scores, or if the bound is so small
+        that no pair could be selected.
 
     See Also
     --------

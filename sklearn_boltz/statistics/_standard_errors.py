@@ -85,7 +85,8 @@ def inference(
     confidence_level : float, default=0.95
         Level of the confidence intervals.
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
-        ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
+        ``"sandwich"`` is the asymptotic covariance H⁻¹ J H⁻¹, with J = Σ w s sᵀ over the scores s of
+        rows whose weights are counts, and Σ w² s sᵀ for other weights. ``"jackknife"`` sums the squared changes of
         the estimate when each row is left out, by one step of Newton's method. It is accurate
         for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
         is none, the sandwich.
