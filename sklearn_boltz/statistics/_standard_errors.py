@@ -85,11 +85,11 @@ def inference(
     confidence_level : float, default=0.95
         Level of the confidence intervals.
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
-        ``"sandwich"`` is the asymptotic covariance H⁻¹ J H⁻¹, with J = Σ w s sᵀ over the scores s of
-        rows whose weights are counts, and Σ w² s sᵀ for other weights. ``"jackknife"`` sums the squared changes of
-        the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
-        is none, the sandwich.
+        ``"sandwich"`` is the asymptotic covariance H⁻¹ J H⁻¹, with J the sum over rows of w s sᵀ, s
+        the score of a row, if weights are counts, and of w² s sᵀ if not. ``"jackknife"`` sums the
+        squared changes of the estimate when each row is left out, by one step of Newton's method.
+        It is accurate for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`,
+        where there is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
