@@ -42,7 +42,6 @@ CERTAIN = [e for e in DENSITIES if e not in MACHINES] + [
     BoltzmannOutlierDetector(random_state=0),
     BoltzmannImputer(random_state=0),
 ]
-# Networks with tests, and their rows in the coding of -1 and 1.
 SANDWICH = partial(statistics.inference, covariance="sandwich")
 
 
@@ -252,10 +251,10 @@ PAIRS, FIELDS = np.array([[0, 0.4, 0], [0, 0, -0.3], [0, 0, 0]]), np.array([0.3,
 
 
 def test_intervals_of_surveys_contain_the_truth():
-    """In 60 tables of 400 rows that answer by their answers; benchmarks have 1,000 of 500.
+    """In 60 tables of 400 rows whose chance to be drawn depends on them; a benchmark has 1,000.
 
-    Intervals of 95 % miss less than one in ten of 60 x 9, unless by an accident of one in 1e6, as
-    if those of a table were three independent ones. Without weights, nine of ten tables miss.
+    The bound is a false alarm once in a million, if the true share is .94 and the 9 intervals of a
+    table are as good as 3 independent ones.
     """
     log_p = np.einsum("ni,ij,nj->n", STATES, PAIRS, STATES) + STATES @ FIELDS
     p = np.exp(log_p) / np.exp(log_p).sum()
