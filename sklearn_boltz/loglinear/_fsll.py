@@ -816,7 +816,7 @@ class FSLLDensity(BaseBoltzmann):
 
 
 def _counts_of_batch(reader, batch):
-    found = reader._counts(batch, None, reset=False)
+    found, _ = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
     return Counts(found.dtype, found.n_values, rows, weights)
 

@@ -265,7 +265,9 @@ class Regressions(NamedTuple):
 
     def _each(self):
         """The weight of each of the rows that have been merged to one."""
-        return np.ones(len(self.weights)) if self.squares is None else self.squares / self.weights
+        if self.squares is None:
+            return np.ones(len(self.weights))
+        return self.squares / np.where(self.weights > 0, self.weights, 1)  # 0 if there are no rows
 
     def rows(self):
         """The rows in place of their completions: means, as far as leverages go.
