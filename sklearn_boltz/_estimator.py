@@ -16,11 +16,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from sklearn_boltz._warnings import find_stack_level, telling_once
 from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
@@ -56,6 +52,7 @@ from sklearn_boltz.tables._kinds import (
 from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
 from sklearn_boltz.tables._values import beyond_floats
+from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
 VERSION = version("sklearn_boltz")
 
@@ -699,44 +696,6 @@ def named(estimator):
     except (ValueError, TypeError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
-
-
-def checked_weights(sample_weight, X):
-    """How often each row counts, as float64; not 0 for all.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), float or None
-    X : array-like of shape (n_samples, ...)
-
-    Returns
-    -------
-    weights : ndarray of float64 of shape (n_samples,)
-    """
-    if sample_weight is None:
-        return np.ones(X.shape[0])
-    if is_foreign(sample_weight):
-        sample_weight = as_numpy(sample_weight)
-    given = np.asarray(sample_weight, dtype=np.float64)
-    illegal = np.flatnonzero(~((given >= 0) & (given < np.inf)))
-    if len(illegal):
-        value = given.ravel()[illegal[0]]
-        raise ValueError(
-            f"sample_weight is {f'{value:g}'.replace('nan', 'NaN')} in row {illegal[0]}. Weights "
-            "must be finite and not negative."
-        )
-    if given.size and not given.any():
-        raise ValueError("sample_weight is 0 for all rows: at least one non-zero number is needed.")
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-
-
-def mean_of_rows(log_probability, sample_weight):
-    """The mean over rows that count; others may have a log-probability of -inf."""
-    if sample_weight is None:
-        return float(np.mean(log_probability))
-    weights = checked_weights(sample_weight, log_probability)
-    counted = weights > 0
-    return float(np.average(log_probability[counted], weights=weights[counted]))
 
 
 def fingerprint(arrays):

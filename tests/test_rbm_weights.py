@@ -47,9 +47,10 @@ def test_visits_are_right_in_the_mean():
 @every_estimator
 def test_equal_weights_and_their_scale_change_nothing(estimator, X, weights):
     expected = parameters(clone(estimator).fit(X))
-    for weight in (1e3, 1e-300, 1 / len(X)):
+    for weight in (0.3, 1e-300, 1 / len(X)):
         model = clone(estimator).fit(X, sample_weight=np.full(len(X), weight))
         np.testing.assert_array_equal(parameters(model), expected)
+    weights = 0.7 * weights  # whole numbers are counts
     expected = parameters(clone(estimator).fit(X, sample_weight=weights))
     model = clone(estimator).fit(X, sample_weight=2.0**-20 * weights)
     np.testing.assert_array_equal(parameters(model), expected)
@@ -74,7 +75,7 @@ def test_a_row_of_weight_zero_is_not_there(estimator, X, weights, container):
 def test_partial_fit_takes_weights(estimator, X, weights):
     model = clone(estimator).partial_fit(X)
     expected = parameters(model.partial_fit(X))
-    model = clone(estimator).partial_fit(X, sample_weight=np.full(90, 7.0))
+    model = clone(estimator).partial_fit(X, sample_weight=np.full(90, 0.7))
     model.partial_fit(X, sample_weight=np.ones(90))
     np.testing.assert_array_equal(parameters(model), expected)
     one = clone(estimator).partial_fit(X).partial_fit(X[3:4])
@@ -121,8 +122,7 @@ def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options):
     repeated = learned(None, np.repeat(X, counts, axis=0), of_repeated)
     error = np.sqrt((weighted.var(axis=0) + repeated.var(axis=0)) / n_seeds)
     difference = np.abs(weighted.mean(axis=0) - repeated.mean(axis=0))
-    # The smoothing of base rates, where the training begins, counts rows: it differs by 1/n.
-    assert (difference < SIGMAS * error + 1e-3).all(), difference / error
+    assert (difference < SIGMAS * error + 1e-9).all(), difference / error
     unweighted = learned(None, X, epochs)
     assert (np.abs(unweighted.mean(axis=0) - repeated.mean(axis=0)) > 2 * SIGMAS * error).any()
 
@@ -155,7 +155,8 @@ def test_real_columns_are_standardised_by_weights(estimator):
     expected = scales(estimator, np.repeat(X, weights, axis=0))
     assert np.abs(expected - scales(estimator, X)).max() > 0.01
     np.testing.assert_array_equal(scales(estimator, X, sample_weight=weights), expected)
-    np.testing.assert_array_equal(scales(estimator, X, sample_weight=weights * 2.0**900), expected)
+    huge = scales(estimator, X, sample_weight=weights * 2.0**900)
+    np.testing.assert_allclose(huge, expected, rtol=1e-12)
     twice = np.full(30, 2.0)
     np.testing.assert_array_equal(scales(estimator, X, sample_weight=twice), scales(estimator, X))
     # One that is constant where it counts.
@@ -168,13 +169,13 @@ def test_real_columns_are_standardised_by_weights(estimator):
 def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
     model = kind(3, max_iter=3, batch_size=20, random_state=0)
     source = Batches([X[:50], X[50:]])
-    equal, plain = (clone(model).fit(source, sample_weight=w) for w in (np.full(90, 3.0), None))
+    equal, plain = (clone(model).fit(source, sample_weight=w) for w in (np.full(90, 0.3), None))
     np.testing.assert_array_equal(parameters(equal), parameters(plain))
     found = clone(model).fit(source, sample_weight=weights)
     assert np.isfinite(found.score(X))
     # A memory map has the bits of an array, with the order of the rows.
     mapped = memory_map(X, tmp_path)
-    two, one = (clone(model).fit(mapped, sample_weight=w * (weights > 0)) for w in (2.0, 1.0))
+    two, one = (clone(model).fit(mapped, sample_weight=w * (weights > 0)) for w in (0.3, 1.0))
     np.testing.assert_array_equal(parameters(two), parameters(one))
     one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
     assert np.isfinite(one.score(X))

@@ -169,7 +169,10 @@ def test_a_sample_is_a_fit_of_fewer_rows(statistic):
     assert_array_equal(result.shares, [0.2, 0.5])
     for share, correlations in zip(result.shares, result.correlations, strict=True):
         for correlation in correlations:
-            rows = repeated[generator.permutation(n)[: n - round(share * n)]]
+            size = n - round(share * n)
+            rows = np.repeat(
+                X, generator.multivariate_hypergeometric(w, size, method="marginals"), axis=0
+            )
             part = centrality(network.fit(rows), communities=LABELS)[statistic]
             assert correlation == pytest.approx(np.corrcoef(part, whole)[0, 1], abs=1e-6)
 

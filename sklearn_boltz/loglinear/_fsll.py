@@ -14,12 +14,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
-    BaseBoltzmann,
-    checked_weights,
-    unchanged_on_error,
-    validate_arguments,
-)
+from sklearn_boltz._estimator import BaseBoltzmann, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -34,6 +29,7 @@ from sklearn_boltz.tables._cells import first_of, is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
+from sklearn_boltz.tables._weights import Rule, checked_weights, row_weights
 from sklearn_boltz.tables._where import rows_where
 
 # Binary columns that have as many joint states as tables of numbers in bins are to have.
@@ -181,7 +177,8 @@ class FSLLDensity(BaseBoltzmann):
     weight finite, even if some combinations never occur (a constant column, two equal columns, two
     values that never occur together).
 
-    `sample_weight` contains counts: a row of weight 2 is the same as two rows.
+    In `sample_weight`, whole numbers are counts: a row of weight 2 is the same as two rows. Other
+    numbers are scaled to sum to their effective number of rows (:ref:`weights`).
 
     NaN is a missing cell. The fit maximises the likelihood of the observed cells minus the
     description length. This is correct if cells are missing at random: whether a cell is missing
@@ -280,7 +277,8 @@ class FSLLDensity(BaseBoltzmann):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Count of each row. None means 1 for each row. It cannot be used with batches.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`. It cannot be used with batches.
 
         Returns
         -------
@@ -295,7 +293,8 @@ class FSLLDensity(BaseBoltzmann):
             into the available memory.
         """
         with unchanged_on_error(self):
-            return self._learn(X, y, self._counts(X, sample_weight, reset=True))
+            counts, self._rule = self._counts(X, sample_weight, reset=True)
+            return self._learn(X, y, counts)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -304,7 +303,7 @@ class FSLLDensity(BaseBoltzmann):
 
         The result is the same as that of `fit` on all rows at once, if the first call has all
         strings and levels, and the same bins of numbers. Between calls, only the distinct rows and
-        their counts are kept.
+        their counts are kept. Weights that are not counts are scaled anew, with those of all calls.
 
         Parameters
         ----------
@@ -313,7 +312,8 @@ class FSLLDensity(BaseBoltzmann):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Count of each row. None means 1 for each row. It cannot be used with batches.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`. It cannot be used with batches.
 
         Returns
         -------
@@ -328,14 +328,13 @@ class FSLLDensity(BaseBoltzmann):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
-            counts = self._counts(X, sample_weight, reset=first)
+            counts, rule = self._counts(X, sample_weight, reset=first)
             if not first:
-                counts = Counts(
-                    counts.dtype,
-                    np.maximum(counts.n_values, self.n_values_),
-                    np.concatenate([self._rows, counts.rows]),
-                    np.concatenate([self._weights, counts.weights]),
-                )
+                rule, *weights = self._rule.together(rule, self._weights, counts.weights)
+                n_values = np.maximum(counts.n_values, self.n_values_)
+                rows = np.concatenate([self._rows, counts.rows])
+                counts = Counts(counts.dtype, n_values, rows, np.concatenate(weights))
+            self._rule = rule
             return self._learn(X, y, counts)
 
     def _learn(self, X, y, counts):
@@ -398,21 +397,23 @@ class FSLLDensity(BaseBoltzmann):
         return self
 
     def _counts(self, X, sample_weight, reset):
-        """Check rows; -> the count of each."""
+        """Check rows; -> the count of each, and the rule of their weights."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
             batches = self._encoded(batches, reset=reset)
             count = partial(_counts_of_batch, self._reader(batches))
-            return summarise(batches, count, _merge_counts)[1]
+            _, counts = summarise(batches, count, _merge_counts)
+            return counts, Rule.of_rows(None, round(counts.weights.sum()))
+        given, sample_weight = sample_weight, row_weights(sample_weight, tell=True)
         X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
-        n_values = self._numbers_of_values(X)
+        n_values, rule = self._numbers_of_values(X), Rule.of_rows(given, len(X))
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
-            return Counts(dtype, n_values, *informative(rows, weights))
+            return Counts(dtype, n_values, *informative(rows, weights)), rule
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
-        return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
+        return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0]), rule
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""
@@ -834,7 +835,7 @@ class FSLLDensity(BaseBoltzmann):
 
 
 def _counts_of_batch(reader, batch):
-    found = reader._counts(batch, None, reset=False)
+    found, _ = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
     return Counts(found.dtype, found.n_values, rows, weights)
 

@@ -231,7 +231,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         y : array-like of shape (n_samples,)
             The class of each row. -1 is a class like any other. None if batches are pairs (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row. None means equal weights.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`.
 
         Returns
         -------

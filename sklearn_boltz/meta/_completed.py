@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_boltz.tables._cells import columns_of, missing_cells
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._values import form_of, is_a_float, is_number
+from sklearn_boltz.tables._weights import are_counts
 
 # Number of completions of a row with missing cells.
 N_DRAWS = 10
@@ -111,9 +112,9 @@ def quantile(values, weights, q):
 def left_out(rows, weights, n_folds, generator):
     """Yield weights of rows for cross-validation with weighted rows.
 
-    Equal rows are in the same fold, in which one of them is left out, or one count of its weight.
-    Repeating a row is then the same as increasing its weight, and for distinct rows of weight 1
-    this is ordinary cross-validation.
+    Equal rows are in the same fold, in which one of them is left out: one count of its weight, or
+    all of a weight that is no count. Repeating a row is then the same as increasing its count, and
+    for distinct rows this is ordinary cross-validation.
 
     Parameters
     ----------
@@ -133,9 +134,9 @@ def left_out(rows, weights, n_folds, generator):
     _, first, place = np.unique(
         np.nan_to_num(rows, nan=-1), axis=0, return_index=True, return_inverse=True
     )
-    folds = generator.permutation(len(first)) % n_folds
+    folds, counts = generator.permutation(len(first)) % n_folds, are_counts(weights)
     for fold in range(min(n_folds, len(first))):
         left, one = weights.copy(), first[folds == fold]
-        left[one] = np.maximum(left[one] - 1, 0)
+        left[one] -= np.minimum(left[one], 1) if counts else left[one]
         if left.any():
             yield left, np.flatnonzero(folds[place.ravel()] == fold)

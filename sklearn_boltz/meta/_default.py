@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, named
+from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -27,6 +27,7 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES, Tabular
 from sklearn_boltz.tables._table import Table, check_form
+from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
@@ -96,9 +97,10 @@ class OfTables(Tabular):
 
     def _counted(self, X, sample_weight):
         """-> the numbers of the rows that count, these rows, and their weights."""
-        weights = checked_weights(sample_weight, X)
+        weights = checked_weights(row_weights(sample_weight, tell=True), X)
         kept = np.flatnonzero(weights)
-        return kept, X if len(kept) == len(X) else some_rows(X, kept), weights[kept]
+        X = X if len(kept) == len(X) else some_rows(X, kept)
+        return kept, X, weights[kept].view(RowWeights)
 
     def _declared(self):
         """What `columns` says of the columns for the default model; None if nothing."""

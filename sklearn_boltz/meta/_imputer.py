@@ -194,7 +194,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row. None means equal weights. Batches take none.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`. Batches take none.
 
         Returns
         -------

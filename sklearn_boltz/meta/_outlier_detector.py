@@ -204,8 +204,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; None means once. Batches take none. The larger the sum, the
-            weaker the penalty: do not normalise weights. An `estimator` whose `fit` has no
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative: :ref:`weights`. Batches take none. An `estimator` whose `fit` has no
             `sample_weight` is fitted without weights.
 
         Returns

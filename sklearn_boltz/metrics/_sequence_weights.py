@@ -19,7 +19,8 @@ def sequence_weights(X, identity=0.8):
     The sequences of an alignment are related: some groups of organisms were sequenced many times,
     others once. With these weights, a group of rows that agree in a fraction `identity` of their
     sites counts approximately as a single row [1]_. Pass the weights as ``sample_weight`` to
-    ``fit``. Their sum is called the effective number of sequences.
+    ``fit``, which goes by their ratios (:ref:`weights`). Their sum is called the effective number
+    of sequences.
 
     Parameters
     ----------

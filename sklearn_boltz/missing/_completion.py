@@ -19,7 +19,7 @@ from sklearn_boltz.tables._batches import distinct_states, find_distinct
 MAX_COMPLETIONS = 4096
 # Cells of all completions at most.
 MAX_ENTRIES = 2**27
-# Draws in a round for each unit of weight of a row that has too many completions.
+# Draws in a round for a row of mean weight that has too many completions.
 N_DRAWS = 20
 # Rounds of EM with draws, of which the second half is averaged.
 N_STOCHASTIC = 20
@@ -84,8 +84,8 @@ class IncompleteRows:
     max_entries : int
         Cells of all completions at most: beyond it, the rows with the most are drawn.
     n_draws : int
-        Draws in a round for each unit of weight of a row that has too many completions; not more
-        than `max_completions` for the row.
+        Draws in a round for a row of mean weight that has too many completions, or for one of
+        weight 1 if the mean is less; not more than `max_completions` for a row.
 
     Attributes
     ----------
@@ -112,7 +112,8 @@ class IncompleteRows:
         sizes = np.where(missing, self.n_values, 1.0).prod(axis=1)
         exact = _enumerable(sizes, max_completions, max_entries / rows.shape[1], n_draws)
         self.is_exact, self._drawn = bool(exact.all()), np.flatnonzero(~exact)
-        n_each = np.clip(np.ceil(n_draws * self.weights[~exact]), 1, max(1, max_completions))
+        shares = self.weights[~exact] / max(1.0, self.weights.mean())  # time is that of the rows
+        n_each = np.clip(np.ceil(n_draws * shares), 1, max(1, max_completions))
         self._n_each = n_each.astype(np.int64)
         self._enumerate(np.flatnonzero(exact), missing)
 

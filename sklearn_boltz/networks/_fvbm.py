@@ -205,8 +205,8 @@ class FVBMPseudoLikelihood(Network):
 
     Notes
     -----
-    Equal rows are merged first. `sample_weight` are counts: a row of weight 2 is the same as two
-    rows.
+    Equal rows are merged first. In `sample_weight`, whole numbers are counts: a row of weight 2 is
+    the same as two rows. Other numbers are relative (:ref:`weights`).
 
     A constant column carries no information on its couplings, which stay 0. Its intercept is that
     of the data plus one observation spread evenly over its values. The same holds for a value that

@@ -167,8 +167,9 @@ class MaximumEntropy(Network):
     more precisely. A `sampler` takes the place of the chains once these have found the initial
     model and its ln Z.
 
-    Equal rows are merged first, and `sample_weight` are counts. A constant column carries no
-    information on its couplings, which stay 0. A term with such a column is left out.
+    Equal rows are merged first. In `sample_weight`, whole numbers are counts, and others relative
+    (:ref:`weights`). A constant column carries no information on its couplings, which stay 0. A
+    term with such a column is left out.
 
     References
     ----------

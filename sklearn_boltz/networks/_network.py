@@ -38,6 +38,7 @@ from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._unseen import Unseen
+from sklearn_boltz.tables._weights import Rule, row_weights
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -92,7 +93,8 @@ class Network(Drawing, Likelihoods):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            How often each row counts; None for once each. Whole numbers are counts: a row of weight
+            2 is two rows. Others are relative, and sum to their effective number: :ref:`weights`.
         coupling_init : array-like of the shape of `coupling_`, default=None
             Initial couplings, symmetric. None means 0, or with `warm_start` those of
             the previous fit.
@@ -125,7 +127,8 @@ class Network(Drawing, Likelihoods):
         none, it is as before the fit. With `warm_start`, the next fit continues from there.
         """
         with unchanged_on_error(self):
-            batches = as_batches(X, sample_weight)
+            batches, given = as_batches(X, sample_weight), sample_weight
+            sample_weight = row_weights(given, tell=True)
             if batches is not None:
                 X, batches = batches, self._encoded(batches)
                 if self._table is not None and self._table.is_scored.any():
@@ -143,6 +146,8 @@ class Network(Drawing, Likelihoods):
             status = self._fit(rows, batches, X, y, initial)
             if rows.scores:
                 self._fit_numbers(rows)
+            n_rows = len(rows.codes) if batches is None else round(rows.total)
+            self._rule = Rule.of_rows(given, n_rows)
         if status == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -155,8 +160,9 @@ class Network(Drawing, Likelihoods):
         The result is that of `fit` on all rows at once, if the rows of the first call show what
         the columns are like: these have the categories and bins that it found, and later values
         that it did not see are treated as `unseen` says. The distinct rows seen before and their
-        weights are kept, at 1 bit per entry if all are complete and binary. The fit begins at the
-        parameters of the last one.
+        weights are kept, at 1 bit per entry if all are complete and binary. Weights that are not
+        counts are scaled anew, with those of all calls. The fit begins at the parameters of the
+        last one.
 
         Parameters
         ----------
@@ -165,7 +171,8 @@ class Network(Drawing, Likelihoods):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            How often each row counts; None for once each. Whole numbers are counts: a row of weight
+            2 is two rows. Others are relative, and sum to their effective number: :ref:`weights`.
 
         Returns
         -------
@@ -185,7 +192,9 @@ class Network(Drawing, Likelihoods):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
-            rows = read(self, X, sample_weight, None if first else self._coding)
+            weights = row_weights(sample_weight, tell=True)
+            rows = read(self, X, weights, None if first else self._coding)
+            rule = Rule.of_rows(sample_weight, len(rows.codes))
             if rows.scores:
                 raise ValueError(
                     f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
@@ -193,10 +202,11 @@ class Network(Drawing, Likelihoods):
                 )
             initial = (None, None) if first else (self.coupling_, self.intercept_)
             if not first:
-                rows = self._with_rows_before(rows)
+                rows, rule = self._with_rows_before(rows, rule)
             # Interrupted, the estimator goes back to the rows of before.
             if self._fit(rows, None, X, y, initial) == "interrupted":
                 raise KeyboardInterrupt
+            self._rule = rule
         return self
 
     def _fit(self, rows, batches, X, y, initial):
@@ -350,20 +360,17 @@ class Network(Drawing, Likelihoods):
             "_varying": task.varying,
         }
 
-    def _with_rows_before(self, rows):
-        """All rows since the first fit."""
+    def _with_rows_before(self, rows, rule):
+        """All rows since the first fit, and the rule of their weights."""
         if self._seen is None:
             raise ValueError(
                 "The batches of the last fit had so many distinct rows that they were not "
                 "kept, so there is nothing to add rows to. Fit Batches of all rows."
             )
         before, counts = self._seen_rows()
-        return Rows(
-            self._coding,
-            self._sample_dtype,
-            np.concatenate([before, rows.codes]),
-            np.concatenate([counts, rows.weights]),
-        )
+        rule, *weights = self._rule.together(rule, counts, rows.weights)
+        codes, weights = np.concatenate([before, rows.codes]), np.concatenate(weights)
+        return Rows(self._coding, self._sample_dtype, codes, weights), rule
 
     def _seen_rows(self):
         """Codes of the distinct rows of the fit, and how often each counts."""

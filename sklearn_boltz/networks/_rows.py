@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.training._objective import Sums
 from sklearn_boltz.numerics._memory import SMALL, check_memory
@@ -16,6 +15,7 @@ from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
 from sklearn_boltz.tables._counts import of_batch
 from sklearn_boltz.tables._frames import joined
+from sklearn_boltz.tables._weights import checked_weights
 
 # Codes of the distinct rows of batches that are kept, at most; and of complete rows of bits, of
 # which sums will do.
@@ -112,6 +112,11 @@ class Rows(NamedTuple):
     sums: Sums | None = None
     in_order: bool = False
     scores: Sequence = ()
+
+    @property
+    def total(self):
+        """The sum of the weights."""
+        return self.sums.total if self.codes is None else self.weights.sum()
 
     @property
     def is_complete(self):

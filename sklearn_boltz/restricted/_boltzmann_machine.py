@@ -16,12 +16,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import (
-    BaseBoltzmann,
-    checked_weights,
-    dense,
-    validate_arguments,
-)
+from sklearn_boltz._estimator import BaseBoltzmann, dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -87,6 +82,7 @@ from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
+from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical

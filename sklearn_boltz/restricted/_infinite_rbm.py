@@ -311,7 +311,8 @@ class InfiniteRBM(BaseRBM):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in all averages over rows. None means equal weights.
+            How often each row counts in averages over rows; None for once each. Whole numbers are
+            counts, others relative: :ref:`weights`.
 
         Returns
         -------

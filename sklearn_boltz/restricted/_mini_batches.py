@@ -7,11 +7,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import (
-    checked_weights,
-    dense,
-    unchanged_on_error,
-)
+from sklearn_boltz._estimator import dense, unchanged_on_error
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
@@ -42,6 +38,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
+from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum and the maximum number of epochs, and with early stopping the
@@ -102,10 +99,11 @@ class MiniBatchEstimator(BaseRBM):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weight of each row; with batches, of all rows in their order. In each epoch, a
-            row is used w times on average, where w is its weight divided by the mean of the
-            positive weights. What ``"auto"`` chooses by the number of rows, it chooses by their
-            effective number (Σ w)² / Σ w². None means equal weights.
+            How often each row counts; None for once each; with batches, of all rows in their order.
+            Whole numbers are counts, others relative: :ref:`weights`. An epoch has as many visits
+            as there are rows of positive weight, which are visited in proportion to their weights.
+            What ``"auto"`` chooses by the number of rows, it chooses by the sum of the counts, or
+            by the effective number.
 
         Returns
         -------
@@ -145,8 +143,8 @@ class MiniBatchEstimator(BaseRBM):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weight of each row. A row is used w times on average, where w is its weight
-            divided by the mean of the positive weights. None means equal weights.
+            How often each row counts in this step; None for once each. All calls are steps of the
+            same length, so only the ratios of the weights of a call matter for it.
 
         Returns
         -------
@@ -162,7 +160,7 @@ class MiniBatchEstimator(BaseRBM):
 
     def _partial_fit(self, X, y, sample_weight):
         with unchanged_on_error(self):
-            first = not hasattr(self, "components_")
+            first, sample_weight = not hasattr(self, "components_"), row_weights(sample_weight)
             X, weights = self._source(X, y, sample_weight, reset=first, is_batch=True)
             if first:
                 self._fit_init()
@@ -173,7 +171,7 @@ class MiniBatchEstimator(BaseRBM):
                 vars(self).update(self._attributes(training.copy()))
             else:
                 training.see(X, weights)
-            if weights is not None:
+            if relative(weights) is not None:
                 X = X[np.repeat(np.arange(len(X)), visits(weights, training.rng))]
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
@@ -257,7 +255,8 @@ class MiniBatchEstimator(BaseRBM):
         if sample_weight is not None:
             weights = checked_weights(sample_weight, np.empty((X.shape[0], 0)))
             counts = np.flatnonzero(weights > 0)
-            X, weights = DeviceRows(X)[counts], relative(weights[counts])
+            X, weights = DeviceRows(X)[counts], weights[counts]
+            weights = None if (weights == 1).all() else weights
         return DeviceRows(X, weights), weights
 
     def _plan(self, training, n_rows, stops):

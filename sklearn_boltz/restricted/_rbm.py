@@ -45,6 +45,7 @@ from sklearn_boltz.restricted.training._rows import (
     has_rows,
     held_out_share,
 )
+from sklearn_boltz.tables._weights import row_weights
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Number of transitions of a chain that draws missing values.
@@ -64,7 +65,7 @@ class BaseRBM(BaseBoltzmannMachine):
     - `_plan(training, n_rows, stops)`, which says what an epoch is, and how many there are;
     - `_trouble(status, comparison)`, the warning of a failed fit, or None.
 
-    Rows have NaN in missing cells. Weights have mean 1, or are None for equal weights.
+    Rows have NaN in missing cells. Weights are None for 1 each.
     """
 
     @property
@@ -110,10 +111,12 @@ class BaseRBM(BaseBoltzmannMachine):
         status = None
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
+            sample_weight = row_weights(sample_weight, tell=True)
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             if not going_on:
                 self._fit_init(X, sample_weight)
-            n_rows, stops = effective_rows(rows, weights), self._stops_early(rows)
+            n_rows = effective_rows(rows, weights)
+            stops = self._stops_early(rows, n_rows)
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
@@ -204,13 +207,13 @@ class BaseRBM(BaseBoltzmannMachine):
             training.learner.turn_tempered()
         return training
 
-    def _stops_early(self, rows):
+    def _stops_early(self, rows, n_rows):
         """Whether some rows are set aside, which tell when to end."""
         if not isinstance(self.early_stopping, str):
             return has_rows(self.early_stopping) or bool(self.early_stopping)
         if isinstance(rows, LabelledRows):
             return rows.are_enough()
-        return self.max_iter == "auto" and effective_rows(rows) >= LEAST_DIVIDED
+        return self.max_iter == "auto" and n_rows >= LEAST_DIVIDED
 
     def _divide(self, training, rows, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights, dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._estimator import dense, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -46,6 +46,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
+from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
 # With batch_size="auto", a fiftieth of the rows, within limits.
@@ -352,7 +353,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             With batches, the labels of all rows in their order, or None if each batch is a pair
             (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row, by which its gradient is multiplied. None means equal weights.
+            How often each row counts; None for once each. Whole numbers are counts, others
+            relative (:ref:`weights`); the gradient of a row is multiplied by its weight, divided by
+            their mean.
 
         Returns
         -------
@@ -393,7 +396,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         classes : array-like of shape (n_classes,), default=None
             All classes that will ever occur; needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None for equal weights.
+            How often each row counts in this step; None for once each. All calls are steps of the
+            same length, so only the ratios of the weights of a call matter for it.
 
         Returns
         -------

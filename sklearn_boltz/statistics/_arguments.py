@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.tables._weights import checked_weights
 
 
 def of_network(constraints, *, fitted=True, numbers=False):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import checked_weights, fingerprint
+from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -22,6 +22,7 @@ from sklearn_boltz.statistics._standard_errors import (
 )
 from sklearn_boltz.statistics.covariance._categorical import places_of_categories
 from sklearn_boltz.statistics.covariance._curvature import changed
+from sklearn_boltz.tables._weights import are_counts, checked_weights
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200
@@ -386,8 +387,11 @@ def fit_resample(model, refits, codes, weights, method, seed):
         drawn = model._model().sample(len(codes), generator, N_STEPS)
         refits = refits._replace(rows=np.where(codes < 0, -1, drawn))
     else:
-        total = weights.sum()
-        n_drawn = max(1, round(total))
-        weights = generator.multinomial(n_drawn, weights / total) * (total / n_drawn)
+        total, n = weights.sum(), len(weights)
+        if are_counts(weights):
+            weights = generator.multinomial(round(total), weights / total).astype(np.float64)
+        else:  # a row is drawn with its weight
+            weights = weights * generator.multinomial(n, np.full(n, 1 / n))
+            weights *= total / weights.sum()
     fitted = refits.fit(weights, (model.coupling_, model.intercept_))
     return estimates(fitted), fitted.converged_

@@ -14,9 +14,15 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
-from sklearn_boltz.statistics._refits import Refits, repeated_rows
+from sklearn_boltz.statistics._refits import (
+    Refits,
+    codes_and_scores,
+    n_divisible,
+    random_part,
+)
 from sklearn_boltz.statistics._results import import_pandas
 from sklearn_boltz.tables._values import as_objects, is_missing
+from sklearn_boltz.tables._weights import checked_weights
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95
@@ -298,7 +304,8 @@ def centrality_stability(
     correlation : float, default=0.7
         The correlation with the centralities of all rows that a sample should have.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts, whole numbers. None counts each once.
+        How often each row counts; None for once each. Of counts, copies of rows are left out; other
+        rows are left out with their weight (:ref:`weights`).
     n_jobs : int, default=None
         Number of fits at a time, in processes of joblib. None means 1, unless in a context of
         :class:`joblib.parallel_config`. The result does not depend on it.
@@ -315,8 +322,8 @@ def centrality_stability(
     ImportError
         If networkx is not installed, for closeness and betweenness.
     ValueError
-        If all variables are equally central in the network of all rows, if `shares` leave no rows,
-        or if weights are not whole numbers.
+        If all variables are equally central in the network of all rows, or if `shares` leave no
+        rows.
 
     See Also
     --------
@@ -366,14 +373,16 @@ def centrality_stability(
     model = clone(estimator).fit(X, sample_weight=sample_weight)
     if communities is not None:
         communities = checked_communities(communities, model.n_features_in_)
-    codes, z = repeated_rows(model, X, sample_weight, "centrality_stability")
+    codes, z = codes_and_scores(model, X)
+    weights = checked_weights(sample_weight, codes)
+    n_rows = n_divisible(weights)
     shares = np.linspace(0.05, 0.75, 10) if shares is None else column_or_1d(shares)
     shares = np.unique(np.asarray(shares, dtype=np.float64))
-    kept = len(codes) - np.round(shares * len(codes)).astype(np.int64)
+    kept = n_rows - np.round(shares * n_rows).astype(np.int64)
     if not (len(shares) and (shares > 0).all() and (kept > 1).all()):
         raise ValueError(
             "shares must be above 0, and leave at least 2 of the "
-            f"{len(codes)} rows; got {shares.tolist()}."
+            f"{n_rows} rows; got {shares.tolist()}."
         )
     whole = MEASURES[statistic](block_norms(model), communities)
     if is_constant(whole):
@@ -384,7 +393,7 @@ def centrality_stability(
         )
     refits, generator = Refits(model, codes, z), make_generator(random_state)
     tasks = (
-        (refits, generator.permutation(len(codes))[:size], statistic, communities, whole)
+        (refits, random_part(weights, size, generator), statistic, communities, whole)
         for size in kept
         for _ in range(n_samples)
     )
@@ -393,9 +402,8 @@ def centrality_stability(
     return CentralityStability(statistic, shares, correlations, float(correlation))
 
 
-def correlation_of_rows(refits, rows, statistic, communities, whole):
+def correlation_of_rows(refits, weights, statistic, communities, whole):
     """The correlation of the centralities of some rows with those of all rows."""
-    weights = np.bincount(rows, minlength=len(refits.rows)).astype(np.float64)
     model = refits.fit(weights)
     part = MEASURES[statistic](block_norms(model), communities)
     return 0.0 if is_constant(part) else np.corrcoef(part, whole)[0, 1]

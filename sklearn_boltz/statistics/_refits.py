@@ -5,9 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz.networks.location._fit import completed, fit_one
 from sklearn_boltz.numerics._threads import limit_blas
+from sklearn_boltz.tables._weights import are_counts
+
+# NumPy draws from fewer copies than 1e9. Where there are more, one stands for some.
+MOST_COPIES = 5e8
 
 
 class Refits(NamedTuple):
@@ -80,14 +83,17 @@ def refuse_scores(model, reason, remedy):
         raise ValueError(f"{reason}, and {model._have(scored)} normal scores. {remedy}")
 
 
-def repeated_rows(model, X, sample_weight, function):
-    """The codes and scores of rows, each as often as its weight says."""
-    codes, z = codes_and_scores(model, X)
-    weights = checked_weights(sample_weight, codes)
-    if (weights != np.floor(weights)).any():
-        row = int(np.argmax(weights != np.floor(weights)))
-        raise ValueError(
-            f"{function} divides rows, and needs whole numbers as sample_weight; row "
-            f"{row} has {weights[row]:g}."
-        )
-    return (np.repeat(part, weights.astype(np.int64), axis=0) for part in (codes, z))
+def n_divisible(weights):
+    """How many rows can be divided: copies of rows, of which the weights are counts."""
+    return int(weights.sum()) if are_counts(weights) else int((weights > 0).sum())
+
+
+def random_part(weights, size, generator):
+    """The weights of so many rows, drawn without replacement: of copies, if they are counts."""
+    if not are_counts(weights) or weights.max() <= 1:
+        drawn = generator.permutation(np.flatnonzero(weights))[:size]
+        return np.where(np.isin(np.arange(len(weights)), drawn), weights, 0.0)
+    scale = max(1.0, weights.sum() / MOST_COPIES)
+    copies, size = np.ceil(weights / scale).astype(np.int64), round(size / scale)
+    drawn = generator.multivariate_hypergeometric(copies, size, method="marginals")
+    return np.minimum(drawn * scale, weights)

@@ -10,9 +10,16 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.statistics._refits import Refits, refuse_scores, repeated_rows
+from sklearn_boltz.statistics._refits import (
+    Refits,
+    codes_and_scores,
+    n_divisible,
+    random_part,
+    refuse_scores,
+)
 from sklearn_boltz.statistics._results import pair_frame
 from sklearn_boltz.tables._values import as_objects
+from sklearn_boltz.tables._weights import checked_weights
 
 # From the least penalty without a coupling down to its hundredth.
 N_ALPHAS, LEAST_SHARE = 50, 0.01
@@ -142,7 +149,8 @@ def stability_selection(
         The penalties. None means 50 values, from the smallest with which a fit to all rows has no
         coupling, down to a hundredth of it.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts, whole numbers. None counts each once.
+        How often each row counts; None for once each. Of counts, copies of rows are divided; other
+        rows have their weight in one of the halves (:ref:`weights`).
     n_jobs : int, default=None
         Number of fits at a time, in processes of joblib. None means 1, unless in a context of
         :class:`joblib.parallel_config`. The result does not depend on it.
@@ -157,8 +165,8 @@ def stability_selection(
     Raises
     ------
     ValueError
-        If the penalty does not select, if numbers have normal scores, if weights are not whole
-        numbers, or if the bound is so small that no pair could be selected.
+        If the penalty does not select, if numbers have normal scores, or if the bound is so small
+        that no pair could be selected.
 
     See Also
     --------
@@ -212,7 +220,8 @@ def stability_selection(
             "stability_selection chooses among pairs of columns that vary, so it needs two such "
             f"columns. Columns in X: {model.n_features_in_}; of these vary: {len(model._varying)}."
         )
-    codes, z = repeated_rows(model, X, sample_weight, "stability_selection")
+    codes, z = codes_and_scores(model, X)
+    weights = checked_weights(sample_weight, codes)
     allowed = model._allowed_pairs()
     allowed = np.ones((model.n_features_in_,) * 2) if allowed is None else allowed
     n_possible = int(np.triu(allowed, 1).sum())
@@ -229,9 +238,8 @@ def stability_selection(
     refits, generator = Refits(model, codes, z), make_generator(random_state)
     halves = []
     for _ in range(n_pairs):
-        order = generator.permutation(len(codes))
-        size = len(codes) // 2
-        halves += [np.isin(np.arange(len(codes)), order[k * size : (k + 1) * size]) for k in (0, 1)]
+        one = random_part(weights, n_divisible(weights) // 2, generator)
+        halves += [one, random_part(weights - one, n_divisible(weights) // 2, generator)]
     tasks = ((refits, half, alphas, max_edges) for half in halves)
     entered = np.array(in_parallel(path_entries, tasks, n_jobs))
     return StabilitySelection(
@@ -253,7 +261,7 @@ def path_entries(refits, half, alphas, max_edges):
     entered = np.full((d, d), len(alphas))
     for k, alpha in enumerate(alphas):
         own = refits._replace(params={"alpha": float(alpha)})
-        model = own.fit(half.astype(np.float64), initial)
+        model = own.fit(half, initial)
         initial = model.coupling_, model.intercept_
         coupled = (model._pair_norms() > 0) & (entered == len(alphas))
         if np.triu(coupled | (entered < len(alphas)), 1).sum() > max_edges:

@@ -13,7 +13,6 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._estimator import checked_weights
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks import SparseFVBM
@@ -32,6 +31,7 @@ from sklearn_boltz.statistics.covariance._numbers import NumberEstimates
 from sklearn_boltz.statistics.covariance._profile import Profile
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._values import as_objects
+from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 # How a pair is tested where Wald's test fails.
 CELL, SEPARATED = "empty cell: exact test", "separated: score test or likelihood ratio"
@@ -85,10 +85,11 @@ def inference(
     confidence_level : float, default=0.95
         Level of the confidence intervals.
     covariance : {"auto", "jackknife", "sandwich"}, default="auto"
-        ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
-        the estimate when each row is left out, by one step of Newton's method. It is accurate
-        for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`, where there
-        is none, the sandwich.
+        ``"sandwich"`` is the asymptotic covariance H⁻¹ J H⁻¹, with J the sum over rows of w s sᵀ, s
+        the score of a row, if weights are counts, and of w² s sᵀ if not. ``"jackknife"`` sums the
+        squared changes of the estimate when each row is left out, by one step of Newton's method.
+        It is accurate for few rows, too. ``"auto"`` is the jackknife, or with `MaximumEntropy`,
+        where there is none, the sandwich.
     split : float or array-like of bool of shape (n_samples,), default=None
         For a penalty that selects couplings: the share of the rows, drawn at random, that select
         them; or a mask of these rows, for example to keep rows of the same person together. From
@@ -512,7 +513,10 @@ def selected(network, X, sample_weight, split, random_state):
             "rows."
         )
     (one, w), (other, v) = (
-        [None if rows is None else some_rows(rows, part) for rows in (X, sample_weight)]
+        [
+            None if rows is None else some_rows(rows, part)
+            for rows in (X, row_weights(sample_weight))
+        ]
         for part in parts
     )
     selector = clone(network).fit(one, sample_weight=w)

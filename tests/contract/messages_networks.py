@@ -68,6 +68,7 @@ CASES = {
         f"couplings {what}": partial(FVBMPseudoLikelihood.from_couplings, **given)
         for what, given in COUPLINGS.items()
     },
+    "counts that may be survey weights": lambda: fit(BITS, np.full(len(BITS), 500)),
     "lists for too few columns": lambda: fit(BITS, columns=[range(2), range(2)]),
     "three values where two were meant": lambda: fit(changed(7, 2, 2, SIGNS)),
     "a 0 among -1 and 1": lambda: fitted("signs").score_samples(changed(7, 2, 0, SIGNS)),

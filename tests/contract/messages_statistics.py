@@ -274,7 +274,6 @@ CASES = {
     "interval of one resample": lambda: resamples(1).interval(),
     "stability of a penalty that selects nothing": stable(penalty="l2"),
     "stability without an error": stable(max_false=0.01),
-    "stability with weights that are no counts": stable(sample_weight=np.full(100, 0.5)),
     "inclusion of edges of an RBM": lambda: statistics.edge_inclusion(SDCPRBM(2), BITS),
     "inclusion of edges of strings": edges_of(pd.DataFrame(WORDS[THREES], columns=list("abcd"))),
     "inclusion of edges of nominal codes": edges_of(THREES, columns={1: "nominal", 3: "nominal"}),
@@ -292,9 +291,6 @@ CASES = {
     "stability of bridges without communities": central(statistic="bridge_strength"),
     "stability of no coupling": central(estimator=SparseFVBM(alpha=9.0)),
     "stability without rows": central(shares=[0.5, 1.0]),
-    "stability of centralities with weights that are no counts": central(
-        sample_weight=np.full(100, 0.5)
-    ),
     "one group": groups(np.zeros(100)),
     "three groups": groups(np.arange(100) % 3),
     "missing labels": groups(labels(1.0, np.nan)),

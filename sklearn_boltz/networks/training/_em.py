@@ -28,6 +28,8 @@ MAX_CELLS = 2**19
 # maximum anyway. With .05, there are half as many evaluations again, and hidden cells are predicted
 # equally well.
 SHARE = 0.2
+# Steps of a round whose completions are drawn, at most: with large counts and no end in sight.
+MOST_STEPS = 30
 
 
 def fit_incomplete(task, initial, method, first, n_draws, rounds):
@@ -67,10 +69,12 @@ def _rounds(task, initial, method, first, n_draws, rounds):
         initial = _fit.near_maximum(task, initial, first, 1e-3)
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     n_values = task.problem.n_values
+    rows = IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws)
+    most = _fit.MAX_ITER[method.name] if rows.is_exact else MOST_STEPS
     converged = maximise(
-        IncompleteRows(*task.rows(), n_values, max_entries=max_entries, n_draws=n_draws),
+        rows,
         _described(task, task.initial(*initial), 0.0),
-        partial(_round, task, method, rounds),
+        partial(_round, task, method, rounds, most),
         tol=rounds.tol,
         max_rounds=rounds.max_iter,
         generator=np.random.default_rng(SEED),
@@ -93,13 +97,13 @@ def _described(task, theta, gained):
     )
 
 
-def _round(task, method, rounds, rows, weights, model):
-    """The next model: the maximum of the objective of the completed rows."""
+def _round(task, method, rounds, most, rows, weights, model):
+    """The next model: the maximum of the objective of the completed rows, in `most` steps."""
     (theta, gained), problem = model.fitted, task.complete(rows, weights)
     # The next round moves the maximum anyway.
     monitor = Monitor(
         rounds.tol,
-        _fit.MAX_ITER[method.name],
+        most,
         lambda _: monitor.rise < SHARE * (monitor.values[0] - monitor.first),
     )
     # A copy, as solvers write to the arrays of their first point.

@@ -225,9 +225,13 @@ class Likelihood(BinaryObjective):
             moments[place, :n] = moments[:n, place] = own[self.terms] / mass
         return moments
 
-    def score_products(self, point):
-        """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations; of pairs only."""
-        spins, weights, q = self.pairs.spins, self.pairs.weights, self.n_parameters
+    def score_products(self, point, squares=None):
+        """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations; of pairs only.
+
+        `squares` may take the place of the weights w_i.
+        """
+        spins, q = self.pairs.spins, self.n_parameters
+        weights = self.pairs.weights if squares is None else squares
         products = np.zeros((q, q))
         for rows in slices_of_rows(spins.shape[1], q, CHUNK):
             x = spins[:, rows]

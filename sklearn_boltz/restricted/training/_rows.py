@@ -12,10 +12,9 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz._estimator import checked_weights, dense
+from sklearn_boltz._estimator import dense
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.partition._estimates import effective_number
 from sklearn_boltz.restricted.model._columns import hold_bits
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -27,6 +26,7 @@ from sklearn_boltz.restricted.training._labelled_rows import (
 )
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.tables._batches import mini_batches, rows_of
+from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units._bernoulli import Bernoulli, smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
@@ -86,9 +86,9 @@ def relative(weights):
 
 
 def effective_rows(rows, weights=None):
-    """Number of rows that count, or what estimates a mean as well where they have weights."""
+    """Number of rows that count, by their weights."""
     if weights is not None:
-        return max(1, round(effective_number(weights)))
+        return max(1, round(weights.sum()))
     return rows.n_rows if isinstance(rows, StreamedRows) else rows.shape[0]
 
 
@@ -120,13 +120,13 @@ def with_information(X, sample_weight):
     X : {ndarray, CSR matrix} of shape (n_rows, n_features)
         Not copied where all rows count.
     weights : ndarray of float64 of shape (n_rows,) or None
-        With the mean 1; None for equal ones.
+        None for 1 each.
     """
     weights = None if sample_weight is None else checked_weights(sample_weight, X)
     counts = that_count(X, weights)
     if not counts.all():
         X, weights = X[counts], of_some(weights, counts)
-    return X, relative(weights)
+    return X, None if weights is None or (weights == 1).all() else weights
 
 
 def visits(weights, rng):
@@ -223,7 +223,7 @@ class ChosenRows:
 
     def __init__(self, source, numbers, weights=None, kept=None):
         self.source, self.numbers, self.n_rows = source, np.sort(numbers), len(numbers)
-        self.weights, self.kept = of_some(weights, self.numbers), kept
+        self.weights, self.kept = relative(of_some(weights, self.numbers)), kept
 
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""
@@ -323,7 +323,7 @@ class StreamedRows:
     observed_sums : tuple
         Sums of the columns over observed values, and how many these are.
     weights : ndarray of float64 of shape (n_rows,) or None
-        Of mean 1 over the rows that count; None for equal ones.
+        None for 1 each.
     gaps : BatchSums or None
         Where cells are missing; None if none are.
     """
@@ -370,17 +370,15 @@ class StreamedRows:
         self.useless = np.union1d(self.useless, np.flatnonzero(weights == 0))
         count = np.ones(len(weights), dtype=bool)
         count[self.useless] = False
-        shares = relative(weights[count])
-        if shares is None and count.all():
+        is_weighted = (weights[count] != 1).any()
+        if not is_weighted and count.all():
             return
-        self.weights = None if shares is None else np.zeros(len(weights))
-        every = count.astype(np.float64)
-        if shares is not None:
-            self.weights[count] = every[count] = shares
+        every = np.where(count, weights, 0.0)
+        self.weights = every if is_weighted else None
         weigh = partial(_weighted_sums, self.checked, self._starts, every)
         total, count = self.source.map_reduce(weigh, operator.add)
         if self.gaps is None:  # one and the same number
-            count = float(every.sum()) if shares is not None else int(every.sum())
+            count = float(every.sum()) if is_weighted else int(every.sum())
         self.observed_sums = total, count
 
     @property
@@ -478,7 +476,7 @@ class StreamedRows:
         pieces : list of (int, (int, object), ndarray of int)
             The number of the lane, that of a batch with its rows, and numbers of some of them.
         """
-        times = None if self.weights is None else self._visits(rng)
+        times = self._visits(rng)
         free = (((k, block), self._free_rows(k, times)) for k, block in self._epoch_blocks(rng))
         return mini_batches(free, self.source.n_lanes, batch_size, rng)
 
@@ -496,7 +494,9 @@ class StreamedRows:
         return [self._starts[k] + np.sort(rows) for _, (k, _), rows in pieces]
 
     def _visits(self, rng):
-        """How often each row is visited in an epoch."""
+        """How often each row is visited in an epoch; None for once each."""
+        if self.weights is None:
+            return None
         numbers = np.delete(np.arange(self.shape[0]), self._without)
         times = np.zeros(self.shape[0], dtype=np.int64)
         times[numbers] = visits(self.weights[numbers], rng)

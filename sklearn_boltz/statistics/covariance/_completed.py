@@ -37,8 +37,9 @@ class CompletedRows(NamedTuple):
         The estimate.
     describe : callable
         From a problem and a point to `Regressions`.
-    parts : list of (ndarray, ndarray, ndarray or None)
-        Complete rows, how often each counts, and where the completions of each row begin.
+    parts : list of (ndarray, ndarray, ndarray or None, ndarray)
+        Complete rows, how often each counts, where the completions of each row begin, and what each
+        row contributes to the variance.
     """
 
     problem: object
@@ -48,32 +49,35 @@ class CompletedRows(NamedTuple):
 
     @classmethod
     def of(cls, problem, theta, describe, rows, model):
-        """Of codes, -1 for a missing cell, and how often each row counts."""
-        codes, weights = distinct_incomplete(*informative(*rows))
+        """Of codes, -1 for a missing cell, how often each row counts, and `Regressions.squares`."""
+        all_codes, all_weights, squares = rows
+        _, squares = distinct_incomplete(*informative(all_codes, squares))
+        codes, weights = distinct_incomplete(*informative(all_codes, all_weights))
         n_each = np.where(codes < 0, model.n_values, 1.0).prod(axis=1)
         is_drawn, has_gaps = n_each > N_COMPLETIONS, n_each > 1
-        parts = [(codes[~has_gaps], weights[~has_gaps], None)]
+        parts = [(codes[~has_gaps], weights[~has_gaps], None, squares[~has_gaps])]
         for enumerate_rows, these in (all_of, has_gaps & ~is_drawn), (drawn, is_drawn):
             size = len(theta) * int(n_each[these].max(initial=1))
             for some in slices_of_rows(these.sum(), min(size, len(theta) * N_COMPLETIONS), CHUNK):
-                parts.append(enumerate_rows(codes[these][some], weights[these][some], model))
+                found = enumerate_rows(codes[these][some], weights[these][some], model)
+                parts.append((*found, squares[these][some]))
         return cls(problem, theta, describe, [part for part in parts if len(part[0])])
 
     def __iter__(self):
-        for problem, point, first in self._points():
-            yield self.describe(problem, point)._replace(first=first)
+        for problem, point, first, squares in self._points():
+            yield self.describe(problem, point)._replace(first=first, squares=squares)
 
     def _points(self):
         """The problem of each part, without a penalty, at the estimate."""
-        for rows, weights, first in self.parts:
+        for rows, weights, first, squares in self.parts:
             problem = self.problem.of_rows(rows, weights)
             problem.set_alpha(0.0)
-            yield problem, problem.at(self.theta.copy()), first
+            yield problem, problem.at(self.theta.copy()), first, squares
 
     def information(self):
         """Minus the derivative of the expected scores."""
         total = np.zeros((len(self.theta),) * 2)
-        for problem, point, first in self._points():
+        for problem, point, first, _ in self._points():
             total += problem.information(point)
             if first is not None:
                 regressions = self.describe(problem, point)._replace(first=first)

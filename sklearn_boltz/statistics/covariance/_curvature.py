@@ -189,6 +189,9 @@ class Regressions(NamedTuple):
         these, (q, k).
     first : ndarray of int or None
         If these are completions, those of an incomplete row one after another, where they begin.
+    squares : ndarray of float64 of shape (n_rows,) or None
+        What each row, of which there may be completions, contributes to the variance: the sum of
+        the squares of its weights. None for counts, of which each contributes 1.
     """
 
     column: np.ndarray
@@ -199,6 +202,7 @@ class Regressions(NamedTuple):
     spread: Callable
     law: Callable
     first: np.ndarray | None = None
+    squares: np.ndarray | None = None
 
     @classmethod
     def of_spins(cls, problem, point):
@@ -239,21 +243,31 @@ class Regressions(NamedTuple):
         return cls(*which, contrasts.features, residuals, contrasts.weights, spread, law)
 
     def score_products(self, inverse=None):
-        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions; with H⁻¹, of rows that are left out."""
+        """Σ_i w_i s_i s_iᵀ, s_i the mean over completions; with H⁻¹, of rows that are left out.
+
+        With w_i² in place of w_i where the weights are no counts.
+        """
         rows = self if self.first is None else self.rows()
         residuals = rows.residuals if inverse is None else rows.left_out_residuals(inverse)
         if self.first is not None:
             scores = self._means(row_scores(self.features, self.residuals, self.pairs))
             more = row_scores(rows.features, residuals - rows.residuals, self.pairs)
             scores += more * np.sqrt(rows.weights)
+            scores *= np.sqrt(rows._each())
             return scores @ scores.T
         n_parameters = len(self.column) + len(self.pairs[0])
         products = np.zeros((n_parameters, n_parameters))
         for some in slices_of_rows(len(residuals), n_parameters, CHUNK):
             scores = row_scores(self.features[some], residuals[some], self.pairs)
-            scores *= np.sqrt(self.weights[some])
+            scores *= np.sqrt((self.weights * self._each())[some])
             products += scores @ scores.T
         return products
+
+    def _each(self):
+        """The weight of each of the rows that have been merged to one."""
+        if self.squares is None:
+            return np.ones(len(self.weights))
+        return self.squares / np.where(self.weights > 0, self.weights, 1)  # 0 if there are no rows
 
     def rows(self):
         """The rows in place of their completions: means, as far as leverages go.
@@ -353,7 +367,7 @@ class Regressions(NamedTuple):
                 solved = (z[:, r] @ later).reshape(len(u), d - r, d)
                 leverage[:, r, r:] = np.einsum("nsb,nsb->ns", solved, z[:, r:])
                 leverage[:, r:, r] = leverage[:, r, r:]
-            share = LEFT_OUT * np.minimum(self.weights[rows], 1)
+            share = LEFT_OUT * self._each()[rows]
             left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
             residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
         return residuals

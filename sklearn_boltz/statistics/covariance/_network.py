@@ -31,6 +31,7 @@ from sklearn_boltz.statistics.covariance._separation import (
     separated_by_spins,
     span_of,
 )
+from sklearn_boltz.tables._weights import are_counts, squares_of
 
 # Completions of each row that stand for it where directions are looked for that the data separate,
 # and their cells at most, unless single ones have more.
@@ -77,15 +78,16 @@ def spin_curvature(network, codes, weights, jackknife):
     kept, d, alpha = network._varying, codes.shape[1], network._ridge()
     coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
     problem, free = spin_problem(network, codes, weights, alpha), network._free_pairs()
+    squares = None if are_counts(weights) else merged_spins(codes, weights**2)[1]
     theta, kind = problem.pack(coupling, intercept), (Regressions.of_spins, separated_by_spins)
     if network._objective == "likelihood":
-        found = of_empty_pairs(likelihood_curvature(network, codes, problem), problem)
+        found = of_empty_pairs(likelihood_curvature(network, codes, problem, squares), problem)
     elif is_completed(network, codes[:, kept]):
-        rows = codes[:, kept], weights
+        rows = codes[:, kept], weights, squares_of(weights)
         model = SpinModel(coupling, intercept)
         found = of_completions(problem, theta, kind, kept, free, jackknife, rows, model)
     else:
-        found = of_observed_cells(problem, theta, kind, kept, free, jackknife)
+        found = of_observed_cells(problem, theta, kind, kept, free, jackknife, squares)
     places = parameter_places(d, np.triu_indices(d, 1))[tuple(found.columns)]
     return found, Spread(None, places, d * (d + 1) // 2)
 
@@ -95,13 +97,13 @@ def is_completed(network, codes):
     return network.missing == "em" and (codes < 0).any()
 
 
-def of_observed_cells(problem, theta, kind, columns, free, jackknife):
+def of_observed_cells(problem, theta, kind, columns, free, jackknife, squares):
     """Of an estimate without completions; `kind` is how spins or contrasts are described."""
     point, (regressions, separated) = problem.at(theta), kind
     found = fitted_curvature(
         problem.information(point),
         theta,
-        [regressions(problem, point)],
+        [regressions(problem, point)._replace(squares=squares)],
         columns,
         free,
         jackknife=jackknife,
@@ -112,7 +114,7 @@ def of_observed_cells(problem, theta, kind, columns, free, jackknife):
 
 def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
     """Of an estimate from completed rows, by what some of their completions separate."""
-    (regressions, separated), (codes, weights) = kind, rows
+    (regressions, separated), (codes, weights, _) = kind, rows
 
     def find_separated(places):
         n_draws = min(max(MOST_CELLS // codes.size, 1), N_DRAWS)
@@ -134,7 +136,7 @@ def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
     return of_empty_pairs(found, problem)
 
 
-def likelihood_curvature(network, codes, problem):
+def likelihood_curvature(network, codes, problem, squares):
     """Of the b_j, then of the m_jk, and of the likelihood."""
     if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or not network._coding.is_binary:
         raise ValueError(
@@ -146,7 +148,8 @@ def likelihood_curvature(network, codes, problem):
     problem = Likelihood(problem)
     theta = problem.pack(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     point = problem.at(theta)
-    columns, products = columns_of_parameters(kept, problem.upper), problem.score_products(point)
+    columns = columns_of_parameters(kept, problem.upper)
+    products = problem.score_products(point, squares)
     return restricted_curvature(problem.information(point), products, columns, free)
 
 
@@ -167,27 +170,34 @@ def of_empty_pairs(found, problem):
 
 def spin_problem(network, codes, weights, alpha):
     """The objective of the columns that vary."""
+    rows, counts = merged_spins(codes, weights)
     if not (codes < 0).any():
-        spins, counts = distinct_rows(codes > 0, weights)
-        return PseudoLikelihood(spins[network._varying], counts, alpha)
-    rows = distinct_incomplete(codes, weights)
-    return Task.of_incomplete_rows(*rows, alpha, network._varying).problem
+        return PseudoLikelihood(rows[network._varying], counts, alpha)
+    return Task.of_incomplete_rows(rows, counts, alpha, network._varying).problem
+
+
+def merged_spins(codes, weights):
+    """The distinct rows, complete ones as spins, and the sums of their weights."""
+    if not (codes < 0).any():
+        return distinct_rows(codes > 0, weights)
+    return distinct_incomplete(codes, weights)
 
 
 def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
     n_values, free = network._coding.n_values, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
+    _, squares = distinct_incomplete(codes, squares_of(weights))
     task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     kind = Regressions.of_contrasts, separated_by_contrasts
     if is_completed(network, codes[:, kept]):
-        rows, model = task.rows(), task.problem.model(theta)
+        rows, model = (*task.rows(), squares), task.problem.model(theta)
         found = of_completions(contrasts, z, kind, kept, free, jackknife, rows, model)
     else:
-        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife)
+        found = of_observed_cells(contrasts, z, kind, kept, free, jackknife, squares)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
     loadings, places = loadings[known], fitted_places(task)[known]

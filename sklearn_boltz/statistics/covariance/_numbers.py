@@ -25,6 +25,7 @@ from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, level
 from sklearn_boltz.statistics.covariance._separation import separated_by_contrasts
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
 MOST_DRAWS, LEAST_DRAWS, MOST_ROWS, SEED = 20, 5, 2**14, 0
@@ -52,6 +53,8 @@ class TableRows(NamedTuple):
         How often each row counts.
     first : ndarray of int or None
         Where the draws of each row begin; None if all rows are complete.
+    squares : ndarray of shape (n_rows,)
+        What each row contributes to the variance, as of `Regressions`.
     """
 
     codes: np.ndarray
@@ -59,6 +62,7 @@ class TableRows(NamedTuple):
     known: np.ndarray
     weights: np.ndarray
     first: np.ndarray | None
+    squares: np.ndarray
 
     @classmethod
     def read(cls, network, X, weights):
@@ -78,7 +82,8 @@ class TableRows(NamedTuple):
             for j, own in others.items():
                 numbers[j][drawn] = own
             obey(codes, known, np.flatnonzero((codes.max(axis=0) > 0) & ~network._table.is_number))
-        return cls(codes, numbers, known, weights[rows] / np.repeat(n_each, n_each), first)
+        of_draws, squares = weights[rows] / np.repeat(n_each, n_each), squares_of(weights)[kept]
+        return cls(codes, numbers, known, of_draws, first, squares)
 
 
 def cells_of(network, X):
@@ -160,6 +165,7 @@ class NumberEstimates(NamedTuple):
         theta, residuals, spreads, information = mixed.fit()
         check_precisions(network, mixed, theta, kept)
         regressions = mixed.regressions(theta, residuals, spreads, rows.first)
+        regressions = regressions._replace(squares=rows.squares)
         undetermined = flat(information)
         if rows.first is not None:
             information = information - regressions.missing_information()
