@@ -43,6 +43,7 @@ from sklearn_boltz.tables._frames import (
     with_columns,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+from sklearn_boltz.tables._packing import packed, unpacked
 from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import (
     as_cells,
@@ -94,6 +95,12 @@ class Table:
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
+
+    def __getstate__(self):
+        return {name: packed(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state):
+        vars(self).update((name, unpacked(value)) for name, value in state.items())
 
     @classmethod
     def of_numbers(cls, X):
