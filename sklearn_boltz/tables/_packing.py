@@ -39,6 +39,7 @@ def _parse(cls, text):
 # The parts of a value by its library and type, and a function from type and parts to the value;
 # None where that is the type itself.
 TYPES = {
+    "builtins.complex": (lambda x: [x.real, x.imag], None),
     "builtins.frozenset": (list, lambda cls, *parts: cls(parts)),
     "datetime.date": (lambda x: [x.isoformat()], _parse),
     "datetime.datetime": (lambda x: [x.isoformat()], _parse),

@@ -38,6 +38,7 @@ from sklearn_boltz.tables._frames import (
     declared_values,
     frame_like,
     is_frame,
+    library_of,
     names_of,
     with_cells,
     with_columns,
@@ -652,8 +653,9 @@ def check_form(X):
     if parts:
         name, dtype = next(iter(parts.items()))
         raise ValueError(
-            f"column {name!r} has the type {dtype}, whose cells are no single values. Make columns "
-            f"of its parts, or drop it.{also(f'column {other!r}' for other in list(parts)[1:])}"
+            f"column {name!r} has the type {dtype}, which is not supported. "
+            f"{Place(library_of(X), name).in_parts(dtype)}"
+            f"{also(f'column {other!r}' for other in list(parts)[1:])}"
         )
 
 
