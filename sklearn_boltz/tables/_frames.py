@@ -371,8 +371,15 @@ def frame_like(template, cells, orders):
     orders : list
         As in `with_cells`, of each column.
     """
-    likes = [template[name] for name in names_of(template)]
-    columns = list(map(_column, likes, cells, orders))
+    columns = []
+    for name, own, order in zip(names_of(template), cells, orders, strict=True):
+        try:
+            columns.append(_column(template[name], own, order))
+        except (TypeError, ValueError) as error:  # PyArrow has no type of texts and numbers
+            raise ValueError(
+                f"column {name!r} has cells of several types: {error}. Convert them to one type, "
+                "in all batches if there are several."
+            ) from error
     if dependencies.is_polars_dataframe(template):
         return type(template)(columns)
     if dependencies.is_pyarrow_table(template):
