@@ -114,7 +114,7 @@ from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import Need
 from sklearn_boltz.tables._table import Table
-from sklearn_boltz.tables._values import find_places, form_of
+from sklearn_boltz.tables._values import as_objects, find_places, form_of
 from sklearn_boltz.units import _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments

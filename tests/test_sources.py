@@ -1,12 +1,16 @@
 """What a source of batches loses is told: columns, types, batches, links."""
 
 import os
+import re
+from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from conftest import cases
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -16,24 +20,53 @@ from sklearn_boltz.batches import Batches
 
 pa = pytest.importorskip("pyarrow")
 dataset = pytest.importorskip("pyarrow.dataset")
+pytest.importorskip("pyarrow.parquet")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# What a column may become in a later file, and whether both have a type in common.
-TYPES = {
-    "same": (lambda x: x, True),
-    "fractions": (lambda x: x / 2, True),
-    "narrow": (lambda x: x.astype(np.int8), True),
-    "missing": (lambda x: pd.Series([None] * len(x), dtype="Int64"), True),
-    "strings": (lambda x: x.astype(str), False),
-}
 NAMES = {
-    "same": lambda frame: frame,
-    "other order": lambda frame: frame[frame.columns[::-1]],
     "renamed": lambda frame: frame.rename(columns={"b": "beta"}),
     "absent": lambda frame: frame.drop(columns="b"),
     "extra": lambda frame: frame.assign(more=1),
+    "other order": lambda frame: frame[frame.columns[::-1]],
 }
-CHANGES = st.tuples(st.sampled_from(list(NAMES)), st.sampled_from(list(TYPES)))
+# A column of a few values, of which some are missing where its type allows it.
+DAYS = pd.date_range("2024-02-28", periods=4, unit="s")
+KINDS = {
+    "codes": pd.Series([0, 1, 2, 2]),
+    "nullable": pd.Series([3, 1, 2, None], dtype="Int16"),
+    "fractions": pd.Series([0.25, 1.5, None, 2.5]),
+    "words": pd.Series(["no", "yes", None, "no"]),
+    "numerals": pd.Series(["1", "2", None, "2"]),
+    "flags": pd.Series([True, False, True, True]),
+    "days": pd.Series(DAYS).mask(np.arange(4) == 2),
+    "moments": pd.Series(DAYS.tz_localize("Europe/Berlin")),
+    "categories": pd.Series(pd.Categorical(["lo", "hi", None, "hi"], ["lo", "hi"], ordered=True)),
+    "decimals": pd.Series([Decimal("0.10"), Decimal("2.55"), Decimal(1), None]),
+}
+# What a column may be in another batch.
+TYPES = {
+    "same": lambda x: x,
+    "fractions": lambda x: x / 2 if x.dtype.kind in "iuf" else x,
+    "narrow": lambda x: x.astype(np.int8) if x.dtype == np.int64 else x,
+    "missing": lambda x: pd.Series([None] * len(x), x.index, dtype=object),
+    "strings": lambda x: x.astype(str),
+    "coarse": lambda x: x.dt.floor("D").dt.as_unit("ms") if x.dtype.kind == "M" else x,
+}
+LIBRARIES = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pl.from_arrow(LIBRARIES["PyArrow"](frame)),
+    "PyArrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+FORMS = ["list", "callable", "iterator", "parquet", "dataset", "record batches"]
+FAILURES = ["none", "none", "ends", "short", "extra", "fails"]
+# Words of an error that tell what is wrong with a source.
+BLAMED = re.compile(
+    r"[Cc]olumns? |[Bb]atch(es)? |\.parquet|feature names|the share is gone|one pass"
+)
+
+
+# To make a failing case smaller takes minutes.
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 def frame(seed=0, n=40):
@@ -46,31 +79,110 @@ def write(frames, folder):
         one.to_parquet(folder / f"{i}.parquet", index=False)
 
 
-@settings(max_examples=cases(20))
-@given(
-    st.lists(st.tuples(*map(st.sampled_from, (list(NAMES), list(TYPES)))), min_size=1, max_size=4)
-)
-def test_files_agree_or_are_refused_by_name(tmp_path_factory, changes):
-    folder = tmp_path_factory.mktemp("files")
-    frames = [frame()]
-    for i, (name, kind) in enumerate(changes):
-        one = frame(i + 1)
-        frames.append(NAMES[name](one.assign(a=TYPES[kind][0](one["a"]))))
-    write(frames, folder)
-    bad = [i for i, change in enumerate(changes) if change[0] not in ("same", "other order")]
-    wrong = [i for i, change in enumerate(changes) if not TYPES[change[1]][1]]
-    if bad:
-        with pytest.raises(
-            ValueError, match=rf"different columns: '.*{bad[0] + 1}\.parquet' (lacks|has)"
-        ):
-            Batches(folder)
-    elif wrong:
-        with pytest.raises(ValueError, match=r"Column 'a' is of type .*string in '.*parquet'"):
-            Batches(folder)
+class Source:
+    """Passes over batches; after a whole one they yield less or more, or fail."""
+
+    def __init__(self, batches, failure):
+        self.batches, self.failure = batches, failure
+        self.is_whole, self.has_failed = True, False
+
+    def __call__(self):
+        yield from self.batches[:-1]
+        self.has_failed = not self.is_whole and self.failure != "none"
+        if self.has_failed and self.failure == "fails":
+            raise OSError("the share is gone")
+        yield from (
+            {"ends": [], "extra": self.batches[-1:] * 2, "short": [self.batches[-1][:-1]]}[
+                self.failure
+            ]
+            if self.has_failed
+            else self.batches[-1:]
+        )
+        self.is_whole = False
+
+
+@st.composite
+def pieces(draw):
+    """Frames of pandas with the same columns, or almost, and whether they are the same."""
+    kinds = draw(st.lists(st.sampled_from(list(KINDS)), min_size=3, max_size=3))
+    sizes = draw(st.lists(st.sampled_from([1, 2, 20, 30, 30]), min_size=1, max_size=4))
+    rng, found, same = np.random.default_rng(draw(st.integers(0, 99))), [], True
+    for n in [60, *sizes]:
+        rows = rng.integers(4, size=n)
+        one = pd.DataFrame({
+            name: KINDS[kind][rows].reset_index(drop=True)
+            for name, kind in zip("abc", kinds, strict=True)
+        })  # fmt: skip
+        if found and draw(st.sampled_from([False, False, True])):
+            change = draw(st.sampled_from([*NAMES, *TYPES]))
+            same &= change == "same"
+            one = NAMES[change](one) if change in NAMES else one.assign(a=TYPES[change](one["a"]))
+        found.append(one)
+    order = draw(st.permutations(range(len(found))))
+    return [found[k] for k in order], same
+
+
+def through_parquet(path, frame):
+    """Write a frame; it comes back with the types that a file has."""
+    pa.parquet.write_table(LIBRARIES["PyArrow"](frame), path)
+    return pa.parquet.read_table(path)
+
+
+def types_of(table):
+    return table.schema.types if isinstance(table, pa.Table) else list(table.dtypes)
+
+
+def as_source(form, library, frames, failure, folder):
+    """What `Batches` takes; the passes over it; and a function that makes one table of frames."""
+    make, passes = LIBRARIES[library], None
+    if form in ("parquet", "dataset"):
+        make = partial(through_parquet, folder / "../whole.parquet")
+        for k, one in enumerate(frames):
+            through_parquet(folder / f"{k}.parquet", one)
+        if failure != "none":
+            os.truncate(folder / "0.parquet", 100)
+        source = folder if form == "parquet" else dataset.dataset(folder)
+    elif form == "record batches":
+        make = LIBRARIES["PyArrow"]
+        source = [batch for one in frames for batch in make(one).to_batches()]
     else:
-        read = pa.concat_tables(list(Batches(folder))).to_pandas()
-        expected = pd.concat(frames, ignore_index=True)
-        assert_allclose(read.astype(float), expected[list("abc")].astype(float))
+        source = list(map(make, frames))
+        passes = Source(source, failure)
+        source = {"list": source, "iterator": iter(source)}.get(form, passes)
+    return source, passes, make
+
+
+@pytest.mark.parametrize("model", [FSLLDensity(), FVBMPseudoLikelihood(alpha=0.01)],
+                         ids=lambda model: type(model).__name__)  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=cases(25), phases=UNSHRUNK)
+@given(some=pieces(), form=st.sampled_from(FORMS), library=st.sampled_from(list(LIBRARIES)),
+       failure=st.sampled_from(FAILURES))  # fmt: skip
+def test_the_fit_of_a_source_is_that_of_its_table(
+    tmp_path_factory, model, some, form, library, failure
+):
+    """Or an error names a batch, a file or a column; the same frames are never refused."""
+    (frames, same), folder = some, tmp_path_factory.mktemp("files")
+    model, passes = clone(model), None
+    try:
+        source, passes, make = as_source(form, library, frames, failure, folder)
+        model.fit(Batches(source))
+    except (ValueError, TypeError, OSError) as error:
+        assert BLAMED.search(str(error)), repr(error)
+        is_damaged = passes is None and failure != "none"
+        needs_passes = form == "iterator" and "one pass" in str(error)
+        assert not same or is_damaged or needs_passes or passes.has_failed, repr(error)
+        assert not hasattr(model, "n_features_in_")
+        return
+    assert passes is None or not passes.has_failed
+    try:
+        table = make(pd.concat(frames, ignore_index=True)[list("abc")])
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
+        return
+    whole = clone(model).fit(table)
+    assert_allclose(model.score_samples(table), whole.score_samples(table), rtol=1e-3)
+    types = [str(types_of(one.sample(3, random_state=0))) for one in (model, whole)]
+    assert not same or types[0] == types[1]
 
 
 def test_partitions_and_given_schemas_are_no_other_columns(tmp_path):
@@ -118,29 +230,14 @@ def test_batches_with_other_columns(make, change):
         FVBMPseudoLikelihood().fit(make([frame(), NAMES[change](frame(1))]))
 
 
-class Source:
-    """Passes over batches; after a whole one, they lack the last batch or fail before it."""
-
-    def __init__(self, batches, failure):
-        self.batches, self.failure, self.is_whole = batches, failure, True
-
-    def __call__(self):
-        yield from self.batches[:-1]
-        if self.is_whole:
-            yield self.batches[-1]
-            self.is_whole = False
-        elif self.failure is not None:
-            raise self.failure
-
-
 @pytest.mark.parametrize("model", [FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1)],
                          ids=lambda model: type(model).__name__)  # fmt: skip
-@pytest.mark.parametrize("failure", [None, OSError("the share is gone")], ids=["ends", "fails"])
+@pytest.mark.parametrize("failure", ["ends", "fails"])
 def test_a_later_pass_that_yields_less(model, failure):
     # Strings need a pass to be counted, and another one.
     batches = [frame(k).astype(str).add("!") for k in range(4)]
-    match = "120 rows in 3 batches, the first one 160 in 4" if failure is None else "share is gone"
+    match = {"ends": "120 rows in 3 batches, the first one 160 in 4", "fails": "share is gone"}
     model = clone(model)
-    with pytest.raises(ValueError if failure is None else OSError, match=match):
+    with pytest.raises((ValueError, OSError), match=match[failure]):
         model.fit(Batches(Source(batches, failure)))
     assert not hasattr(model, "n_features_in_")

@@ -6,7 +6,6 @@ differences of log-weights that an exchange looks at tell the ratio of two norma
 as well, by Bennett's acceptance ratio. The first rung has a known constant.
 """
 
-from collections import deque
 from copy import copy, deepcopy
 
 import numpy as np
@@ -70,20 +69,21 @@ class Exchanges:
 
     Attributes
     ----------
-    acceptances : deque of float
+    acceptances : list of float
         Mean probability of an exchange, of the last rounds.
     """
 
     def __init__(self):
-        self.acceptances = deque(maxlen=2 * BLOCK_ROUNDS)
+        self.acceptances = []
 
     def copy(self):
         """What is known now."""
-        return deepcopy(self)
+        return copy(self)  # its list is never changed
 
     def add(self, forward, backward):
         """Take in the differences of log-weights of one round."""
-        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
+        accepted = float(np.exp(np.minimum(forward + backward, 0)).mean())
+        self.acceptances = [*self.acceptances, accepted][-2 * BLOCK_ROUNDS :]
 
     @property
     def acceptance(self):
@@ -98,20 +98,19 @@ class Pair(Exchanges):
     ----------
     forward, backward : list of ndarray
         As of `bennett`, of the rounds of the block that is not complete.
-    ratios : deque of float
+    ratios : list of float
         Of the complete blocks.
     """
 
     def __init__(self):
         super().__init__()
         self.forward, self.backward = [], []
-        self.ratios = deque(maxlen=KEPT_BLOCKS)
+        self.ratios = []
 
     def copy(self):
         """What is known now."""
-        other = copy(self)  # the arrays of a round are never changed
+        other = copy(self)  # arrays of a round, and lists of floats, are never changed
         other.forward, other.backward = list(self.forward), list(self.backward)
-        other.ratios, other.acceptances = copy(self.ratios), copy(self.acceptances)
         return other
 
     def add(self, forward, backward):
@@ -120,7 +119,7 @@ class Pair(Exchanges):
         self.forward.append(forward)
         self.backward.append(backward)
         if len(self.forward) == BLOCK_ROUNDS:
-            self.ratios.append(float(self._open_block()[0]))
+            self.ratios = [*self.ratios, float(self._open_block()[0])][-KEPT_BLOCKS:]
             self.forward, self.backward = [], []
 
     def _open_block(self):

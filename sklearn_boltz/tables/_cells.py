@@ -5,7 +5,7 @@ remedy for its case.
 """
 
 import warnings
-from datetime import date, time, timedelta
+from datetime import UTC, date, time, timedelta
 
 import numpy as np
 from scipy.sparse import issparse
@@ -187,9 +187,7 @@ def unusable_cell(X, complete):
     if times:
         first, *others = next(iter(times.values())).items()
         return f"{' '.join(first)}{also(name for name, _ in others)}"
-    infinite = _columns_where(
-        columns, lambda cell: is_number(cell) and abs(cell) == np.inf, np.isinf
-    )
+    infinite = _columns_where(columns, _is_infinite, np.isinf)
     if infinite:
         name, rows = next(iter(infinite.items()))
         n_cells, value = sum(map(len, infinite.values())), f"{dict(columns)[name][rows[0]]:g}"
@@ -202,6 +200,10 @@ def unusable_cell(X, complete):
     name, rows = next(iter(incomplete.items()))
     more = first_of(sum(map(len, incomplete.values())), "missing cells", incomplete)
     return f"{name} has no value (NaN) in row {rows[0]}{more}. {complete}"
+
+
+def _is_infinite(cell):
+    return is_number(cell) and not is_missing(cell) and abs(cell) == np.inf
 
 
 def _are_listed(X, columns):
@@ -264,7 +266,7 @@ def kind_of_times(cells):
 
 
 def _kind_of_time(value):
-    if isinstance(value, (str, int, float)):  # most are
+    if isinstance(value, (str, int, float)) or is_missing(value):  # most are; NaT is a date
         return None
     if isinstance(value, (date, np.datetime64)):
         return "date" if getattr(value, "tzinfo", None) is None else "zone"
@@ -313,12 +315,18 @@ def _have_nanoseconds(cells):
 def as_dates(cells, unit):
     """Cells of dates, NaT for missing ones, in a unit of NumPy."""
     if cells.dtype.kind == "O":
-        cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
+        cells = [None if is_missing(cell) else _in_utc(cell) for cell in cells.tolist()]
     if unit != "ns":
         return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
     if isinstance(cells, list):  # pandas' own conversion to NumPy keeps the nanoseconds
         cells = [getattr(cell, "asm8", cell) for cell in cells]
     return np.array(cells, dtype="datetime64[ns]")
+
+
+def _in_utc(cell):
+    """A date that has a time zone as the same instant without one."""
+    has_zone = getattr(cell, "tzinfo", None) is not None
+    return cell.astimezone(UTC).replace(tzinfo=None) if has_zone else cell
 
 
 def as_numbers(cells):

@@ -39,6 +39,7 @@ from sklearn_boltz.tables._values import (
     find_places,
     form_of,
     is_a_float,
+    is_missing,
     is_number,
     plain,
 )
@@ -504,7 +505,7 @@ def categories_of(cells, title, kind, order, codes, place):
     try:
         different = dict.fromkeys(cells)
     except TypeError:  # a cell that is no value
-        check_cells(cells, title)
+        check_cells(cells, title, f": {place.dropped()}")
         raise
     values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
     if order is None:
@@ -537,14 +538,14 @@ def categories_of(cells, title, kind, order, codes, place):
         raise UnfitColumn(
             what,
             f"{title} is declared to hold numbers, but has the value {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. {remedy}",
+            f"{_row_of(texts[0], cells)}. {remedy}",
         )
     n_numbers = len(values) - len(texts)
     if texts and n_numbers > MOST_LEVELS and not are_levels:
         raise UnfitColumn(
             "text",
             f"{title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Replace the string by a number or NaN. If all are "
+            f"{_row_of(texts[0], cells)}. Replace the string by a number or NaN. If all are "
             f"categories, make strings of them: {place.texts()}.",
         )
     _check_texts(texts, title, len(cells), are_levels, place)
@@ -653,7 +654,12 @@ def _check_finite(values, cells, title):
     """Refuse infinite numbers among objects."""
     for value in values:
         if is_number(value) and abs(value) == np.inf:
-            raise _infinite(float(value), cells.index(value), title)
+            raise _infinite(float(value), _row_of(value, cells), title)
+
+
+def _row_of(value, cells):
+    """The first row that has a value; pandas.NA cannot be compared."""
+    return next(row for row, cell in enumerate(cells) if not is_missing(cell) and cell == value)
 
 
 def _infinite(value, row, title):
@@ -698,11 +704,13 @@ def _by_numbers(value):
     return [(0, float(p), "") if k % 2 else (1, 0.0, p) for k, p in enumerate(parts) if p.strip()]
 
 
-def check_cells(cells, title):
-    """Refuse a cell that is no value."""
+def check_cells(cells, title, line=""):
+    """Refuse a cell that is no value, as it has no hash; `line` drops the column."""
     for row, cell in enumerate(cells):
-        if isinstance(cell, (dict, list, set, np.ndarray)):
+        try:
+            hash(cell)
+        except TypeError as error:
             raise TypeError(
                 f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
-                "or a number. Make columns of what is in its cells, or drop it."
-            )
+                f"or a number. Make columns of what is in its cells, or drop it{line}."
+            ) from error

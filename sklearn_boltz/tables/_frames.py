@@ -60,9 +60,14 @@ def cells_of(column):
     dtype = _type(column)
     is_listed = hasattr(dtype, "categories") or getattr(dtype, "ordered", False)
     if _is_dictionary(column):  # NumPy would have a value where one is missing
-        column, dtype = column.cast(dtype.value_type), dtype.value_type
+        try:
+            column, dtype = column.cast(dtype.value_type), dtype.value_type
+        except NotImplementedError:  # of views of strings
+            return _objects_of(column)
     if isinstance(dtype, np.dtype):
         return np.asarray(column)
+    if dependencies.is_pandas_like_series(column) and _has_zone(column):
+        return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()  # as others have it
     if str(dtype) in WIDE:
         return _objects_of(column)
     cells = np.asarray(column)
@@ -140,6 +145,9 @@ def timestamps(dates):
 
 def some_rows(X, rows):
     """Some rows of a table of any kind, by their numbers or a slice."""
+    if dependencies.is_pyarrow_table(X) and not isinstance(rows, slice):
+        places = np.arange(len(X))[rows]
+        return type(X).from_arrays([_taken(column, places) for column in X.columns], X.column_names)
     # Before 1.9, scikit-learn cannot select rows of PyArrow.
     return nw.from_native(X)[rows].to_native() if is_frame(X) else _safe_indexing(X, rows)
 
@@ -219,11 +227,16 @@ def _spliced(column, new, rows):
         return old.clone().append(new).gather(places)
     pyarrow = import_module("pyarrow")
     both = pyarrow.chunked_array([*old.chunks, *new.chunks])
+    return _taken(both.unify_dictionaries() if _is_dictionary(both) else both, places)
+
+
+def _taken(column, places):
+    """Cells of a column of PyArrow."""
     try:
-        return (both.unify_dictionaries() if _is_dictionary(both) else both).take(places)
+        return column.take(places)
     except NotImplementedError:  # of views of strings
-        cells = both.to_pylist()
-        return pyarrow.chunked_array([[cells[place] for place in places]], both.type)
+        cells = column.to_pylist()
+        return _new(column, [cells[place] for place in places], column.type)
 
 
 def _of_one_type(column, new):
@@ -318,8 +331,9 @@ def _for_pandas(column):
 def _for_polars(column):
     """A column of pandas or PyArrow as polars takes it: as one of objects where it must."""
     polars, (values, _) = import_module("polars"), declared_values(column)
-    if _has_zone(column) and dependencies.is_pyarrow_chunked_array(column):
-        return polars.from_arrow(column)
+    if _has_zone(column):
+        is_pandas = dependencies.is_pandas_like_series(column)
+        return (polars.from_pandas if is_pandas else polars.from_arrow)(column)
     cells = cells_of(column)
     if cells.dtype.kind == "O" and all(isinstance(c, (date, np.datetime64)) for c in cells):
         dates = [numpy_date(cell) for cell in cells]
@@ -342,7 +356,8 @@ def _for_polars(column):
 
 def _has_zone(column):
     """Whether a column holds dates with a time zone."""
-    return bool(getattr(_type(column), "time_zone", None) or getattr(_type(column), "tz", None))
+    dtype = getattr(_type(column), "pyarrow_dtype", _type(column))
+    return bool(getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None))
 
 
 def frame_like(template, cells, orders):
@@ -356,8 +371,15 @@ def frame_like(template, cells, orders):
     orders : list
         As in `with_cells`, of each column.
     """
-    likes = [template[name] for name in names_of(template)]
-    columns = list(map(_column, likes, cells, orders))
+    columns = []
+    for name, own, order in zip(names_of(template), cells, orders, strict=True):
+        try:
+            columns.append(_column(template[name], own, order))
+        except (TypeError, ValueError) as error:  # PyArrow has no type of texts and numbers
+            raise ValueError(
+                f"column {name!r} has cells of several types: {error}. Convert them to one type, "
+                "in all batches if there are several."
+            ) from error
     if dependencies.is_polars_dataframe(template):
         return type(template)(columns)
     if dependencies.is_pyarrow_table(template):
@@ -374,11 +396,15 @@ def _column(like, values, order=None):
     words = [value for value in known if isinstance(value, str)]
     whole = all(isinstance(value, Real) and value == int(value) for value in known)
     if dependencies.is_pandas_like_series(like):
-        whole &= len(known) == len(cells) or not isinstance(like.dtype, np.dtype)
+        is_nullable = not isinstance(like.dtype, np.dtype) and not hasattr(like.dtype, "fill_value")
+        whole &= len(known) == len(cells) or is_nullable
         return _column_of_pandas(like, values, cells, words, whole, order)
     dtype, own = nw.from_native(like, series_only=True).dtype, _type(like)
     if _is_dictionary(like):
-        return _dictionary(own, cells, order)
+        try:
+            return _dictionary(own, cells, order)
+        except (TypeError, ValueError):  # such as means of whole numbers
+            return _new(like, cells)
     if values.dtype.kind == "M":
         new = _new(like, values)
         return _cast(new, own) if _is_temporal(own) else new
@@ -405,6 +431,8 @@ def _column_of_pandas(like, values, cells, words, whole, order):
     if words and kind in "biufcmM":  # of which a batch has none
         return series(values)
     if values.dtype.kind == "M":
+        if _has_zone(like):
+            return series(values).dt.tz_localize("UTC").astype(like.dtype)
         new = series(values, dtype=like.dtype if _is_temporal(like.dtype) else None)
         if like.dtype != object:
             return new
@@ -451,6 +479,8 @@ def _new(like, values, dtype=None):
 def _dictionary(dtype, values, order):
     """A column of a dictionary of PyArrow, which begins with the values in `order`."""
     pyarrow = import_module("pyarrow")
+    if str(dtype.value_type) == "bool" and set(values) <= {0, 1, None}:
+        values = [value if value is None else bool(value) for value in values]
     values = list(map(numpy_date, values))
     known = [] if order is None else list(map(numpy_date, order))
     known = dict.fromkeys([*known, *(value for value in values if value is not None)])

@@ -15,6 +15,7 @@ from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import N_NAMES, having, some_of
 from sklearn_boltz.tables._codec import Dates
 from sklearn_boltz.tables._frames import is_frame, names_of
+from sklearn_boltz.tables._packing import packed, unpacked
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")
@@ -212,12 +213,14 @@ class Tabular:
         labels = names_of(X) if is_frame(X) else []
         if all(isinstance(label, str) for label in labels):
             labels = None
+        labels = packed(labels)
         if reset:
             self._other_labels = labels
         elif labels != self._other_labels and None not in (labels, self._other_labels):
+            own, known = some_of(unpacked(labels)), some_of(unpacked(self._other_labels))
             raise ValueError(
-                f"{type(self).__name__}: X has the columns {some_of(labels)}, but the table of "
-                f"`fit` had {some_of(self._other_labels)}. Select these, in this order."
+                f"{type(self).__name__}: X has the columns {own}, but the table of `fit` had "
+                f"{known}. Select these, in this order."
             )
         return checked
 
@@ -226,7 +229,7 @@ class Tabular:
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             return list(names)
-        labels = self._other_labels
+        labels = unpacked(self._other_labels)
         return None if labels == list(range(self.n_features_in_)) else labels
 
     def _keys(self):

@@ -58,6 +58,26 @@ class Place(NamedTuple):
             self.library, "X = pd.DataFrame(X); "
         )
 
+    def dropped(self):
+        """A statement that leaves out the column."""
+        return "X = " + {
+            "pandas": f"X.drop(columns=[{self.name!r}])", "polars": f"X.drop({self.name!r})",
+            "pyarrow": f"X.drop_columns([{self.name!r}])",
+        }.get(self.library, f"np.delete(X, {self.name}, axis=1)")  # fmt: skip
+
+    def in_parts(self, dtype):
+        """What to do about a column of a type whose cells have parts, in a sentence."""
+        x = repr(self.name)
+        if dtype == "Object":
+            line = f"X = X.with_columns(pl.Series({x}, X[{x}].to_list()))"
+            return f"Give it a type: {line}. Or drop it: {self.dropped()}."
+        if not dtype.lower().startswith("struct"):
+            return f"Make columns of what is in its cells, or drop it: {self.dropped()}."
+        parts = {"polars": f"X.unnest({x})", "pyarrow": "X.flatten()"}.get(
+            self.library, f"X.drop(columns=[{x}]).join(X[{x}].struct.explode())"
+        )
+        return f"Make columns of its parts: X = {parts}. Or drop it: {self.dropped()}."
+
     def texts(self):
         """A statement that makes strings of the cells, except for missing ones."""
         return self.line("x.map(str, na_action='ignore')", "x.cast(pl.String)")
@@ -219,11 +239,7 @@ def _is_float(text):
 # Columns of times.
 
 OF_TIMES = {
-    "zone": (
-        "dates with a time zone",
-        "x.map(lambda t: t.replace(tzinfo=None), na_action='ignore')",
-        "x.dt.replace_time_zone(None)",
-    ),
+    "zone": ("objects that are dates with a time zone", "pd.to_datetime(x, utc=True)", None),
     "difference": (
         "differences of times",
         "pd.to_timedelta(x).dt.total_seconds()",

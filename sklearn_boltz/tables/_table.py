@@ -38,11 +38,13 @@ from sklearn_boltz.tables._frames import (
     declared_values,
     frame_like,
     is_frame,
+    library_of,
     names_of,
     with_cells,
     with_columns,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+from sklearn_boltz.tables._packing import packed, unpacked
 from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import (
     as_cells,
@@ -94,6 +96,12 @@ class Table:
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
+
+    def __getstate__(self):
+        return {name: packed(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state):
+        vars(self).update((name, unpacked(value)) for name, value in state.items())
 
     @classmethod
     def of_numbers(cls, X):
@@ -645,8 +653,9 @@ def check_form(X):
     if parts:
         name, dtype = next(iter(parts.items()))
         raise ValueError(
-            f"column {name!r} has the type {dtype}, whose cells are no single values. Make columns "
-            f"of its parts, or drop it.{also(f'column {other!r}' for other in list(parts)[1:])}"
+            f"column {name!r} has the type {dtype}, which is not supported. "
+            f"{Place(library_of(X), name).in_parts(dtype)}"
+            f"{also(f'column {other!r}' for other in list(parts)[1:])}"
         )
 
 

@@ -23,7 +23,7 @@ def is_missing(value):
         return True
     try:
         return bool(value != value)
-    except TypeError:  # bool(pandas.NA) is an error
+    except (TypeError, ArithmeticError):  # bool(pandas.NA), and NaN of Decimal that signals
         return True
     except ValueError:  # an array in a cell
         return False

@@ -93,7 +93,7 @@ REFUSED = {
     "an ID column": seven(np.arange(40) % 2, id=NAMES),
     "dates of NumPy": np.full((2, 2), np.datetime64("2020-01-01")),
     "seven columns of differences of times": seven(DAYS - DAYS[0]),
-    "seven columns of dates with a zone": seven(DAYS.tz_localize("UTC")),
+    "seven columns of dates with a zone": seven(DAYS.tz_localize("UTC").astype(object)),
     "months": pd.DataFrame({"month": pd.period_range("2026-01", periods=40, freq="M")}),
     "two columns of a name": pd.concat([people(), people()[["city"]]], axis=1),
     "a column alone": people()["city"],

@@ -67,7 +67,8 @@ def cells(what):
 
 def frame(what):
     cells_of = cells(what) if what not in PERIODS else PERIODS[what]
-    return pd.DataFrame({"x": cells_of, "y": np.arange(N) % 2})
+    dtype = object if what in OBJECTS else None
+    return pd.DataFrame({"x": pd.Series(cells_of, dtype=dtype), "y": np.arange(N) % 2})
 
 
 CASES = {

@@ -48,7 +48,9 @@ CASES = {
     "numbers of some of the rows": lambda: FVBMPseudoLikelihood().fit(
         columns(np.random.default_rng(0).permutation(60)[:40], "a")
     ),
-    "dates": lambda: FSLLDensity().fit(columns(pd.date_range("2026-01-01", periods=40, tz="UTC"))),
+    "dates": lambda: FSLLDensity().fit(
+        columns(pd.date_range("2026-01-01", periods=40, tz="UTC").astype(object))
+    ),
     "names that occur twice": lambda: FSLLDensity().fit(
         pd.DataFrame(np.zeros((4, 6)), columns=list("aabbcd"))
     ),

@@ -31,7 +31,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 REALS = FRAME.assign(b=np.random.default_rng(1).random(40))
 WORDS = FRAME.assign(a=np.array(["fur", "feathers", "scales"])[FRAME["a"].astype(int)])
 INFINITE = FRAME.assign(c=np.where(np.arange(40) == 3, np.inf, X[:, 2]))
-DATES = FRAME.assign(a=pd.Timestamp("2025-01-01", tz="UTC"))
+DATES = FRAME.assign(a=pd.Timestamp("2025-01-01", tz="UTC")).astype({"a": object})
 Y = np.arange(40) % 2
 KINDS = np.array(["bird", "fish", "mammal"])[np.arange(40) % 3]
 

@@ -1,8 +1,15 @@
 """Fitted estimators hold plain values: what skops writes and reads back does the same."""
 
 import pickle
+import re
 import sys
 import warnings
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -10,12 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from contract.estimators import (
+    ALL,
     META,
     MODELS,
     OF_ANY_TABLE,
     as_public,
     each,
-    each_with,
     fitted,
     labels,
     name_of,
@@ -27,11 +34,16 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_boltz
+from private import as_objects
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-# What SECURITY.md says of the types to trust, beside those of this package.
-OF_OTHERS = {"numpy.dtype", "sklearn.utils._bunch.Bunch"}
+GUIDE = Path(__file__).parents[2] / "doc" / "user_guide" / "how_to" / "save_and_load.rst"
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
 
 
 def pandas_frame(n):
@@ -71,8 +83,56 @@ def pyarrow_frame(n):
     return table.append_column("day", pa.array(days))
 
 
-FRAMES = {"pandas": pandas_frame, "polars": polars_frame, "pyarrow": pyarrow_frame}
-every_library = pytest.mark.parametrize("library", FRAMES)
+def category(*values):
+    """A function from codes to a column of pandas with such values."""
+    index = pd.Index(as_objects(values), tupleize_cols=False).infer_objects()
+    return lambda codes: pd.Categorical.from_codes(codes, index)
+
+
+def of_values(make, labels=None):
+    """A function from the number of rows to a frame whose columns have two values each."""
+
+    def frame(n):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({name: column(rng.integers(2, size=n)) for name, column in make.items()})
+        return X if labels is None else X.set_axis(labels[: X.shape[1]], axis=1)
+
+    return frame
+
+
+def of_objects(*values):
+    return lambda codes: pd.Series(as_objects([values[code] for code in codes]), dtype=object)
+
+
+DAYS = pd.to_datetime(["2024-02-29", "2025-10-26"])
+STAMPS = DAYS.tz_localize("Europe/Berlin")
+TIMES = {
+    "day": category(*(day.date() for day in DAYS)), "stamp": category(*DAYS),
+    "zone": category(*STAMPS), "offset": category(*DAYS.tz_localize("+05:30")),
+    "period": category(*DAYS.to_period("W")), "duration": category(*(DAYS - DAYS[0])),
+    "bins": lambda codes: pd.cut(DAYS[codes].as_unit("ns"), 2),
+    "bins with a zone": lambda codes: pd.cut(STAMPS[codes].as_unit("ns"), 2),
+}  # fmt: skip
+OTHERS = {
+    "decimal": of_objects(Decimal("0.10"), Decimal("2.5")),
+    "uuid": of_objects(UUID(int=1), UUID(int=2)),
+    "fraction": category(Fraction(1, 3), Fraction(2, 3)), "tuple": category(("a", 1), ("b", 2)),
+    "set": of_objects(frozenset("a"), frozenset("bc")), "bytes": of_objects(b"a", b"b"),
+    "colour": category(*Colour), "interval": lambda codes: pd.array(pd.cut(codes, [-1, 0, 1])),
+    "large": of_objects(10**400, 2**70),
+}  # fmt: skip
+FRAMES = {
+    "pandas": pandas_frame, "polars": polars_frame, "pyarrow": pyarrow_frame,
+    "times": of_values(TIMES), "other values": of_values(OTHERS),
+    "labels": of_values(dict.fromkeys(range(4), lambda codes: codes + 1), pd.interval_range(0, 4)),
+}  # fmt: skip
+every_library = pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+
+
+def documented():
+    """The types beside those of this package that the guide says to trust."""
+    found = re.search(r"trusted = \{(.*?)\}", GUIDE.read_text(encoding="utf-8"))
+    return set(re.findall(r'"([\w.]+)"', found[1]))
 
 
 def same(one, other):
@@ -103,35 +163,50 @@ def through_skops(model):
     return skops.io.loads(file, trusted=trusted), others
 
 
-@each_with("library", FRAMES, [*OF_ANY_TABLE, *META])
-def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
-    X = FRAMES[library](60)
-    X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table
+def through_pickle(model):
+    """What comes back, and the names of the packages that it has classes of."""
+    libraries = set()
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module, name):
+            libraries.add(module.partition(".")[0])
+            return super().find_class(module, name)
+
+    return Unpickler(BytesIO(pickle.dumps(model))).load(), libraries
+
+
+@pytest.mark.parametrize("what", FRAMES)
+@each([*OF_ANY_TABLE, *META])
+def test_a_model_comes_back_with_the_types_that_the_guide_lists(estimator, what):
+    X = FRAMES[what](60)
+    X = X.drop(columns=["arrow", "nullable text"]) if what == "pandas" else X  # a small table
     model = as_public(estimator).fit(X, *labels(estimator, X))
     again, others = through_skops(model)
-    assert others <= OF_OTHERS
+    own = {f"{Colour.__module__}.Colour"} if what == "other values" else set()
+    assert others - own <= documented()
+    from_pickle, libraries = through_pickle(model)
+    assert not libraries & {"pandas", "polars", "pyarrow", "narwhals", "datetime", "decimal"}
     for method in ("score_samples", "transform", "impute", "predict"):
         if hasattr(model, method):
-            same(getattr(model, method)(X), getattr(again, method)(X))
+            found = getattr(model, method)(X)
+            same(found, getattr(again, method)(X))
+            same(found, getattr(from_pickle, method)(X))
     if hasattr(model, "sample"):
         drawn = model.sample(20, random_state=0)
         same(drawn, again.sample(20, random_state=0))
         drawn = drawn[0] if isinstance(drawn, tuple) else drawn
         assert type(drawn) is type(X)
-        dtypes = "dtypes" if library == "pandas" else "schema"
+        dtypes = "dtypes" if isinstance(X, pd.DataFrame) else "schema"
         assert list(getattr(drawn, dtypes)) == list(getattr(X, dtypes))
 
 
-@pytest.mark.skipif(
-    tuple(map(int, pd.__version__.split(".")[:2])) < (2, 3), reason="skops cannot write Interval"
-)
-def test_intervals_are_the_only_objects_of_pandas():
-    X = pd.DataFrame({"age": pd.cut(np.arange(40) % 10, [-1, 3, 6, 10]), "bit": np.arange(40) % 2})
-    model = FSLLDensity().fit(X)
+@each(ALL)
+def test_a_model_of_an_array_comes_back(estimator):
+    model = clone(as_public(estimator)).fit(bits(), *labels(estimator, bits()))
     again, others = through_skops(model)
-    assert {name.split(".")[-1] for name in others} == {"Interval"}
-    same(model.sample(20, random_state=0), again.sample(20, random_state=0))
-    assert again.sample(1)["age"].dtype == X["age"].dtype
+    assert others <= documented()
+    method = "score_samples" if hasattr(model, "score_samples") else "transform"
+    same(getattr(model, method)(bits()), getattr(again, method)(bits()))
 
 
 def test_headers_of_columns_with_levels():
@@ -170,8 +245,9 @@ def test_arrays_where_the_library_of_the_frame_is_not_installed(library, monkeyp
 
 def test_training_goes_on_after_skops():
     X = polars_frame(60)
-    one = SDCPRBM(4, max_iter=2, random_state=0).fit(X)
-    other, _ = through_skops(one)
+    one = SDCPRBM(4, tempered=0.5, max_iter=2, random_state=0).fit(X)
+    other, others = through_skops(one)
+    assert others <= documented()
     same(one.partial_fit(X).components_, other.partial_fit(X).components_)
 
 

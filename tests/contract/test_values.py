@@ -33,6 +33,7 @@ pytestmark = [
 ]
 # Columns of what floats, microseconds or strings would change, and of the most common values.
 DATES = st.dates(dt.date(1700, 1, 1), dt.date(2200, 1, 1))
+MOMENTS = st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2030, 1, 1), timezones=st.just(dt.UTC))
 TIMES = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
 VALUES = {
     "small": st.integers(1, 60),
@@ -71,11 +72,13 @@ VALUES = {
     "period": st.integers(0, 99).map(lambda n: pd.Period("2020-01", "M") + n),
     "zone": DATES.map(lambda day: pd.Timestamp(day, tz="UTC")),
     "duration": st.integers(1, 99).map(pd.Timedelta),
+    "moment": MOMENTS,
+    "whole moment": MOMENTS.map(lambda t: t.replace(microsecond=0)),
 }  # fmt: skip
 # Which of them are numbers in bins, of which the imputer fills means.
 NUMBERS = {
     "float", "float16", "float32", "single", "date", "time", "millisecond", "second", "nanosecond",
-    "tick", "midnight", "stamp", "NumPy day", "NumPy second",
+    "tick", "midnight", "stamp", "NumPy day", "NumPy second", "moment", "whole moment",
 }  # fmt: skip
 
 
@@ -132,6 +135,8 @@ PYARROW = {
     "timestamp[us]": (pa.timestamp("us"), "time"),
     "timestamp[ns]": (pa.timestamp("ns"), "nanosecond"),
     "tick": (pa.timestamp("ns"), "tick"),
+    **{f"timestamp[{unit}] with a zone": (pa.timestamp(unit, "Europe/Berlin"), kind)
+       for unit, kind in (("s", "whole moment"), ("us", "moment"))},
 }  # fmt: skip
 # A function from cells, of which some are None, to a column, and what they are.
 COLUMNS = {
@@ -141,7 +146,8 @@ COLUMNS = {
             "Float64": "float", "float32": "float32", "float64": "float", "boolean": "bool",
             "string": "text", "str": "text", "datetime64[s]": "second",
             "datetime64[ms]": "millisecond", "datetime64[us]": "time",
-            "datetime64[ns]": "nanosecond",
+            "datetime64[ns]": "nanosecond", "datetime64[us, Europe/Berlin]": "moment",
+            "datetime64[s, UTC]": "whole moment",
         }.items()},
         **{f"object {kind}": (of_pandas(object), kind) for kind in (
             "small", "int64", "int", "decimal", "fraction", "text", "bytes", "bool", "date", "time",
@@ -160,6 +166,9 @@ COLUMNS = {
     },
     "PyArrow": {
         **{name: (of_pyarrow(dtype), kind) for name, (dtype, kind) in PYARROW.items()},
+        **{name: (of_pyarrow(getattr(pa, name)()), kind)
+           for name, kind in (("string_view", "text"), ("binary_view", "bytes"))},
+        "dictionary of views": (dictionary(pa.string_view(), False), "text"),
         **{f"{'ordered ' * ordered}dictionary {name}": (dictionary(PYARROW[name][0], ordered),
                                                        PYARROW[name][1])
            for name in ("int8", "int64", "uint64", "decimal128", "string", "binary", "float64",
@@ -171,6 +180,7 @@ COLUMNS = {
             pl.Float64: "float", pl.Boolean: "bool", pl.Decimal(30, 2): "decimal",
             pl.String: "text", pl.Categorical: "text", pl.Binary: "bytes", pl.Date: "date",
             pl.Datetime("ms"): "millisecond", pl.Datetime("us"): "time",
+            pl.Datetime("us", "Europe/Berlin"): "moment",
         }.items()},
         "Int128": (of_polars(getattr(pl, "Int128", pl.Int64)), "int128"),
         "Enum": (lambda cells: pl.Series(cells, dtype=pl.Enum(
@@ -210,7 +220,7 @@ def cells_of(column):
         gaps = column.isna()
         return column.dtype, [None if gap else c for c, gap in zip(column, gaps, strict=True)]
     dtype = column.type if isinstance(column, pa.ChunkedArray) else column.dtype
-    if isinstance(dtype, pa.DictionaryType):
+    if isinstance(dtype, pa.DictionaryType) and "view" not in str(dtype):
         column = column.cast(dtype.value_type)
     if "ns" in str(dtype):
         return dtype, [None if np.isnat(date) else date for date in np.asarray(column)]
@@ -273,6 +283,42 @@ def test_cells_come_back_as_they_were(library, data):
     assert_all_kept(
         draw_frame(library, names, data), {name: COLUMNS[library][name][1] for name in names}
     )
+
+
+ZONE = "Europe/Berlin"
+INSTANTS = [
+    dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC) + k * dt.timedelta(hours=37) for k in range(40)
+]
+ZONED = {
+    "pandas": lambda x: pd.DataFrame({"x": pd.Series(x, dtype=f"datetime64[us, {ZONE}]")}),
+    "pandas, Arrow": lambda x: pd.DataFrame(
+        {"x": pd.Series(x, dtype=pd.ArrowDtype(pa.timestamp("s", ZONE)))}
+    ),
+    "polars": lambda x: pl.DataFrame({"x": pl.Series(x, dtype=pl.Datetime("us", ZONE))}),
+    "PyArrow": lambda x: pa.table({"x": pa.array(x, pa.timestamp("ms", ZONE))}),
+}  # fmt: skip
+
+
+def in_utc(X):
+    """The type of a column, and its dates without a zone."""
+    dtype, cells = cells_of(X["x"])
+    return dtype, [c and c.astimezone(dt.UTC).replace(tzinfo=None) for c in cells]
+
+
+@pytest.mark.parametrize("library", ZONED)
+@each(OF_ANY_TABLE)
+def test_dates_with_a_zone_are_the_same_instants_in_all_libraries(estimator, library):
+    moments = [None, *INSTANTS[1:]]
+    X, plain = ZONED[library](moments), pd.DataFrame({"x": in_utc({"x": pd.Series(moments)})[1]})
+    model, same = clone(estimator).fit(X), clone(estimator).fit(plain)
+    for make in ZONED.values():
+        np.testing.assert_array_equal(model.score_samples(make(moments)), same.score_samples(plain))
+    filled, drawn = model.impute(X, how="sample", random_state=0), model.sample(9, random_state=0)
+    for found in (filled, drawn[0] if isinstance(drawn, tuple) else drawn):
+        dtype, cells = in_utc(found)
+        assert dtype == in_utc(X)[0] and ZONE in str(dtype)
+        assert INSTANTS[0].replace(tzinfo=None) < min(cells) <= max(cells)
+    assert in_utc(filled)[1][1:] == in_utc(X)[1][1:]
 
 
 # Arrays and lists.
@@ -486,32 +532,3 @@ def test_frames_of_other_libraries_become_those_of_pandas(make):
     filled = BoltzmannImputer(random_state=0).set_output(transform="pandas").fit_transform(X)
     assert [dtype.kind for dtype in filled.dtypes[:3]] == ["i", "M", "f"]
     assert filled["word"].tolist()[::3] == ["a"] * 9
-
-
-REFUSED = {
-    "list": pa.array([[1], [2]] * 9), "struct": pa.array([{"a": 1}, {"a": 2}] * 9),
-    "map": pa.array([[("a", 1)], [("b", 2)]] * 9, pa.map_(pa.string(), pa.int64())),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", [*REFUSED, "array", "object"])
-@pytest.mark.parametrize("library", COLUMNS)
-def test_cells_with_parts_are_refused_by_the_name_of_the_column(what, library):
-    if what in REFUSED:
-        X = pa.table({"odd": REFUSED[what], "y": [0, 1] * 9})
-        X = (
-            X
-            if library == "PyArrow"
-            else pl.from_arrow(X)
-            if library == "polars"
-            else X.to_pandas()
-        )
-    elif library == "polars":
-        dtype = pl.Object if what == "object" else pl.Array(pl.Int64, 2)
-        X = pl.DataFrame({"odd": pl.Series([[0, 1], [1, 2]] * 9, dtype=dtype), "y": [0, 1] * 9})
-    else:
-        return
-    for estimator in (FVBMPseudoLikelihood(), BoltzmannImputer()):
-        with pytest.raises((TypeError, ValueError), match="column 'odd' has .* or drop it"):
-            estimator.fit(X)
-        assert not hasattr(estimator, "n_features_in_")
