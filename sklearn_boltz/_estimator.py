@@ -273,6 +273,8 @@ class BaseBoltzmann(
 
     # Whether rows are the codes of a table that is known.
     _reads_codes = False
+    # Whether a fit that continues another one learns new categories.
+    _grows = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for strings of their codes.
@@ -561,6 +563,15 @@ class BaseBoltzmann(
             "its cells do not count in scores, and stay missing in imputed rows."
         )
         self._table = self._table.without_values(empty)
+
+    def _refuse_empty(self, empty):
+        """Refuse columns that have no value, of which others say what they are like."""
+        empty = np.flatnonzero(empty)
+        it = "it" if len(empty) == 1 else "them"
+        raise ValueError(
+            f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
+            f"Leave {it} out: the data say nothing about {it}."
+        )
 
     def _empty_columns(self, codes):
         """Which columns have no value in the rows that count; they are noted."""

@@ -83,6 +83,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
+from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._where import rows_where
@@ -269,6 +270,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _rows_of_fit(self, X, sample_weight, reset):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
+        if not reset:
+            take_new_values(self, X, sample_weight)
         rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         rows, weights = with_information(rows, sample_weight)
         if rows_with_gaps(rows) is not None:
@@ -279,12 +282,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Refuse columns without an observed value: the data say nothing of them."""
         _, counts = observed_sums(X)
         if np.ndim(counts) and not np.all(counts):
-            empty = np.flatnonzero(np.asarray(counts)[self._layout.starts[:-1]] == 0)
-            it = "it" if len(empty) == 1 else "them"
-            raise ValueError(
-                f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-                f"Leave {it} out: the data say nothing about {it}."
-            )
+            self._refuse_empty(np.asarray(counts)[self._layout.starts[:-1]] == 0)
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
