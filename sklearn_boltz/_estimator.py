@@ -99,9 +99,9 @@ KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layo
 
 
 def dense(X):
-    """Rows as an ndarray, which is new where they are sparse."""
+    """Rows as an ndarray, which is new where they are sparse or rows of codes."""
     if not issparse(X):
-        return X
+        return X.toarray() if hasattr(X, "toarray") else X
     check_memory(
         math.prod(X.shape) * X.dtype.itemsize,
         f"A dense copy of the sparse table of {X.shape[0]:,} rows and {X.shape[1]:,} columns",

@@ -430,6 +430,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 take_new_values(self, X, sample_weight)
             # On a device, rows to learn from are complete.
             options = {"allow_nan": not dispatched(X), "sample_weight": sample_weight}
+            options["lazily"] = not is_batch
             V = self._validated(X, reset=reset, **options)
         if len(y) != V.shape[0]:
             raise ValueError(f"{name}: y has {len(y):,} labels, and X has {V.shape[0]:,} rows.")
@@ -592,7 +593,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         check_is_fitted(self)
-        V, model = self._checked(X, allow_nan=True), self._marginal()
+        V, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
         with Workers(self.n_jobs) as workers:
             return log_probability(model, V, self._training.evaluation_seed, workers)
 

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,12 @@ from sklearn_boltz.restricted.model._model import (
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.restricted.sampling._observed import EXACT_HIDDEN, by_rows, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import (
+    EXACT_HIDDEN,
+    HOST_ROWS,
+    by_rows,
+    rows_with_gaps,
+)
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
@@ -432,10 +438,11 @@ class TAPDBM(BaseTAP):
             before.append({name: np.array(v) for name, v in layer.history.items()})
             if k + 1 == len(learner.weights):
                 break
+            seed = None
             if rows_with_gaps(X) is not None:
-                X = complete(model, X, np.isnan(X), int(training.rng.integers(2**31)), workers)
+                seed = int(training.rng.integers(2**31))
             stream = Stream.from_generator(make_generator(int(training.rng.integers(2**31))))
-            X = model.hidden.sample(model.hidden_field(dense(X)), stream)
+            X = model.hidden.sample(hidden_fields(model, X, seed, workers), stream)
             # The next one begins at these values, if the type of their units is all that is given.
             visible = model.hidden.astype(X.dtype)
             if isinstance(kind, str) and visible.width == 1:
@@ -521,7 +528,7 @@ class TAPDBM(BaseTAP):
         """
         if self._has_one_layer():
             return [super().mean_hidden(V)]
-        V = self._checked(V, allow_nan=True)
+        V = self._checked(V, allow_nan=True, lazily=True)
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
 
@@ -615,7 +622,7 @@ class TAPDBM(BaseTAP):
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, self._checked(V, allow_nan=True))
+        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -653,3 +660,15 @@ class TAPDBM(BaseTAP):
         of_complete = partial(exact_free_energy, layered) if exact else model.free_energy
         of_gaps = partial(log_pseudo_likelihood_by, model.free_energy, visible)
         return by_rows(partial(log_pseudo_likelihood_by, of_complete, visible), of_gaps, X)
+
+
+def hidden_fields(model, X, seed, workers):
+    """Fields of the hidden units in rows; missing cells are drawn by a seed. A chunk at a time."""
+
+    def of_chunk(rows):
+        V = dense(X[rows])
+        if seed is not None:
+            V = complete(model, V, np.isnan(V), seed, workers, rows.start)
+        return model.hidden_field(V)
+
+    return np.concatenate([of_chunk(rows) for rows in gen_batches(X.shape[0], HOST_ROWS)])

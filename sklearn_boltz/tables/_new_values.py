@@ -80,7 +80,9 @@ def _message(estimator, lost, values, share):
     elif not estimator._need.bins:
         remedy = TWO_VALUES
     else:
-        remedy = FIT_ANEW.format(" and warm_start=False" if hasattr(estimator, "warm_start") else "")
+        remedy = FIT_ANEW.format(
+            " and warm_start=False" if hasattr(estimator, "warm_start") else ""
+        )
     first, *others = lost
     return (
         f"{100 * share:.2g} % of the rows have values in {estimator._column(first)} that fits before "

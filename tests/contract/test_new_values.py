@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_boltz import (
+    SDCPRBM,
     FSLLDensity,
     FVBMPseudoLikelihood,
     MaximumEntropy,
     RBMClassifier,
-    SDCPRBM,
     SparseFVBM,
 )
 from sklearn_boltz.batches import Batches
@@ -169,7 +169,9 @@ def test_what_the_warning_names():
     bits = pd.DataFrame({"n": [0, 1] * 20, "word": ["a", "b"] * 20})
     model = SDCPRBM(2, max_iter=1, random_state=0).fit(bits)
     message = message_of(lambda: model.partial_fit(bits.assign(n=[0, 1, 2, 3] * 10)))
-    assert "50 % of the rows have values in column 'n' that fits before did not see, 2, 3" in message
+    assert (
+        "50 % of the rows have values in column 'n' that fits before did not see, 2, 3" in message
+    )
 
 
 @each([FVBMPseudoLikelihood(), MaximumEntropy(random_state=0), SDCPRBM(2, max_iter=1)])
