@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 from sklearn_boltz._warnings import find_stack_level, telling_once
 from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
-from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.numerics._memory import check_memory, tell_of_memory
 from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
@@ -156,6 +156,7 @@ class BaseBoltzmann(
         for name in ("__init__", "fit", "partial_fit", "score"):
             if name in vars(cls):
                 setattr(cls, name, _with_hints(vars(cls)[name]))
+        tell_of_memory(cls)
 
     def set_params(self, **params):
         """Set parameters.
@@ -793,6 +794,9 @@ def unchanged_on_error(estimator):
         yield
     except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
         raise
-    except BaseException:
+    except BaseException as error:
+        own = estimator._own_error(error)
         estimator.__dict__ = before | context_of_fit(estimator)
-        raise
+        if own is error:
+            raise
+        raise own from error.__cause__ or error
