@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_boltz._warnings import find_stack_level, telling_once
 from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
-from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.numerics._memory import check_memory, tell_of_memory
 from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
@@ -96,9 +96,9 @@ KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layo
 
 
 def dense(X):
-    """Rows as an ndarray, which is new where they are sparse."""
+    """Rows as an ndarray, which is new where they are sparse or rows of codes."""
     if not issparse(X):
-        return X
+        return X.toarray() if hasattr(X, "toarray") else X
     check_memory(
         math.prod(X.shape) * X.dtype.itemsize,
         f"A dense copy of the sparse table of {X.shape[0]:,} rows and {X.shape[1]:,} columns",
@@ -153,6 +153,7 @@ class BaseBoltzmann(
         for name in ("__init__", "fit", "partial_fit", "score"):
             if name in vars(cls):
                 setattr(cls, name, _with_hints(vars(cls)[name]))
+        tell_of_memory(cls)
 
     def set_params(self, **params):
         """Set parameters.
@@ -270,6 +271,8 @@ class BaseBoltzmann(
 
     # Whether rows are the codes of a table that is known.
     _reads_codes = False
+    # Whether a fit that continues another one learns new categories.
+    _grows = False
 
     def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for strings of their codes.
@@ -559,6 +562,15 @@ class BaseBoltzmann(
         )
         self._table = self._table.without_values(empty)
 
+    def _refuse_empty(self, empty):
+        """Refuse columns that have no value, of which others say what they are like."""
+        empty = np.flatnonzero(empty)
+        it = "it" if len(empty) == 1 else "them"
+        raise ValueError(
+            f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
+            f"Leave {it} out: the data say nothing about {it}."
+        )
+
     def _empty_columns(self, codes):
         """Which columns have no value in the rows that count; they are noted."""
         if not len(codes):
@@ -741,6 +753,9 @@ def unchanged_on_error(estimator):
         yield
     except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
         raise
-    except BaseException:
+    except BaseException as error:
+        own = estimator._own_error(error)
         estimator.__dict__ = before | context_of_fit(estimator)
-        raise
+        if own is error:
+            raise
+        raise own from error.__cause__ or error

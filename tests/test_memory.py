@@ -4,12 +4,15 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
-from contract.estimators import META, MODELS, each, fitted, name_of
-from contract.frames import bits
+from contract.estimators import META, MODELS, OF_ANY_TABLE, each, fitted, name_of
+from contract.frames import bits, people
 from sklearn.base import clone, is_classifier
 
-from private import _memory, _size
+from private import Table, _memory, _size
+from sklearn_boltz import BoltzmannClassifier, BoltzmannOutlierDetector
 
 GIB = 2**30
 
@@ -44,11 +47,45 @@ def test_small_fits_do_not_look_at_the_memory(monkeypatch):
         clone(estimator).fit(bits(40)).sample(9, random_state=0)
 
 
+@each([*OF_ANY_TABLE, *META])
+def test_what_runs_out_of_memory_names_the_estimator_of_the_user(estimator, monkeypatch):
+    """Not one inside of it, nor NumPy alone."""
+    table = people()
+    model = clone(estimator).fit(table)
+    before = vars(model).copy()
+
+    def fail(*args):
+        raise MemoryError("Unable to allocate 9.1 GiB for an array")
+
+    monkeypatch.setattr(Table, "encode", fail)
+    expected = f"^{name_of(estimator)}: Unable to allocate 9.1 GiB for an array. Use fewer rows"
+    asks = [
+        model.fit,
+        *(getattr(model, n) for n in ("score_samples", "impute") if hasattr(model, n)),
+    ]
+    for ask in asks:
+        with pytest.raises(MemoryError, match=expected):
+            ask(table)
+    assert vars(model) == before
+
+
+def test_the_default_density_is_not_named(budget):
+    """Nor its columns by number."""
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame(rng.integers(90, size=(200, 40)), columns=[f"w{k}" for k in range(40)])
+    words["city"] = np.arange(200) % 100
+    for estimator in (BoltzmannOutlierDetector(), BoltzmannClassifier(joint=True)):
+        with pytest.raises(ValueError) as error:
+            estimator.fit(words.astype(str), np.arange(200) % 2)
+        assert str(error.value).startswith(f"{name_of(estimator)}: the columns have")
+        assert "most of them column 'city' with 100" in str(error.value)
+
+
 UNDER_A_LIMIT = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
 import numpy as np
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, SDCPRBM
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM, SDCPRBM
 
 rng = np.random.default_rng(0)
 for ask in (
@@ -61,6 +98,17 @@ for ask in (
         ask()
     except ValueError as error:
         print(error)
+
+# A column of 4,900 values, one-hot, is refused or expanded a few rows at a time.
+resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 6 * 2**30))
+X = rng.integers(4900, size=(20_000, 2)).clip(max=[4899, 1])
+options = {"columns": [range(4900), range(2)], "early_stopping": False}
+try:
+    InfiniteRBM(2, **options).fit(X)
+except ValueError as error:
+    print(error)
+model = SDCPRBM(2, max_iter=0, **options).fit(X)
+print(np.isfinite(model.score_samples(X)).all(), model.transform(X).shape)
 """
 
 
@@ -70,7 +118,10 @@ def test_under_a_limit_of_the_address_space():
         [sys.executable, "-W", "ignore", "-c", UNDER_A_LIMIT], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
+    *lines, one_hot, found = run.stdout.splitlines()
+    assert one_hot.startswith("InfiniteRBM: 20,000 rows of 4,901 numbers, 4,900 of them for the ")
+    assert "column 0, would take 2.19 GiB of memory" in one_hot
+    assert found == "True (20000, 2)"
     asked = ("8 GiB", "80.47 GiB", "16.76 GiB", "33.53 GiB")
     for line, size in zip(lines, asked, strict=True):
         assert size in line

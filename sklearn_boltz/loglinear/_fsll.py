@@ -28,6 +28,7 @@ from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import first_of, is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
+from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, checked_weights, row_weights
 from sklearn_boltz.tables._where import rows_where
@@ -217,6 +218,7 @@ class FSLLDensity(BaseBoltzmann):
     """
 
     _need = Need(codes=True, bins=True, n_bits=BITS)
+    _grows = True
     _parameter_constraints = {
         "columns": [StrOptions(set(NAMES)), list, dict, tuple, range],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -301,9 +303,10 @@ class FSLLDensity(BaseBoltzmann):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit the model to all of them.
 
-        The result is the same as that of `fit` on all rows at once, if the first call has all
-        strings and levels, and the same bins of numbers. Between calls, only the distinct rows and
-        their counts are kept. Weights that are not counts are scaled anew, with those of all calls.
+        The result is the same as that of `fit` on all rows at once, if these have the same bins of
+        numbers as the rows of the first call. New strings and levels are learned. Between calls,
+        only the distinct rows and their counts are kept. Weights that are not counts are scaled
+        anew, with those of all calls.
 
         Parameters
         ----------
@@ -323,16 +326,22 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            As `fit` does, and with ``unseen="error"`` if a value did not occur in the first call.
-            Otherwise, such cells count as missing.
+            As `fit` does, and with ``unseen="error"`` if a value did not occur in earlier calls.
+
+        Warns
+        -----
+        UserWarning
+            If a value did not occur in earlier calls and counts as missing: with
+            ``unseen="missing"``, or where the order of the values of a column is declared.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
+            places = {} if first else take_new_values(self, X, sample_weight)
             counts, rule = self._counts(X, sample_weight, reset=first)
             if not first:
                 rule, *weights = self._rule.together(rule, self._weights, counts.weights)
                 n_values = np.maximum(counts.n_values, self.n_values_)
-                rows = np.concatenate([self._rows, counts.rows])
+                rows = np.concatenate([recoded(self._rows, places), counts.rows])
                 counts = Counts(counts.dtype, n_values, rows, np.concatenate(weights))
             self._rule = rule
             return self._learn(X, y, counts)

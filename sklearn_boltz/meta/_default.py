@@ -1,5 +1,6 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
+import re
 import warnings
 from time import perf_counter
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
+from sklearn_boltz.numerics._memory import tell_of_memory
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
@@ -29,6 +31,8 @@ from sklearn_boltz.tables._kinds import NAMES, Tabular
 from sklearn_boltz.tables._table import Table, check_form
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
+# The densities that are chosen where none is given.
+DEFAULTS = ("FVBMPseudoLikelihood", "FSLLDensity", "SDCPRBM")
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
@@ -56,6 +60,26 @@ needs_column_proba = available_if(
 
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        tell_of_memory(cls)
+
+    def _own_error(self, error):
+        """As of `Tabular`; the default density knows codes, and not what columns are called."""
+        error, table = super()._own_error(error), vars(self).get("_table")
+        is_default = table is not None and getattr(self, "estimator", self) is None
+        text = str(error)
+        if not is_default or type(error) is not ValueError or not text.startswith(DEFAULTS):
+            return error
+        titles = [column.title.removeprefix("column ") for column in table.columns] + ["the class"]
+        text = re.sub(r"^\w+", type(self).__name__, text)
+
+        def named(found):
+            numbers = [int(number) for number in re.findall(r"\d+", found[2])]
+            return f"{found[1]} " + ", ".join(titles[j] for j in numbers)
+
+        return ValueError(re.sub(r"\b(columns?) (\d+(?:, \d+)*)", named, text))
 
     def _read(self, X, *, reset=False):
         """Check a table: the number of its columns, and cells, none infinite or a time of day.

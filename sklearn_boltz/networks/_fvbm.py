@@ -127,6 +127,8 @@ class FVBMPseudoLikelihood(Network):
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the previous fit.
+        Columns stay as they are: rows have the columns of the first fit, with its kinds and bins.
+        Categories that it did not see are added, and the fit then begins anew.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.

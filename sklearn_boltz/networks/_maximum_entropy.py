@@ -67,6 +67,8 @@ class MaximumEntropy(Network):
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the previous fit.
+        Columns stay as they are: rows have the columns of the first fit, with its values, and a
+        warning tells of other values, which count as missing.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
@@ -199,6 +201,7 @@ class MaximumEntropy(Network):
 
     # It is for columns of two values.
     _need = Network._need._replace(bins=False, kinds=("auto", *OF_LEVELS))
+    _grows = False
     _objective = "likelihood"
     _further = "terms_", "term_weights_", "count_potential_"
 

@@ -37,6 +37,7 @@ from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
+from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, row_weights
 
@@ -67,6 +68,7 @@ class Network(Drawing, Likelihoods):
     """
 
     _need = Need(codes=True, signs=True, bins=True, scored=("number",))
+    _grows = True
     # What the fit maximises.
     _objective = "pseudo-likelihood"
     # The fitted attributes of what is in the model besides pairs, of these three in their order:
@@ -129,14 +131,24 @@ class Network(Drawing, Likelihoods):
         with unchanged_on_error(self):
             batches, given = as_batches(X, sample_weight), sample_weight
             sample_weight = row_weights(given, tell=True)
+            going_on = getattr(self, "warm_start", False) and hasattr(self, "coupling_")
+            places = take_new_values(self, X, sample_weight) if going_on else {}
+            coding = self._coding if going_on else None
             if batches is not None:
-                X, batches = batches, self._encoded(batches)
+                X, batches = batches, self._encoded(batches, reset=not going_on)
                 if self._table is not None and self._table.is_scored.any():
                     X, batches = at_once(X, type(self).__name__), None
-            rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
+            if batches is None:
+                rows = read(self, X, sample_weight, coding)
+            else:
+                rows = read_batches(self, batches, coding)
             if rows.codes is not None:
+                empty = (rows.codes < 0).all(axis=0)
+                if empty.any():  # of a fit that continues
+                    self._refuse_empty(empty)
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
-            initial = self._initial(rows.coding, coupling_init, intercept_init)
+            started = self._start(rows.coding, places) if going_on else (None, None)
+            initial = self._initial(rows.coding, coupling_init, intercept_init, started)
             if rows.scores and getattr(self, "max_order", 2) > 2:
                 raise ValueError(
                     f"{type(self).__name__}: terms of three columns are for tables without normal "
@@ -157,12 +169,11 @@ class Network(Drawing, Likelihoods):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit all of them.
 
-        The result is that of `fit` on all rows at once, if the rows of the first call show what
-        the columns are like: these have the categories and bins that it found, and later values
-        that it did not see are treated as `unseen` says. The distinct rows seen before and their
-        weights are kept, at 1 bit per entry if all are complete and binary. Weights that are not
-        counts are scaled anew, with those of all calls. The fit begins at the parameters of the
-        last one.
+        The result is that of `fit` on all rows at once, if these have the same kinds of columns and
+        the same bins as the rows of the first call. New categories are learned. The distinct rows
+        seen before and their weights are kept, at 1 bit per entry if all are complete and binary.
+        Weights that are not counts are scaled anew, with those of all calls. The fit begins at the
+        parameters of the last one, or anew if there are new categories.
 
         Parameters
         ----------
@@ -189,10 +200,14 @@ class Network(Drawing, Likelihoods):
         -----
         ConvergenceWarning
             As `fit` does.
+        UserWarning
+            If a value did not occur in earlier calls and counts as missing: with
+            ``unseen="missing"``, or where the order of the values of a column is declared.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
             weights = row_weights(sample_weight, tell=True)
+            places = {} if first else take_new_values(self, X, sample_weight)
             rows = read(self, X, weights, None if first else self._coding)
             rule = Rule.of_rows(sample_weight, len(rows.codes))
             if rows.scores:
@@ -200,9 +215,9 @@ class Network(Drawing, Likelihoods):
                     f"{type(self).__name__}.partial_fit: normal scores of numbers follow from all "
                     "rows at once. Call `fit` with all of them, or set columns='binned'."
                 )
-            initial = (None, None) if first else (self.coupling_, self.intercept_)
+            initial = (None, None) if first else self._start(rows.coding, places)
             if not first:
-                rows, rule = self._with_rows_before(rows, rule)
+                rows, rule = self._with_rows_before(rows, rule, places)
             # Interrupted, the estimator goes back to the rows of before.
             if self._fit(rows, None, X, y, initial) == "interrupted":
                 raise KeyboardInterrupt
@@ -360,8 +375,11 @@ class Network(Drawing, Likelihoods):
             "_varying": task.varying,
         }
 
-    def _with_rows_before(self, rows, rule):
-        """All rows since the first fit, and the rule of their weights."""
+    def _with_rows_before(self, rows, rule, places):
+        """All rows since the first fit, and the rule of their weights.
+
+        `places` are those of `take_new_values`.
+        """
         if self._seen is None:
             raise ValueError(
                 "The batches of the last fit had so many distinct rows that they were not "
@@ -369,8 +387,8 @@ class Network(Drawing, Likelihoods):
             )
         before, counts = self._seen_rows()
         rule, *weights = self._rule.together(rule, counts, rows.weights)
-        codes, weights = np.concatenate([before, rows.codes]), np.concatenate(weights)
-        return Rows(self._coding, self._sample_dtype, codes, weights), rule
+        codes = np.concatenate([recoded(before, places), rows.codes])
+        return Rows(rows.coding, self._sample_dtype, codes, np.concatenate(weights)), rule
 
     def _seen_rows(self):
         """Codes of the distinct rows of the fit, and how often each counts."""
@@ -379,22 +397,16 @@ class Network(Drawing, Likelihoods):
             codes = np.unpackbits(codes, axis=1, count=self.n_features_in_).view(np.int8)
         return codes, counts
 
-    def _initial(self, coding, coupling, intercept):
-        """Initial couplings and intercepts; None where the user leaves them open."""
+    def _start(self, coding, places):
+        """Where a fit that continues begins: at the last one, but anew if columns have grown."""
+        same = not places and np.array_equal(coding.n_values, self._coding.n_values)
+        return (self.coupling_, self.intercept_) if same else (None, None)
+
+    def _initial(self, coding, coupling, intercept, started):
+        """Initial couplings and intercepts; those of `started` where the user names none."""
         d = self.n_features_in_ if coding.is_binary else int(coding.n_values.sum())
-        if getattr(self, "warm_start", False) and hasattr(self, "coupling_"):
-            if len(self._coding.n_values) != self.n_features_in_:
-                raise ValueError(
-                    f"With warm_start, X must have the {len(self._coding.n_values)} features of "
-                    f"the fit before; it has {self.n_features_in_}."
-                )
-            if len(self.coupling_) != d:
-                raise ValueError(
-                    "With warm_start, the columns must have as many values as in the fit before. "
-                    "List the values of each column in `columns`."
-                )
-            coupling = self.coupling_ if coupling is None else coupling
-            intercept = self.intercept_ if intercept is None else intercept
+        coupling = started[0] if coupling is None else coupling
+        intercept = started[1] if intercept is None else intercept
         if coupling is not None:
             coupling = np.array(coupling, dtype=np.float64)
             if (

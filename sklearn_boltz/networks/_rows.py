@@ -61,6 +61,20 @@ class Coding:
         """The values of column j."""
         return np.array([-1, 1]) if self.low == -1 else np.arange(self.n_values[j])
 
+    def grown(self, table, X):
+        """The coding of rows that come later, of which columns of codes may have more values.
+
+        In an array, codes are as they are: others are errors.
+        """
+        if self.low < 0:
+            return self
+        n_values = np.maximum(self.n_values, table.n_categories)
+        if table.header is not None:
+            highest = np.fmax.reduce(X, axis=0, initial=0)
+            is_code = ~table.is_word & is_whole(highest) & (highest < MOST_CODES)
+            n_values = np.where(is_code, np.maximum(n_values, highest + 1), n_values)
+        return Coding(self.low, n_values.astype(np.int64))
+
     def decode(self, codes):
         """From codes, or means of codes, to the scale of the data."""
         return 2 * codes - 1 if self.low == -1 else codes
@@ -140,9 +154,8 @@ def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
     is_first, cells = coding is None, X
     X = estimator._validate(X, reset=is_first, allow_nan=True, sample_weight=sample_weight)
-    if is_first:
-        coding = find_coding(estimator, X)
-        _check_size(estimator, coding)
+    coding = find_coding(estimator, X) if is_first else coding.grown(estimator._table, X)
+    _check_size(estimator, coding)
     codes = coding.codes(X, partial(estimator._refuse_codes, in_fit=is_first))
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
@@ -193,12 +206,17 @@ def at_once(batches, name):
     return joined(tables)
 
 
-def read_batches(estimator, batches):
-    """Collect the distinct rows if they are few, else sums over all rows."""
-    _, rows = summarise(batches, partial(_found_in_batch, estimator._reader(batches)), _merge)
+def read_batches(estimator, batches, known=None):
+    """Collect the distinct rows if they are few, else sums over all rows.
+
+    `known` is the coding of a fit that they continue.
+    """
+    found = partial(_found_in_batch, estimator._reader(batches), known)
+    _, rows = summarise(batches, found, _merge)
     if rows.codes is not None:
         rows.codes[:, estimator._empty_columns(rows.codes)] = 0
-    return rows._replace(coding=Coding(rows.coding.low or 0, rows.coding.n_values))
+    low = (rows.coding.low or 0) if known is None else known.low
+    return rows._replace(coding=Coding(low, rows.coding.n_values))
 
 
 def _check_size(estimator, coding):
@@ -225,10 +243,10 @@ def _check_size(estimator, coding):
     check_memory(MATRICES * 8 * n_states**2, what, remedy)
 
 
-def _found_in_batch(reader, batch):
+def _found_in_batch(reader, known, batch):
     """The rows of a batch, as of `_collected`; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
-    coding = find_coding(reader, X)
+    coding = find_coding(reader, X) if known is None else known.grown(reader._table, X)
     _check_size(reader, coding)
     codes = coding.codes(X, partial(reader._refuse_codes, in_fit=True))
     if coding.is_binary and (codes != 0).all():

@@ -2,7 +2,9 @@
 
 import os
 import sys
+from functools import wraps
 from pathlib import Path
+from types import FunctionType
 
 try:
     import resource
@@ -12,6 +14,13 @@ except ImportError:  # Windows has no such limits
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 # Less is granted without a look at the memory.
 SMALL = 2**26
+# A column of more values is perhaps what takes the memory.
+MANY_VALUES = 100
+# Methods of estimators whose arrays grow with the rows.
+READ_ROWS = (
+    "score_samples", "free_energy", "transform", "mean_hidden", "predict", "predict_proba",
+    "predict_log_proba", "predict_column_proba", "impute", "explain", "log_pseudo_likelihood",
+)  # fmt: skip
 
 
 def available_memory():
@@ -47,6 +56,38 @@ def check_memory(n_bytes, what, remedy):
             f"{what} would take {shown_bytes(n_bytes)} of memory, and {shown_bytes(memory)} are "
             f"available. {remedy}"
         )
+
+
+def out_of_memory(estimator, error):
+    """The error of an estimator for one of an array that could not be allocated."""
+    # Of an estimator inside of this one, the cause is NumPy's.
+    found, table = error.__cause__ or error, vars(estimator).get("_table")
+    remedy = "Use fewer rows at a time, or fewer columns."
+    n_values = [] if table is None else table.n_categories
+    if max(n_values, default=0) > MANY_VALUES:
+        j = int(n_values.argmax())
+        title = table.columns[j].title
+        remedy = f"Merge rare values of {title}, which has {n_values[j]:,}, or use fewer rows."
+    reason = f"{found}".rstrip(".") or "there is not enough memory"
+    return MemoryError(f"{type(estimator).__name__}: {reason}. {remedy}")
+
+
+def tell_of_memory(cls):
+    """Have methods of a class name it where there is not enough memory."""
+    for name in READ_ROWS:
+        if isinstance(vars(cls).get(name), FunctionType):
+            setattr(cls, name, _telling(vars(cls)[name]))
+
+
+def _telling(method):
+    @wraps(method)
+    def telling(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except MemoryError as error:
+            raise out_of_memory(self, error) from error.__cause__ or error
+
+    return telling
 
 
 def check_drawn(estimator, n_samples, itemsize=8):

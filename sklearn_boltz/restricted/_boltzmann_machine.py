@@ -31,7 +31,7 @@ from sklearn_boltz.numerics._arrays import (
     without_gradient,
     zeros,
 )
-from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._memory import check_drawn, check_memory
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.partition._estimates import (
@@ -48,6 +48,7 @@ from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
 from sklearn_boltz.restricted.mean_field._tap import total_log_partition
 from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._columns import (
     HIDDEN_NAMES,
     NOT_NEGATIVE,
@@ -80,6 +81,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
+from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import checked_weights
@@ -247,10 +249,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     # Data.
 
-    def _validated(self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None):
+    def _validated(
+        self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None, lazily=False
+    ):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        With `clip`, values out of range are set to the nearest bound, with a warning. With
+        With `lazily`, rows with one-hot numbers are `CodedRows`. With `clip`, values out of range are set to the nearest bound, with a warning. With
         `reset`, the weighted means and standard deviations of continuous columns are learned.
         """
         if dispatched(X):
@@ -263,11 +267,29 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # Rows stay sparse if all columns have the same bounds, and one number each.
         if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
-        return layout.expand(self._bounded(X.toarray() if issparse(X) else X, clip))
+        X = self._bounded(X.toarray() if issparse(X) else X, clip)
+        if lazily and layout.has_codes:
+            return CodedRows(layout, X)
+        self._check_dense(X)
+        return layout.expand(X)
+
+    def _check_dense(self, X, n_copies=1):
+        """Refuse rows of which this many copies with one-hot numbers do not fit into memory."""
+        widths, n_rows = self._layout.widths, X.shape[0]
+        n_numbers, j = self._layout.n_numbers, int(widths.argmax())
+        check_memory(
+            n_copies * n_rows * n_numbers * X.dtype.itemsize,
+            f"{type(self).__name__}: {n_rows:,} rows of {n_numbers:,} numbers, {widths[j]:,} of "
+            f"them for the values of {self._column(j)},",
+            "Pass fewer rows at a time, or merge rare values.",
+        )
 
     def _rows_of_fit(self, X, sample_weight, reset):
         """The rows to learn from, of which each column has a value somewhere, and their weights."""
-        rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        if not reset:
+            take_new_values(self, X, sample_weight)
+        options = {"allow_nan": True, "sample_weight": sample_weight, "lazily": True}
+        rows = self._validated(X, reset=reset, **options)
         rows, weights = with_information(rows, sample_weight)
         if rows_with_gaps(rows) is not None:
             self._check_observed(rows)
@@ -277,12 +299,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Refuse columns without an observed value: the data say nothing of them."""
         _, counts = observed_sums(X)
         if np.ndim(counts) and not np.all(counts):
-            empty = np.flatnonzero(np.asarray(counts)[self._layout.starts[:-1]] == 0)
-            it = "it" if len(empty) == 1 else "them"
-            raise ValueError(
-                f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
-                f"Leave {it} out: the data say nothing about {it}."
-            )
+            self._refuse_empty(np.asarray(counts)[self._layout.starts[:-1]] == 0)
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
@@ -425,9 +442,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             stacklevel=find_stack_level(),
         )
 
-    def _checked(self, X, allow_nan=False):
+    def _checked(self, X, allow_nan=False, lazily=False):
         check_is_fitted(self)
-        X = self._validated(X, allow_nan=allow_nan, clip=True)
+        X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
         if not is_foreign(X):
             return X.astype(numpy_dtype(self._layered().weights[0]), copy=False)
         xp = namespace_of(X)

@@ -30,6 +30,8 @@ from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
 from sklearn_boltz.units._unit import observed_sums
 
+# Of the rows with one-hot numbers, at least, that a fit has: the data, and those of the model.
+COPIES = 3
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
 
@@ -130,6 +132,8 @@ class InfiniteRBM(BaseRBM):
 
     warm_start : bool, default=False
         Whether `fit` adds units to the model of the last fit.
+        Columns stay as they are: rows have the columns of the first fit, with its kinds, bins and
+        categories, and a warning tells of other categories, which count as missing.
 
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
@@ -384,7 +388,9 @@ class InfiniteRBM(BaseRBM):
                 "through all of them. Fit an array of some of the rows, or use SDCPRBM, which "
                 "can learn from batches."
             )
-        return self._rows_of_fit(X, sample_weight, reset)
+        rows, weights = self._rows_of_fit(X, sample_weight, reset)
+        self._check_dense(rows, COPIES)
+        return rows, weights
 
     def _plan(self, growth, n_rows, stops):
         given = GrowthPlan._fields & self.get_params().keys()

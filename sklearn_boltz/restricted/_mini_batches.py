@@ -38,6 +38,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
+from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
@@ -155,6 +156,8 @@ class MiniBatchEstimator(BaseRBM):
         -----
         ConvergenceWarning
             If the parameters diverge; the model is then the one before the call.
+        UserWarning
+            If a column has categories that the first call did not have; they count as missing.
         """
         return self._partial_fit(X, y, sample_weight)
 
@@ -189,6 +192,8 @@ class MiniBatchEstimator(BaseRBM):
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
         if is_batch:
+            if not reset:
+                take_new_values(self, X, sample_weight)
             X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
             return with_information(X, sample_weight)
         batches = as_batches(X)
@@ -200,6 +205,8 @@ class MiniBatchEstimator(BaseRBM):
 
     def _streamed(self, batches, sample_weight=None, visits=None, *, reset, indexed=False):
         """Rows that come in batches, with how often each is visited: a pass over them."""
+        if not reset:
+            take_new_values(self, batches)
         batches = self._encoded(batches, reset=reset)
         if reset:
             self._unseen = None

@@ -24,6 +24,7 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._model import (
     CONTINUUM,
     check_normalisable,
@@ -121,7 +122,7 @@ class BaseRBM(BaseBoltzmannMachine):
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
             # Looked at before rows are set aside.
-            independence, is_array = None, isinstance(rows, np.ndarray)
+            independence, is_array = None, isinstance(rows, (np.ndarray, CodedRows))
             if is_array and stops and getattr(self, "max_iter", 0) == "auto" and weights is None:
                 independence = tested_independence(rows, self._layout.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
@@ -230,16 +231,19 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _with_validation_rows(self, X, weights):
         """-> the rows to train on, then those of `early_stopping`; their weights, and how many."""
-        if not (isinstance(X, np.ndarray) or issparse(X)):
+        if not (isinstance(X, (np.ndarray, CodedRows)) or issparse(X)):
             raise ValueError(
                 f"{type(self).__name__}: early_stopping has validation rows, which is for rows in "
                 "memory, but X comes in batches or lies on a device. Give a share, such as "
                 "early_stopping=0.1, or an array of some of the rows."
             )
-        valid = dense(self._validated(self.early_stopping, allow_nan=True))
-        stack = partial(vstack, format="csr") if issparse(X) else np.vstack
+        valid = self._validated(self.early_stopping, allow_nan=True, lazily=True)
         if weights is not None:
             weights = np.append(weights, np.ones(len(valid)))
+        if isinstance(X, CodedRows):
+            return X.followed_by(valid), weights, len(valid)
+        valid = dense(valid)
+        stack = partial(vstack, format="csr") if issparse(X) else np.vstack
         return stack([X, valid.astype(X.dtype, copy=False)]), weights, len(valid)
 
     def _monitor(self, training, X, train, valid, weights=None):
@@ -316,8 +320,8 @@ class BaseRBM(BaseBoltzmannMachine):
         H : ndarray of shape (n_samples, n_components)
             E[h | v]. For units with the values 0 and 1, this is P(h = 1 | v).
         """
-        V, model = self._checked(V, allow_nan=True), self._marginal()
-        if rows_with_gaps(V) is None:
+        V, model = self._checked(V, allow_nan=True, lazily=True), self._marginal()
+        if rows_with_gaps(V) is None and not isinstance(V, CodedRows):
             return model.mean_hidden(V)
         return by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
 
@@ -479,7 +483,7 @@ class BaseRBM(BaseBoltzmannMachine):
             most 20 bits, and otherwise by annealed importance sampling with 50 chains for each row.
             The random numbers are the same in each call.
         """
-        V = self._checked(V, allow_nan=True)
+        V = self._checked(V, allow_nan=True, lazily=True)
         return by_rows(self._marginal().free_energy, self._free_energy_of_gaps, V)
 
     def log_pseudo_likelihood(self, X):
@@ -503,7 +507,7 @@ class BaseRBM(BaseBoltzmannMachine):
         ValueError
             If visible units have continuous values.
         """
-        X, model = self._checked(X, allow_nan=True), self._marginal()
+        X, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
         if not model.visible.is_enumerable:
             raise ValueError(CONTINUUM)
         of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)

@@ -46,6 +46,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
+from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
@@ -155,6 +156,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
+        Columns stay as they are: rows have the columns of the first fit, with its kinds, bins and
+        categories, and a warning tells of other categories, which count as missing.
 
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
@@ -408,6 +411,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         -----
         ConvergenceWarning
             If the parameters diverge; the model is then the one before the call.
+        UserWarning
+            If a column has categories that the first call did not have; they count as missing.
         """
         with unchanged_on_error(self):
             self._take_classes(classes)
@@ -425,8 +430,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if batches is not None:
             V = self._streamed(batches, sample_weight, reset=reset, indexed=batches is not X)
         else:
+            if not (reset or dispatched(X)):
+                take_new_values(self, X, sample_weight)
             # On a device, rows to learn from are complete.
             options = {"allow_nan": not dispatched(X), "sample_weight": sample_weight}
+            options["lazily"] = not is_batch
             V = self._validated(X, reset=reset, **options)
         if len(y) != V.shape[0]:
             raise ValueError(f"{name}: y has {len(y):,} labels, and X has {V.shape[0]:,} rows.")
@@ -589,7 +597,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         check_is_fitted(self)
-        V, model = self._checked(X, allow_nan=True), self._marginal()
+        V, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
         with Workers(self.n_jobs) as workers:
             return log_probability(model, V, self._training.evaluation_seed, workers)
 

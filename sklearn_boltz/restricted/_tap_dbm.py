@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,12 @@ from sklearn_boltz.restricted.model._model import (
     log_pseudo_likelihood_by,
 )
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.restricted.sampling._observed import by_chunks, by_rows, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import (
+    HOST_ROWS,
+    by_chunks,
+    by_rows,
+    rows_with_gaps,
+)
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
@@ -168,6 +174,8 @@ class TAPDBM(BaseTAP):
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
+        Columns stay as they are: rows have the columns of the first fit, with its kinds, bins and
+        categories, and a warning tells of other categories, which count as missing.
 
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
@@ -441,10 +449,11 @@ class TAPDBM(BaseTAP):
             before.append({name: np.array(v) for name, v in layer.history.items()})
             if k + 1 == len(learner.weights):
                 break
+            seed = None
             if rows_with_gaps(X) is not None:
-                X = complete(model, X, np.isnan(X), int(training.rng.integers(2**31)), workers)
+                seed = int(training.rng.integers(2**31))
             stream = Stream.from_generator(make_generator(int(training.rng.integers(2**31))))
-            X = model.hidden.sample(model.hidden_field(dense(X)), stream)
+            X = model.hidden.sample(hidden_fields(model, X, seed, workers), stream)
             # The next one begins at these values, if the type of their units is all that is given.
             visible = model.hidden.astype(X.dtype)
             if isinstance(kind, str) and visible.width == 1:
@@ -530,7 +539,7 @@ class TAPDBM(BaseTAP):
         """
         if self._has_one_layer():
             return [super().mean_hidden(V)]
-        V = self._checked(V, allow_nan=True)
+        V = self._checked(V, allow_nan=True, lazily=True)
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
 
@@ -633,7 +642,7 @@ class TAPDBM(BaseTAP):
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, self._checked(V, allow_nan=True))
+        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -670,3 +679,15 @@ class TAPDBM(BaseTAP):
         exact = hidden_bits(layered) <= EXACT_BITS
         free_energy = self._free_energy_of_gaps if exact else model.free_energy
         return by_chunks(partial(log_pseudo_likelihood_by, free_energy, visible), X)
+
+
+def hidden_fields(model, X, seed, workers):
+    """Fields of the hidden units in rows; missing cells are drawn by a seed. A chunk at a time."""
+
+    def of_chunk(rows):
+        V = dense(X[rows])
+        if seed is not None:
+            V = complete(model, V, np.isnan(V), seed, workers, rows.start)
+        return model.hidden_field(V)
+
+    return np.concatenate([of_chunk(rows) for rows in gen_batches(X.shape[0], HOST_ROWS)])

@@ -126,6 +126,8 @@ class TAPRBM(BaseTAP):
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
+        Columns stay as they are: rows have the columns of the first fit, with its kinds, bins and
+        categories, and a warning tells of other categories, which count as missing.
 
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS uses. The result does not depend on it.

@@ -176,6 +176,27 @@ class Column(NamedTuple):
         are_signs = set(np.unique(numbers[~np.isnan(numbers)]).tolist()) == {-1, 1}
         return self._replace(categories=np.array([-1.0, 1.0])) if are_signs else self
 
+    def grown(self, values, order):
+        """The column with more categories; None if their place among the others is not known.
+
+        Parameters
+        ----------
+        values : list
+            New values.
+        order : list or None
+            All values in the order that the type of the rows declares.
+        """
+        old, kind = self.categories.tolist(), self.kind.name
+        if not old or kind == "binary":
+            return None
+        every = _in_order([*old, *values], kind == "ordinal") if order is None else order
+        places = find_places(every, old)
+        if (places < 0).any() or (np.diff(places) < 0).any():
+            if kind == "ordinal":
+                return None
+            every = [*old, *values]
+        return self._replace(categories=as_column(every))
+
     def numbers(self, cells):
         """Cells of a column of numbers or dates in a type of numbers; NaN for missing ones."""
         if self.codec is None:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.numerics._memory import out_of_memory
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import N_NAMES, having, some_of
 from sklearn_boltz.tables._codec import Dates
@@ -203,6 +204,10 @@ class Tabular:
 
     def _warn(self, message):
         warnings.warn(f"{type(self).__name__}: {message}", stacklevel=find_stack_level())
+
+    def _own_error(self, error):
+        """An error as one that names this estimator; the same one if it does."""
+        return out_of_memory(self, error) if isinstance(error, MemoryError) else error
 
     # Of the columns of a data frame whose labels are no strings: scikit-learn knows names only.
     _other_labels = None

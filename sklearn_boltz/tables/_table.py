@@ -49,6 +49,7 @@ from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import (
     as_cells,
     beyond_floats,
+    find_places,
     in_type_of,
     is_a_float,
     is_missing,
@@ -229,6 +230,34 @@ class Table:
         """The table where some columns have no category: no cell that counts has a value."""
         none = np.empty(0)
         return self.each(lambda one, out: one._replace(categories=none) if out else one, empty)
+
+    def grown(self, X, values):
+        """The table with more categories, and where the old ones now are.
+
+        Parameters
+        ----------
+        X : data frame or array
+            Rows whose types may declare an order.
+        values : dict
+            From numbers of columns to lists of new values.
+
+        Returns
+        -------
+        table : Table
+        places : dict
+            From columns that have grown to the new codes of their old categories. A column whose
+            order is not known does not grow.
+        """
+        columns, places = list(self.columns), {}
+        names = names_of(X) if is_frame(X) else None
+        for j, new in values.items():
+            order = None if names is None else declared_values(X[names[j]])[0]
+            grown = columns[j].grown(new, order)
+            if grown is not None:
+                old = columns[j].categories.tolist()
+                places[j] = find_places(grown.categories.tolist(), old)
+                columns[j] = grown
+        return Table(columns, self.header, self.dtype), places
 
     def each(self, change, *of_columns):
         """The table with a function of each column, and of what goes with it, in its place."""

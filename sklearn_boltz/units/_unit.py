@@ -76,7 +76,8 @@ def observed_sums(X, weights=None):
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-        NaN is a missing value. Objects with an attribute `observed_sums` are accepted, too.
+        NaN is a missing value. Objects with an attribute `observed_sums` are accepted, too, or with
+        a method of this name that takes weights.
     weights : ndarray of float64 of shape (n_rows,), default=None
         Weight of each row. None means equal weights.
 
@@ -86,8 +87,9 @@ def observed_sums(X, weights=None):
     count : int, float or ndarray of float64 of shape (n_columns,)
         A single number if it is the same for all columns.
     """
-    if hasattr(X, "observed_sums"):
-        return X.observed_sums
+    found = getattr(X, "observed_sums", None)
+    if found is not None:
+        return found(weights) if callable(found) else found
     total = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
     gaps = None if issparse(X) or not np.isnan(total).any() else np.isnan(X)
     if weights is None and gaps is None:

@@ -24,7 +24,7 @@ from sklearn_boltz.networks.model._incomplete import SEED, Joint
 from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 
 # Completions of a row that are enumerated at most, and those of all rows at once.
-MOST_COMPLETIONS, CHUNK = 1024, 2**16
+MOST_COMPLETIONS, CHUNK = 1024, 2**14
 # Draws that take their place, and the sweeps that lead to each.
 N_DRAWS, N_STEPS = 200, 50
 

@@ -5,12 +5,16 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array
+from sklearn.utils import gen_batches
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
+
+# Fields of the values of rows that are computed at a time, where only sums of them are needed.
+FIELDS = 2**18
 
 
 class PottsModel(DiscreteModel):
@@ -63,6 +67,12 @@ class PottsModel(DiscreteModel):
 
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
+        found, n_rows = np.empty(len(codes)), max(1, FIELDS // max(1, len(self.intercept)))
+        for rows in gen_batches(len(codes), n_rows):
+            found[rows] = self._log_weight(codes[rows])
+        return found
+
+    def _log_weight(self, codes):
         x = self.one_hot(codes)
         rows = np.repeat(np.arange(len(codes)), np.diff(x.indptr))
         # Each row for itself: equal rows get equal bits.

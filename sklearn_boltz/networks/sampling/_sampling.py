@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.special import rel_entr
+from sklearn.utils import gen_batches
 
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._shares import chosen_chains
@@ -16,6 +17,8 @@ from sklearn_boltz.partition._shares import chosen_chains
 # Rates that differ by no more are those of the data: it is more than the estimate of a model that
 # is right moves them, and less than a second mode does.
 TOLERANCE = 0.05
+# Chains that are run together where only their last states are needed.
+CHAINS = 2**12
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
 # Annealed chains of a row with missing cells.
@@ -50,6 +53,17 @@ def gibbs_complete(model, codes, n_steps, generator):
     chains = model.chains(initial, draw_seed(generator), codes < 0)
     chains.sweep(model.intercept, n_steps)
     return chains
+
+
+def gibbs_draws(model, codes, n_steps, generator):
+    """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
+    drawn, seed = model.fill(model.intercept, codes, generator), draw_seed(generator)
+    for rows in gen_batches(len(codes), CHAINS):
+        chains = model.chains(drawn[rows], seed, codes[rows] < 0)
+        chains.rows += np.uint64(rows.start)
+        chains.sweep(model.intercept, n_steps)
+        drawn[rows] = chains.codes
+    return drawn
 
 
 def chains_of_each(model, codes, n_chains, n_steps, generator):

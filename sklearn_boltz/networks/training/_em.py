@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from sklearn_boltz.missing._completion import IncompleteRows, Model, maximise
-from sklearn_boltz.networks.sampling._sampling import gibbs_complete
+from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 from sklearn_boltz.networks.training import _fit
 from sklearn_boltz.networks.training._solvers import Monitor, information_solver, line_search
 
@@ -90,7 +90,7 @@ def _described(task, theta, gained):
     model = task.problem.model(theta)
     return Model(
         model.log_weight,
-        lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
+        lambda rows, generator: gibbs_draws(model, rows, N_STEPS, generator),
         # Which ends rising where EM ends.
         lambda _: gained,
         (theta, gained),

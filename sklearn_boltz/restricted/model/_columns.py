@@ -162,6 +162,15 @@ class ColumnLayout:
         self.is_plain = not self.has_codes and scale is None
         self.hold_bits = np.zeros(len(kinds), dtype=bool)
 
+    def part(self, first, end):
+        """The layout of some neighbouring columns."""
+        some = slice(first, end)
+        bounds = [end if np.ndim(end) == 0 else end[some] for end in self.bounds]
+        scales = [None if x is None else x[some] for x in (self.center, self.scale)]
+        return ColumnLayout(
+            self.kinds[some], self.widths[some], bounds, self.n_states[some], *scales
+        )
+
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
         """Of columns that hold the numbers of the units themselves."""
@@ -246,15 +255,16 @@ class ColumnLayout:
             return X
         X = dense(X)
         V = np.zeros((len(X), self.n_numbers), X.dtype)
-        single = ~self.one_hot
+        single, starts = ~self.one_hot, self.starts[:-1]
         numbers = X
         if self.scale is not None:
             numbers = ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
-        V[:, self.starts[:-1][single]] = numbers[:, single]
-        for j in np.flatnonzero(~single):
-            codes, missing = np.nan_to_num(X[:, j]).astype(np.intp), np.isnan(X[:, j])
-            V[np.arange(len(X)), self.starts[j] + codes] = 1
-            V[missing, self.numbers_of(j)] = np.nan
+        V[:, starts[single]] = numbers[:, single]
+        codes = np.nan_to_num(X[:, self.one_hot]).astype(np.intp)
+        V[np.arange(len(X))[:, np.newaxis], starts[self.one_hot] + codes] = 1
+        missing = np.isnan(X)
+        if missing.any():
+            V[self.spread(missing)] = np.nan
         return V
 
     def collapse(self, V):
@@ -337,7 +347,11 @@ class ColumnLayout:
         firsts = [j for j in range(len(kinds)) if not j or alone[j] or kinds[j] is not kinds[j - 1]]
         layers = []
         for first, end in pairwise([*firsts, len(kinds)]):
-            part = V if len(firsts) == 1 else V[:, self.starts[first] : self.starts[end]]
+            part = V
+            if len(firsts) > 1 and isinstance(V, np.ndarray):
+                part = V[:, self.starts[first] : self.starts[end]]
+            elif len(firsts) > 1:
+                part = V.columns(first, end)
             layers.append(self._fitted(kinds[first], part, self.widths[first:end], weights))
         return layers[0] if len(layers) == 1 else Stacked(layers)
 
@@ -349,6 +363,7 @@ class ColumnLayout:
             return kind.neutral(V.shape[1], V.dtype)
         if kind is Categorical:
             return kind.from_data(V, widths, weights)
+        V = dense(V)
         return kind.from_data(V) if weights is None else kind.from_data(V, weights=weights)
 
 

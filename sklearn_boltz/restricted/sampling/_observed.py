@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 
@@ -44,6 +45,7 @@ ROW_CHAINS, ROW_STEPS, ROW_STATES = 10, 100, 5
 
 def rows_with_gaps(V):
     """Which rows have a missing cell: an array of bool, or None if all cells are there."""
+    V = V.codes if isinstance(V, CodedRows) else V
     if not isinstance(V, np.ndarray) or not np.isnan(V.sum()):
         return None
     gaps = np.isnan(V).any(axis=1)
@@ -68,7 +70,7 @@ def by_rows(of_complete, of_incomplete, X):
     if gaps.all():
         return found
     complete = by_chunks(of_complete, X[~gaps])
-    out = np.empty((len(X), *found.shape[1:]), found.dtype)
+    out = np.empty((len(gaps), *found.shape[1:]), found.dtype)
     out[gaps], out[~gaps] = found, complete
     return out
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.units._unit import UnitType
 
 # Hidden units: this many for each column, within limits.
@@ -106,7 +107,7 @@ def tested_independence(rows, starts):
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_numbers)
+    rows : ndarray or CodedRows of shape (n_rows, n_numbers)
     starts : ndarray of int of shape (n_columns + 1,)
         Where the numbers of each column begin, and the end.
 
@@ -115,6 +116,8 @@ def tested_independence(rows, starts):
     independence : Independence or None
         None if there are too few rows for the joint states, or missing cells.
     """
+    if isinstance(rows, CodedRows):
+        rows, starts = rows.codes, np.arange(len(starts))
     n_columns, most = len(starts) - 1, math.log2(max(len(rows), 1) / ROWS_PER_STATE)
     if n_columns > max(most, 1) or np.isnan(rows).any():
         return None

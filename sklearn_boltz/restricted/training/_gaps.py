@@ -12,6 +12,7 @@ import numpy as np
 
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
 from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
 
@@ -40,6 +41,8 @@ class KeptValues:
         """For an array of rows, without values as yet; None if it is complete."""
         if rows_with_gaps(X) is None:
             return None
+        if isinstance(X, CodedRows):
+            return cls(X.missing @ X.layout.widths, mask_digest(X.missing), dtype)
         missing = np.isnan(X)
         return cls(missing.sum(axis=1), mask_digest(missing), dtype)
 

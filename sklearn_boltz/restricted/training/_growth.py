@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._estimator import dense
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
@@ -57,7 +58,9 @@ class GrowthPlan(NamedTuple):
 
     def begin(self, growth, rows, monitor, workers):
         """Prepare the sample of the model, and measure the model; -> the rows as a `Sample`."""
-        V = rows.source[rows.numbers]  # row after row in memory, however a table lies there
+        # Row after row in memory, however a table lies there.
+        V = rows.source[rows.numbers]
+        V = V.toarray() if isinstance(V, CodedRows) else V
         weights, learner, monitor = rows.weights, growth.learner, monitor()
         kind = Sample if rows_with_gaps(V) is None else IncompleteSample
         data = kind(V, None if weights is None else weights / weights.sum())

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn_boltz._estimator import dense
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._columns import hold_bits
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -101,7 +102,7 @@ def that_count(X, weights):
     """Which rows count: not those of weight 0, and not those of which all cells are missing."""
     counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if rows_with_gaps(X) is not None:
-        counts &= ~np.isnan(X).all(axis=1)
+        counts &= ~(X.missing if isinstance(X, CodedRows) else np.isnan(X)).all(axis=1)
         if not counts.any():
             raise ValueError(EMPTY)
     return counts
@@ -112,12 +113,12 @@ def with_information(X, sample_weight):
 
     Parameters
     ----------
-    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+    X : ndarray, CSR matrix or CodedRows of shape (n_samples, n_features)
     sample_weight : array-like of shape (n_samples,) or None
 
     Returns
     -------
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+    X : ndarray, CSR matrix or CodedRows of shape (n_rows, n_features)
         Not copied where all rows count.
     weights : ndarray of float64 of shape (n_rows,) or None
         None for 1 each.
@@ -207,7 +208,7 @@ class ChosenRows:
 
     Parameters
     ----------
-    source : ndarray, CSR matrix, or StreamedRows that are indexed
+    source : ndarray, CSR matrix, CodedRows, or StreamedRows that are indexed
     numbers : ndarray of int
         Which rows.
     weights : ndarray of float64 of shape (n_source,), default=None
@@ -253,7 +254,7 @@ def divide(X, weights, share, seed, n_given=0, former=None):
 
     Parameters
     ----------
-    X : ndarray, CSR matrix, DeviceRows or StreamedRows of shape (n_rows, n_visible)
+    X : ndarray, CSR matrix, CodedRows, DeviceRows or StreamedRows of shape (n_rows, n_visible)
     weights : ndarray of float64 of shape (n_rows,) or None
     share : float
         The part that is set aside; 0 for none.

@@ -1,0 +1,68 @@
+"""Rows of the model that are kept as rows of the table."""
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from sklearn_boltz.units._unit import observed_sums
+
+# Numbers that are expanded at a time, where only sums of them are needed.
+EXPANDED = 2**18
+
+
+class CodedRows:
+    """Rows of numbers and codes, of which one-hot numbers are made for a few rows at a time.
+
+    They are used as a CSR matrix is: some of them are such rows again, and `dense` has the numbers.
+
+    Parameters
+    ----------
+    layout : ColumnLayout
+    codes : ndarray of shape (n_rows, n_columns)
+        Cells within the bounds, NaN where they are missing.
+    dtype : dtype, default=None
+        Of the numbers; None for that of the codes.
+    """
+
+    def __init__(self, layout, codes, dtype=None):
+        self.layout, self.codes = layout, codes
+        self.dtype = codes.dtype if dtype is None else np.dtype(dtype)
+        self.shape = len(codes), layout.n_numbers
+
+    def __len__(self):
+        return len(self.codes)
+
+    def __getitem__(self, rows):
+        return CodedRows(self.layout, self.codes[rows], self.dtype)
+
+    @property
+    def missing(self):
+        """Which cells of the table are missing."""
+        return np.isnan(self.codes)
+
+    def astype(self, dtype, copy=False):
+        """The same rows as numbers of another type."""
+        return CodedRows(self.layout, self.codes, dtype)
+
+    def toarray(self):
+        """The numbers of all rows, NaN where a cell is missing."""
+        return self.layout.expand(self.codes).astype(self.dtype, copy=False)
+
+    def followed_by(self, other):
+        """These rows and other ones."""
+        codes = np.concatenate([self.codes, other.codes])
+        return CodedRows(self.layout, codes, self.dtype)
+
+    def columns(self, first, end):
+        """The rows of some neighbouring columns."""
+        return CodedRows(self.layout.part(first, end), self.codes[:, first:end], self.dtype)
+
+    def observed_sums(self, weights=None):
+        """See `sklearn_boltz.units._unit.observed_sums`."""
+        n_rows = max(1, EXPANDED // self.shape[1])
+        if len(self) <= n_rows:
+            return observed_sums(self.toarray(), weights)
+        weights, total, count = np.ones(len(self)) if weights is None else weights, 0, 0
+        for rows in gen_batches(len(self), n_rows):
+            found = observed_sums(self[rows].toarray(), weights[rows])
+            total, count = total + found[0], count + found[1]
+        return total, count if np.ndim(count) or weights.min() != 1 else len(self)
