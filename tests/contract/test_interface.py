@@ -87,16 +87,6 @@ def assert_draws_alike(model):
     assert "random_state" in inspect.signature(model.log_partition).parameters
 
 
-def test_a_mixture_draws_as_its_parts_do():
-    mixture = next(e for e in ALL if name_of(e) == "BoltzmannMixture")
-    mixture = fitted(mixture)
-    X = np.full((2, 5), np.nan)
-    p = mixture.predict_column_proba(X, 1, n_steps=7, random_state=0)
-    assert_array_equal(p, mixture.predict_column_proba(X, 1))
-    assert mixture.sample(3, 0, n_steps=7).shape == (3, 5)
-    assert not np.isnan(mixture.impute(X, n_steps=7)).any()
-
-
 @each(MODELS)
 def test_histories_have_one_entry_an_iteration(estimator):
     model = fitted(estimator)

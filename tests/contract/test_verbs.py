@@ -22,7 +22,6 @@ from private import _network_incomplete as _incomplete
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannImputer,
-    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -31,8 +30,6 @@ from sklearn_boltz import (
 from sklearn_boltz.datasets import load_house_votes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-MIXTURE = BoltzmannMixture([("terms", FSLLDensity()), ("pairs", FSLLDensity(max_order=2))])
-OF_ROWS = [*MODELS, MIXTURE]
 # A figure may be off by this many standard errors: a false alarm in 1.7 million.
 SIGMAS = 5
 
@@ -48,8 +45,7 @@ class Cells:
         gaps = X.astype(object).where(rng.random(X.shape) > 0.1)
         gaps = gaps if name_of(estimator) != "MaximumEntropy" else X
         labels = [y] if name_of(estimator) == "RBMClassifier" else []
-        weighted = {} if isinstance(estimator, BoltzmannMixture) else {"sample_weight": weights}
-        model = clone(estimator).fit(gaps.infer_objects(), *labels, **weighted)
+        model = clone(estimator).fit(gaps.infer_objects(), *labels, sample_weight=weights)
         self.model = pickle.loads(pickle.dumps(model))
         self.table, self.names = table_of(self.model), list(X)
         nodes = [nodes_of(column) for column in self.table.columns]
@@ -100,10 +96,10 @@ class Cells:
 
 @cache
 def cells_of(name):
-    return Cells(next(e for e in OF_ROWS if name_of(e) == name))
+    return Cells(next(e for e in MODELS if name_of(e) == name))
 
 
-@each(OF_ROWS)
+@each(MODELS)
 def test_probabilities_of_columns_are_ratios_of_scores(estimator):
     cells = cells_of(name_of(estimator))
     places, missing = cells.some_rows(12)
@@ -122,7 +118,7 @@ def test_probabilities_of_columns_are_ratios_of_scores(estimator):
     assert_allclose(found, expected, rtol=0, atol=atol)
 
 
-@each(OF_ROWS)
+@each(MODELS)
 def test_scores_of_rows_with_gaps_are_sums(estimator):
     cells = cells_of(name_of(estimator))
     places, missing = cells.some_rows(12)
@@ -147,7 +143,7 @@ def numbers_of(cells, X):
     return np.array(found, dtype=int).T
 
 
-@each(OF_ROWS)
+@each(MODELS)
 def test_draws_have_these_probabilities(estimator):
     """Three chi-square tests of 2,000 draws, with 1e-6 of false alarms in each."""
     cells, n = cells_of(name_of(estimator)), 2000
