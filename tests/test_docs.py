@@ -104,7 +104,7 @@ def source(*path):
 def test_the_example_of_the_readme_runs_without_pandas(monkeypatch):
     """All but that of real tables. As doctests of README.md itself, all run, for all epochs."""
     readme = source("README.md").read_text(encoding="utf-8")
-    readme = readme[readme.index("## A drop-in upgrade") :]
+    readme = readme[readme.index("## In place of scikit-learn's") :]
     assert "SDCPRBM(32, " in readme
     readme = readme.replace("SDCPRBM(32, ", "SDCPRBM(32, max_iter=50, ")
     # Not None in sys.modules: scikit-learn takes what is there for the module.

@@ -64,7 +64,7 @@ def grow(name, X, X_test, args):
     rows = []
 
     def row(mode, alpha, seconds=np.inf):
-        key = f"infinite_{name}_{mode}_{alpha}_{joblib.hash((X, vars(args)))}"
+        key = f"infinite_{name}_{mode}_{alpha}_{joblib.hash((X, args.components, args.samples))}"
         make = partial(grown, mode, alpha, X, X_test, args, seconds)
         n_units, value, error, spent, path = kept(args, key, make)
         fall = np.max(-np.diff(path), initial=0)
@@ -83,7 +83,7 @@ def grow(name, X, X_test, args):
     ax.set(ylim=(base - 0.5 * most, base + 1.3 * most), xlim=(0, 2 * args.components))
     ax.set(xlabel="hidden units", ylabel="training log-likelihood, nats")
     ax.legend(fontsize="small", loc="lower right", ncols=2)
-    save_picture(figure, f"{args.stem}_{name}.png")
+    save_picture(figure, f"{args.stem}.png")
 
 
 @script
@@ -94,6 +94,6 @@ def main():
                   components=40, samples=2000, temperatures=2000),
         quick=dict(rows=1_000, test_rows=500, components=4, samples=200, temperatures=200),
     )  # fmt: skip
-    with reproduction("infinite_penalties", "Infinite RBM, the penalties", args):
-        for name in args.sets:
+    for name in args.sets:
+        with reproduction(f"infinite_penalties_{name}", "Infinite RBM, the penalties", args):
             grow(name, *load(name, args), args)
