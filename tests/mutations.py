@@ -77,7 +77,7 @@ CLOSEST = {
     "observed|gaps|fractional": "test_rbm_missing.py",
     "mean_field/": "test_tap.py",
     "climb|rungs|tracker": "test_rbm_ladder.py",
-    "_columns|_boltzmann_machine": "test_rbm_tables.py",
+    "_columns": "test_rbm_tables.py",
     "_initial|_sdcp_rbm": "test_rbm_initial.py",
     "_rows": "test_rbm_weights.py",
     "_sdcp|_optimizers": "test_rbm_sdcp.py",

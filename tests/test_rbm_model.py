@@ -1,5 +1,7 @@
 """Energies, conditionals, chains and estimates of RBMs of any units: sums and quadrature."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -22,7 +24,7 @@ from private import (
     tempered_samples,
 )
 from sklearn_boltz import SDCPRBM
-from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.units import Bernoulli, Gaussian
 
 # Off by five standard deviations: a false alarm has a probability of 6e-7.
 SIGMAS = 5
@@ -131,6 +133,32 @@ def test_log_probabilities_of_an_estimator():
     assert model.log_partition_ == pytest.approx(logsumexp(-model.free_energy(rows)), abs=1e-5)
     assert model.score_samples(nothing)[0] == 0
     assert model.free_energy(nothing)[0] == -model.log_partition_
+
+
+@pytest.mark.parametrize("cell", [1.0, 1.5, -0.5])
+def test_numbers_beyond_the_unit_interval_are_no_probabilities(cell):
+    X = np.random.default_rng(0).random((60, 2))
+    X[0, 0] = cell
+    kind = SDCPRBM(2, max_iter=1, random_state=0).fit(X).columns_[0]
+    assert kind == ("probability" if cell == 1 else "binned")
+
+
+def test_tags_say_whether_values_may_be_negative():
+    for columns, expected in ((Bernoulli(np.zeros(2)), True), (Gaussian.neutral(2), False)):
+        assert SDCPRBM(columns=columns).__sklearn_tags__().input_tags.positive_only == expected
+
+
+def test_wide_ends_of_ln_z_are_told():
+    """With 10,000 chains a ladder would be too dear: annealed ones leave three nats above them."""
+    X = np.random.default_rng(0).integers(2, size=(50, 22))
+    model = SDCPRBM(21, max_iter=1, track_likelihood=False, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="and between .*, 3 nats above both"):
+        wide = model.log_partition(n_chains=10_000, n_temperatures=10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        narrow = model.log_partition(random_state=0)
+    assert wide.trusted and narrow.trusted and narrow.high - narrow.low < 0.5
+    assert wide.low < narrow.value < wide.high
 
 
 def test_log_pseudo_likelihood_of_probabilities():

@@ -104,14 +104,6 @@ def test_bits_are_called_binary_and_other_numbers_of_units_probabilities(form):
     assert_array_equal(other.components_, again.components_)
 
 
-@pytest.mark.parametrize("cell", [1.0, 1.5, -0.5])
-def test_numbers_beyond_the_unit_interval_are_no_probabilities(cell):
-    X = np.random.default_rng(0).random((60, 2))
-    X[0, 0] = cell
-    kind = SDCPRBM(2, max_iter=1, random_state=0).fit(X).columns_[0]
-    assert kind == ("probability" if cell == 1 else "binned")
-
-
 @each(UNLABELLED)
 def test_numbers_of_an_array_that_are_categories(estimator):
     """Numbers that are called categories are as good as words, and come back as they were."""
