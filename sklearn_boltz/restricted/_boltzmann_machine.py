@@ -636,13 +636,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Apply a function of the model to rows with missing cells."""
         rows = self._layered().padded(V, np.nan)
         with Workers(self.n_jobs) as workers:
-            return function(self._model(), rows, self._training.evaluation_seed, workers)
+            seed = self._training.evaluation_seed
+            return function(self._model(), self._base(), rows, seed, workers)
 
     def _free_energy_of_gaps(self, V):
-        def of_rows(model, rows, seed, workers):
-            return _observed.free_energy(model, self._base(), rows, seed, workers)
-
-        return self._with_missing(V, self._of_gaps(of_rows, V))
+        return self._with_missing(V, self._of_gaps(_observed.free_energy, V))
 
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.

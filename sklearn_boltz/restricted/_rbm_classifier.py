@@ -599,7 +599,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True, lazily=True), self._marginal()
         with Workers(self.n_jobs) as workers:
-            return log_probability(model, V, self._training.evaluation_seed, workers)
+            return log_probability(model, V, self._training.evaluation_seed, workers, self._base())
 
     def predict_proba(self, X):
         """Return the probabilities of the classes.

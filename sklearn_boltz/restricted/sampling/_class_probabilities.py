@@ -27,7 +27,7 @@ N_STATES = 50
 QUICK_DRAWS, QUICK_STEPS = 10, 10
 
 
-def log_probability(model, V, seed, workers, quick=False):
+def log_probability(model, V, seed, workers, base=None):
     """ln p(y | x_o) of rows, of which missing cells are summed out.
 
     Parameters
@@ -38,8 +38,9 @@ def log_probability(model, V, seed, workers, quick=False):
     seed : int
         With the content of a row, it decides on the random numbers for that row.
     workers : Workers
-    quick : bool
-        Whether rows with missing cells take few draws, at a small cost.
+    base : UnitType, default=None
+        Independent units of features and label, where the annealing of rows with missing cells
+        begins. Without it, they take few draws, at a small cost.
 
     Returns
     -------
@@ -47,7 +48,11 @@ def log_probability(model, V, seed, workers, quick=False):
         Exact of complete rows.
     """
     of_complete = partial(_of_complete, model, workers)
-    return by_rows(of_complete, partial(_quick if quick else _of_gaps, model, seed, workers), V)
+    if base is None:
+        of_gaps = partial(_quick, model, seed, workers)
+    else:
+        of_gaps = partial(_of_gaps, model, base, seed, workers)
+    return by_rows(of_complete, of_gaps, V)
 
 
 def _of_complete(model, workers, V):
@@ -64,15 +69,15 @@ def _of_complete(model, workers, V):
     return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
 
 
-def _of_gaps(model, seed, workers, V):
+def _of_gaps(model, base, seed, workers, V):
     """Exact where what is missing, the label counted, or the hidden units have few states; else by
-    short Markov chains.
+    short annealed chains.
 
     With draws of what is not observed, it is the mean of p(y | x) over them, which is closer than
     the part of them that has class y.
     """
     double, rows = ClassModel(model.joint.in_double()), model.layered().padded(V, np.nan)
-    complete = Completer(model.joint)
+    complete = Completer(model.joint, base)
 
     def of_row(v):
         found = complete.drawn(v, seed, N_STATES)

@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches
 from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.partition._shares import chosen_chains
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import all_states, blocks_of_states, n_bits
 from sklearn_boltz.restricted.sampling._array_chains import moves_of_chains
@@ -36,7 +37,8 @@ N_CHAINS, N_TEMPERATURES = 50, 200
 # While a model is in training: bits of the hidden units that are summed out, and steps of a single
 # chain for each row, which underestimates the log-probability a little.
 QUICK_HIDDEN, QUICK_TEMPERATURES = 12, 40
-# Chains of a row, their transitions, and how many of the states in the second half count.
+# Chains of a row, their transitions, the first half of which anneals, and states that count of the
+# second half.
 ROW_CHAINS, ROW_STEPS, ROW_STATES = 10, 100, 5
 
 
@@ -444,10 +446,12 @@ class Completer:
     Parameters
     ----------
     model : Model
+    base : UnitType, default=None
+        Independent visible units as in the data, where the annealing of `drawn` begins.
     """
 
-    def __init__(self, model):
-        self.model, self._pattern, self._few_states = model, None, {}
+    def __init__(self, model, base=None):
+        self.model, self.base, self._pattern, self._few_states = model, base, None, {}
 
     @cached_property
     def exact(self):
@@ -516,14 +520,14 @@ class Completer:
         return Completions(_normalised(logs), known, every, means, H, fields)
 
     def drawn(self, v, seed, n_states=ROW_STATES):
-        """What is not observed of any row: exact where states are few, else by chains.
+        """What is not observed of any row: exact where states are few, else by annealed chains.
 
         Parameters
         ----------
         v : ndarray of shape (n_visible,)
         seed : int
         n_states : int
-            States of each chain that count, of its second half.
+            States of each chain that count.
 
         Returns
         -------
@@ -532,9 +536,8 @@ class Completer:
         if has_few_states(self.model, np.isnan(v)):
             return self(v)
         gaps = Gaps.of(self.model, v[np.newaxis])
-        rows = _row_chains(gaps, row_stream(seed, v), n_states)
-        log_probability = np.full(len(rows), -np.log(len(rows)))
-        return Completions(log_probability, v, np.arange(len(v)), rows)
+        rows = _row_chains(gaps, self.base, row_stream(seed, v), n_states)
+        return Completions(_normalised(np.zeros(len(rows))), v, np.arange(len(v)), rows)
 
 
 def _normalised(logs):
@@ -543,13 +546,18 @@ def _normalised(logs):
     return logs - np.log(np.exp(logs).sum())
 
 
-def _row_chains(gaps, stream, n_states):
-    """States that chains of one row reach, its observed values clamped."""
-    model, V = gaps.model, np.repeat(gaps.V, ROW_CHAINS, axis=0)
-    chains = Gaps(model, V, np.repeat(gaps.missing, ROW_CHAINS, axis=0), gaps.field)
+def _row_chains(gaps, base, stream, n_states):
+    """States that chains of one row reach, its observed values clamped.
+
+    Annealed chains are drawn by their weights and go on for as many transitions.
+    """
+    model, n_moves = gaps.model, ROW_STEPS // 2
+    chains = Gaps(*gaps[:1], *(np.repeat(a, ROW_CHAINS, axis=0) for a in gaps[1:]))
+    log_weights, V = annealed(chains, base, n_moves, stream)
+    V = V[chosen_chains(log_weights[np.newaxis], ROW_CHAINS, stream.generator())[0]]
     observed = ~spread_over_columns(model.visible, gaps.missing)
-    moves = moves_of_chains(model, start(chains), observed, ROW_STEPS, stream)
-    kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, n_states).astype(int)
+    moves = moves_of_chains(model, V, observed, n_moves, stream)
+    kept = np.linspace(0, n_moves - 1, n_states).astype(int)
     return np.concatenate([rows for step, (_, rows) in enumerate(moves) if step in kept])
 
 
@@ -563,12 +571,13 @@ def start(gaps):
     )
 
 
-def mean_hidden(model, V, seed, workers):
+def mean_hidden(model, base, V, seed, workers):
     """E[h | v_o] of rows with missing cells.
 
     Parameters
     ----------
     model : Model
+    base : UnitType
     V : ndarray of shape (n_rows, n_visible)
     seed : int
     workers : Workers
@@ -578,7 +587,7 @@ def mean_hidden(model, V, seed, workers):
     H : ndarray of shape (n_rows, n_hidden)
     """
 
-    complete = Completer(model)
+    complete = Completer(model, base)
 
     def of_row(i):
         found = complete.drawn(V[i], seed)
@@ -589,7 +598,7 @@ def mean_hidden(model, V, seed, workers):
     return np.array(workers.map(of_row, range(len(V)), work)).astype(model.dtype)
 
 
-def log_pseudo_likelihood(model, V, seed, workers):
+def log_pseudo_likelihood(model, base, V, seed, workers):
     """Σ ln p(v_i | observed others) over the observed units of rows, the missing ones summed out.
 
     With draws of what is not observed given all that is, the ratios of the probabilities of the
@@ -598,6 +607,7 @@ def log_pseudo_likelihood(model, V, seed, workers):
     Parameters
     ----------
     model : Model
+    base : UnitType
     V : ndarray of shape (n_rows, n_visible)
     seed : int
     workers : Workers
@@ -606,7 +616,7 @@ def log_pseudo_likelihood(model, V, seed, workers):
     -------
     log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
     """
-    complete, states = Completer(model), model.visible.unit_states()
+    complete, states = Completer(model, base), model.visible.unit_states()
 
     def of_row(i):
         found, missing = complete.drawn(V[i], seed), missing_units(model.visible, np.isnan(V[i]))

@@ -48,7 +48,7 @@ class ClassMonitor:
         return figures
 
     def _figures(self, model, rows, prefix, workers):
-        log_p = as_numpy(log_probability(model, rows.V, self.seed, workers, quick=True))
+        log_p = as_numpy(log_probability(model, rows.V, self.seed, workers))
         of_label = log_p[np.arange(len(rows)), rows.codes]
         wrong = log_p.argmax(axis=1) != rows.codes
         return {
