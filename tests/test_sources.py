@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from private import form_of
 from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -50,6 +51,8 @@ TYPES = {
     "narrow": lambda x: x.astype(np.int8) if x.dtype == np.int64 else x,
     "missing": lambda x: pd.Series([None] * len(x), x.index, dtype=object),
     "strings": lambda x: x.astype(str),
+    "wide": lambda x: x * 1000 if x.dtype == np.int64 else x,
+    "fine": lambda x: x.dt.as_unit("us") + pd.Timedelta("1us") if x.dtype.kind == "M" else x,
     "coarse": lambda x: x.dt.floor("D").dt.as_unit("ms") if x.dtype.kind == "M" else x,
 }
 LIBRARIES = {
@@ -183,6 +186,51 @@ def test_the_fit_of_a_source_is_that_of_its_table(
     assert_allclose(model.score_samples(table), whole.score_samples(table), rtol=1e-3)
     types = [str(types_of(one.sample(3, random_state=0))) for one in (model, whole)]
     assert not same or types[0] == types[1]
+
+
+NOON, FINE = pd.Timestamp(2020, 1, 1, 12), pd.Timestamp(2020, 1, 2, 3, 0, 0, 7)
+# Two types of a column, and a value of each that the other one cannot hold, or perhaps not.
+PAIRS = {
+    "Int8 and Int64": ("Int8", 1, "Int64", 300),
+    "float and Float64": ("float32", 0.5, "Float64", 0.1),
+    "unsigned and signed": ("uint64", 2**63 + 5, "Int64", -1),
+    "int and text": ("int64", 5, "str", "a"), "text and object": ("string", "a", "object", 3),
+    "dates": ("datetime64[s]", NOON, "datetime64[us]", FINE),
+    "dates with a zone": ("datetime64[s, UTC]", NOON, "datetime64[us, UTC]", FINE),
+    "Arrow int": (pa.int8(), 1, pa.int64(), 300),
+    "Arrow date": (pa.date32(), NOON.date(), pa.timestamp("us"), FINE),
+    "Arrow decimal": (pa.decimal128(3, 0), Decimal(7), pa.decimal128(5, 2), Decimal("1.25")),
+    "Arrow dates": (pa.timestamp("s"), NOON, pa.timestamp("us"), FINE),
+    "polars int": (pl.Int8, 1, pl.Int64, 300),
+    "polars date": (pl.Date, NOON.date(), pl.Datetime("us"), FINE),
+    "polars decimal": (pl.Decimal(3, 0), Decimal(7), pl.Decimal(5, 2), Decimal("1.25")),
+    "polars dates": (pl.Datetime("ms"), NOON, pl.Datetime("us"), FINE),
+}  # fmt: skip
+
+
+def forms_of(frame):
+    """What the values of a column are, whatever their types."""
+    cells = frame["x"]
+    return set(map(form_of, cells.to_pylist() if isinstance(frame, pa.Table) else list(cells)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("what", PAIRS)
+def test_samples_have_the_values_of_all_batches_whichever_comes_first(what, first):
+    one, a, other, b = PAIRS[what]
+    makes = [lambda dtype, x: pd.DataFrame({"x": pd.Series([x] * 30, dtype=dtype)})]
+    if isinstance(one, pa.DataType):
+        makes = [
+            lambda dtype, x: pa.table({"x": pa.array([x] * 30, dtype)}),
+            lambda dtype, x: pd.DataFrame({"x": pd.Series([x] * 30, dtype=pd.ArrowDtype(dtype))}),
+        ]
+    if not isinstance(one, (str, pa.DataType)):
+        makes = [lambda dtype, x: pl.DataFrame({"x": pl.Series([x] * 30, dtype=dtype)})]
+    for make in makes:
+        batches = [make(one, a), make(other, b)][:: 1 - 2 * first]
+        drawn = FSLLDensity().fit(Batches(batches)).sample(50, random_state=0)
+        assert forms_of(drawn) == forms_of(batches[0]) | forms_of(batches[1])
 
 
 def test_partitions_and_given_schemas_are_no_other_columns(tmp_path):

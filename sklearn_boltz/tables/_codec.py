@@ -61,6 +61,8 @@ class Dates(NamedTuple):
             if any(is_number(cell) and not is_empty(cell) for cell in cells):
                 raise TypeError("numbers are no dates")
         dates = as_dates(cells, self.unit)
+        if dates.shape != cells.shape:
+            raise TypeError("lists are no dates")
         return np.where(np.isnat(dates), np.nan, dates.astype(np.int64) - self.origin)
 
     def cell(self, value):

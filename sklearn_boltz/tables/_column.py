@@ -237,10 +237,14 @@ class Column(NamedTuple):
             Of a float type if a cell is missing.
         """
         if self.categories is None:
-            return self.numbers(cells)
+            return self.numbers(cells) if cells.dtype.kind in "biuf" else self.finite(cells)
         if self.bins or self.scores:
             return (self.bins or self.scores).encode(self.finite(cells))
-        codes, strange = _places(self.categories, cells)
+        try:
+            codes, strange = _places(self.categories, cells)
+        except TypeError:  # a cell that is no value
+            check_cells(cells.tolist(), self.title, f": {self.place.dropped()}")
+            raise
         # Of a listed column without a value in the training, none is known.
         is_listed = self.kind.levels is not None and len(self.categories)
         if strange and unseen != "missing" and is_listed:
@@ -338,7 +342,7 @@ class Column(NamedTuple):
             return int(place) if place >= 0 else None
         try:
             number = self.number_of(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         if not np.isfinite(number):
             return None

@@ -18,7 +18,14 @@ from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
 from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
 from sklearn_boltz.tables._column import UnfitColumn, check_cells
-from sklearn_boltz.tables._frames import Dtype, Header, frame_like, is_frame, types_of
+from sklearn_boltz.tables._frames import (
+    Dtype,
+    Header,
+    common_type,
+    frame_like,
+    is_frame,
+    types_of,
+)
 from sklearn_boltz.tables._table import of_each
 from sklearn_boltz.tables._values import (
     as_cells,
@@ -253,10 +260,7 @@ def _joined(title, one, other):
                 "ordered. Declare the same categories in all.",
             )
         return Dtype("category", (list(dict.fromkeys([*values, *more])), of_values, False))
-    try:
-        return Dtype(str(np.promote_types(one.name, other.name)))
-    except TypeError:  # of a data frame only
-        return one
+    return common_type(one, other)
 
 
 class TableCounts(NamedTuple):
@@ -296,7 +300,8 @@ class TableCounts(NamedTuple):
         dtype = None
         if self.dtype is not None and other.dtype is not None:
             dtype = np.promote_types(self.dtype, other.dtype)
-        return TableCounts(self.n_rows + other.n_rows, columns, self.header, dtype)
+        header = self.header and self.header.joined(other.header)
+        return TableCounts(self.n_rows + other.n_rows, columns, header, dtype)
 
     def rows(self):
         """A small table like the batches, whose columns have all values, and weights of its cells.

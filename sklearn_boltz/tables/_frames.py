@@ -438,12 +438,15 @@ def _column_of_pandas(like, values, cells, words, whole, order):
             return new
         is_finer = isinstance(cells[0], np.datetime64)
         return new.astype(object) if is_finer else series(cells, dtype=object)
-    fits = kind not in "iub" or whole
+    fits = kind not in "iub" or whole and (kind != "b" or set(cells) <= {0, 1, None})
     if kind == "f" and values.dtype.kind == "O":
         fits = all(is_a_float(value) for value in cells if value is not None)
         cells = [np.nan if value is None else value for value in cells]
         values = np.array(cells, dtype=np.float64) if fits else values
-    return series(values, dtype=like.dtype if fits else None)
+    try:
+        return series(values, dtype=like.dtype if fits else None)
+    except (TypeError, ValueError):  # beyond the range of the type
+        return series(values)
 
 
 def _categorical(dtype, cells, order):
@@ -557,6 +560,15 @@ class Header(NamedTuple):
         """The header with other types, as `types_of` gives them."""
         return self._replace(types=types) if self.library == "pandas" else self
 
+    def joined(self, other):
+        """The header with types that hold the cells of two; columns of pandas have their own."""
+        if self.library == "pandas" or self.types == other.types:
+            return self
+        frame, others = self.empty_frame(), other.empty_frame()
+        common = _common_of_polars if self.library == "polars" else _common_of_arrow
+        types = {name: common(_type(frame[name]), _type(others[name])) for name in self.names}
+        return Header.of(_with(frame, {n: _new(frame[n], [], own) for n, own in types.items()}))
+
     def empty_frame(self):
         """A data frame without rows; None if its library is not installed."""
         try:
@@ -637,3 +649,36 @@ def _of_pandas(pandas, dtype):
         return pandas.api.types.pandas_dtype(dtype.name)
     except (TypeError, ValueError):
         return np.dtype(object)
+
+
+# A type that holds the cells of two, whichever comes first.
+
+
+def common_type(one, other):
+    """That of two types of pandas, as `Dtype`."""
+    pandas = import_module("pandas")
+    types = [_of_pandas(pandas, dtype) for dtype in (one, other)]
+    if one.name == other.name == "arrow":
+        arrow = _common_of_arrow(*(dtype.pyarrow_dtype for dtype in types))
+        return _described(pandas.ArrowDtype(arrow))
+    return _described(pandas.concat([pandas.Series([], dtype=dtype) for dtype in types]).dtype)
+
+
+def _common_of_arrow(one, other):
+    pyarrow = import_module("pyarrow")
+    schemas = [pyarrow.schema([("", dtype)]) for dtype in (one, other)]
+    try:
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # dates have no times
+        return max(one, other, key=lambda dtype: "timestamp" in str(dtype))
+
+
+def _common_of_polars(one, other):
+    polars, units = import_module("polars"), ("ms", "us", "ns")
+    if isinstance(one, polars.Datetime) and isinstance(other, polars.Datetime):
+        return max(one, other, key=lambda dtype: units.index(dtype.time_unit))
+    frames = [polars.DataFrame(schema={"": dtype}) for dtype in (one, other)]
+    try:
+        return polars.concat(frames, how="vertical_relaxed").schema[""]
+    except polars.exceptions.PolarsError:
+        return one

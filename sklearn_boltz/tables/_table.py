@@ -633,6 +633,9 @@ def of_each(tasks):
             results.append(task())
         except UnfitColumn as error:
             refused[title] = error
+        except (TypeError, ValueError, ArithmeticError) as error:  # from inside
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise (error if title in str(error) else kind(f"{title}: {error}")) from error
     if not refused:
         return results
     first = next(iter(refused.values()))
