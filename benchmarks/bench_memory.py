@@ -1,10 +1,10 @@
 """Largest memory of a fit and of scores, divided by the memory of the table, for each estimator.
 
-Claim: at most four times the table, of 1e5 rows and 20 columns: ten of numbers, four of whole
-numbers, four of strings and two of flags, a tenth of the cells missing. Each estimator has a process
-of its own and one thread. What the process holds before the fit does not count: the table itself and
-the modules. The table is as large as its data frame says, strings included. Fits are short, as
-memory does not depend on their length: an epoch, an iteration.
+Target: at most four times the table, of 1e5 rows and 20 columns: ten of numbers, four of whole
+numbers, four of strings and two of flags, a tenth of the cells missing. Each estimator has a
+process of its own and one thread. What the process holds before the fit does not count: the table
+itself and the modules. The table is as large as its data frame says, strings included. Fits are
+short, as memory does not depend on their length: an epoch, an iteration.
 """
 
 import json

@@ -254,8 +254,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     ):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        With `lazily`, rows with one-hot numbers are `CodedRows`. With `clip`, values out of range are set to the nearest bound, with a warning. With
-        `reset`, the weighted means and standard deviations of continuous columns are learned.
+        With `lazily`, rows with one-hot numbers are `CodedRows`. With `clip`, values out of range
+        are set to the nearest bound, with a warning. With `reset`, the weighted means and standard
+        deviations of continuous columns are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)

@@ -85,8 +85,8 @@ def _message(estimator, lost, values, share):
         )
     first, *others = lost
     return (
-        f"{100 * share:.2g} % of the rows have values in {estimator._column(first)} that fits before "
-        f"did not see, {some_of(values[first])}. They count as missing. {remedy}"
+        f"{100 * share:.2g} % of the rows have values in {estimator._column(first)} that fits "
+        f"before did not see, {some_of(values[first])}. They count as missing. {remedy}"
         f"{also(map(estimator._column, others))}"
     )
 

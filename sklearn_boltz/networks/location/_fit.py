@@ -29,7 +29,7 @@ MOST_RIDGE = 1e6
 # The share of the greatest eigenvalue, below which one is 0.
 RANK_TOL = 1e-13
 # Entries of a part of a matrix that is not sparse.
-CHUNK = 2**20
+CHUNK = 2**19
 
 
 class Rows:

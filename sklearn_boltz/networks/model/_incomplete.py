@@ -55,7 +55,7 @@ N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
 
 
 # Entries of a temporary array of rows by joint states, and by values.
-CHUNK = 2**20
+CHUNK = 2**19
 # Joint states from which on sums over them are products of matrices, and draws are searched for.
 MANY = 2**9
 

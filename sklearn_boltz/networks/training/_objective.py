@@ -19,7 +19,7 @@ from sklearn_boltz.networks.training._bslm import N_LANES, evaluate_fields
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Entries of a temporary array.
-CHUNK = 2**20
+CHUNK = 2**18
 # The same where it should stay in the cache.
 CACHED = 2**17
 # Entries of the part of a batch that is worked on at once: ten arrays of float64 of that size exist
