@@ -110,7 +110,6 @@ def main():
                     behind[estimator].append(of_mixture - value)
                     row += [best - value, seconds]
                 rows.append(row)
-                print(*row, flush=True)
         header = ["set", "seed", "truth", "mixture"]
         header += [part for name in args.estimators for part in (name, "s")]
         print_table(header, rows, "d,.2f,.2f" + ",.2f,.1f" * len(args.estimators))
