@@ -4,7 +4,7 @@ k patterns of d random bits; each bit of a row is flipped with probability f. Th
 mixture of products by EM, the best of several numbers of components and starts on a fifth of the
 rows. All figures are nats a row below the truth, of 2,000 rows that no fit has seen; seconds are
 of the processor. RBMs are scored by the greater ln Z of their own and of slow annealing.
-``--estimators`` also knows a network of pairs and `SDCPRBM` that is never tempered.
+``--estimators`` also knows a pairwise network and `SDCPRBM` that is never tempered.
 """
 
 import warnings
