@@ -4,7 +4,7 @@ k patterns of d random bits; each bit of a row is flipped with probability f. Th
 mixture of products by EM, the best of several numbers of components and starts on a fifth of the
 rows. All figures are nats a row below the truth, of 2,000 rows that no fit has seen; seconds are
 of the processor. RBMs are scored by the greater ln Z of their own and of slow annealing.
-``--estimators`` also knows a network of pairs and `SDCPRBM` that is never tempered.
+``--estimators`` also knows a pairwise network and `SDCPRBM` that is never tempered.
 """
 
 import warnings
@@ -110,7 +110,6 @@ def main():
                     behind[estimator].append(of_mixture - value)
                     row += [best - value, seconds]
                 rows.append(row)
-                print(*row, flush=True)
         header = ["set", "seed", "truth", "mixture"]
         header += [part for name in args.estimators for part in (name, "s")]
         print_table(header, rows, "d,.2f,.2f" + ",.2f,.1f" * len(args.estimators))

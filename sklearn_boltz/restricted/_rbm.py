@@ -280,7 +280,7 @@ class BaseRBM(BaseBoltzmannMachine):
         if tree is None:
             return None
         never = getattr(self, "tempered", "auto") in (0, False)
-        remedy = "tempered='auto'" if never else "SparseFVBM(), a network of pairs of columns,"
+        remedy = "tempered='auto'" if never else "SparseFVBM(), a pairwise network,"
         return (
             f"The held-out rows have a mean log-likelihood of {now:.4g} nats, and {tree:.4g} "
             "with a tree of pairs of columns, which takes a moment. Chains of the model may not "
