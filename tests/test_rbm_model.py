@@ -213,14 +213,16 @@ def test_chains_do_not_depend_on_threads_and_any_units_will_do():
         assert_array_equal(H, results[0][1])
 
 
-def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
+@pytest.mark.parametrize(("n", "n_temperatures", "n_steps"), [(8, 10, 200), (5, 2, 600)])
+def test_parallel_tempering_mixes_where_gibbs_does_not(n, n_temperatures, n_steps, workers):
     """In a law with two modes that a Gibbs chain practically never leaves."""
-    W, start = np.full((6, 8), 3.0), np.zeros((1000, 8))
+    W, start = np.full((6, n), 24.0 / n), np.zeros((1000, n))
     model = as_model(SmallRBM(W, -W.sum(axis=0) / 2, -W.sum(axis=1) / 2))
     plain = start.copy()
     run_chains(model, plain, np.empty((1000, 6)), 200, Stream(0), workers)
     assert (plain.mean(axis=1) > 0.5).mean() < 0.05
-    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 200, 10, Stream(0), workers)
+    base = Bernoulli(np.zeros(n))
+    tempered = tempered_samples(model, base, start, n_steps, n_temperatures, Stream(0), workers)
     # The true share is a half.
     share = (tempered.mean(axis=1) > 0.5).mean()
     assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(1000)

@@ -52,6 +52,12 @@ def test_rates_are_smaller_where_columns_vary_more():
     assert _auto.chosen_rate(units.Bernoulli(np.zeros(80)), 40) == even[1]
 
 
+def test_penalties_are_those_of_prior_distributions_of_variance_40_by_columns():
+    """Gauss's and Laplace's, by rows: 1 / (2 v) and √(2 / v) for the variance v = 40 / d."""
+    assert_allclose(_auto.chosen_decay(1000, 20), 20 / 40 / 1000)
+    assert_allclose(_auto.chosen_l1(1000, 20), np.sqrt(2 * 20 / 40) / 1000)
+
+
 def p_values(X, starts=None):
     starts = np.arange(X.shape[1] + 1) if starts is None else np.array(starts)
     return _auto.tested_independence(X.astype(float), starts)

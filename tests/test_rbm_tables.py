@@ -315,6 +315,17 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     assert model.history_["log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
 
 
+@pytest.mark.parametrize(("method", "sign"), [("ais", 1), ("raise", -1)])
+def test_log_weights_are_on_the_scale_of_the_table(method, sign):
+    """As ln Z, which is plus or minus the logarithm of their mean."""
+    X = np.random.default_rng(0).normal(0, 100, (60, 2))
+    model = SDCPRBM(2, columns="gaussian", max_iter=1, random_state=0).fit(X)
+    found = model.log_partition(method, n_chains=50, n_temperatures=5, random_state=0)
+    mean = np.logaddexp.reduce(found.log_weights) - np.log(50)
+    assert found.value == pytest.approx(sign * mean)
+    assert found.value == pytest.approx(model.log_partition_, abs=1)
+
+
 def test_early_stopping_measures_on_the_scale_of_the_table():
     X = weather(300).assign(degrees=lambda X: 1e3 * X["degrees"])
     for estimator in (UNLABELLED[0], UNLABELLED[1]):

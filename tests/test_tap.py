@@ -393,6 +393,16 @@ def test_solutions_of_the_first_order_count_alone(workers):
     assert logsumexp(-kept.free_energy[kept.order == 2]) < exact - 3
 
 
+def test_observations_give_units_precision(workers):
+    """With a noisy value of each there is a second order, where there is none without."""
+    W = 1.5 * np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    model = Model(W, Gaussian(np.zeros(2), np.ones(2)), Bernoulli(np.zeros(4)))
+    for precision, order in ((0.0, 1), (3.0, 2)):
+        evidence = _tap.Evidence(np.zeros((3, 2)), np.full((3, 2), precision))
+        solutions = _tap.solve(model, np.zeros((3, 2)), EXACTLY, workers, evidence=evidence)
+        assert (solutions.order == order).all()
+
+
 @both_orders
 def test_weights_too_large_for_two_gaussian_layers(order, workers):
     gaussian = Gaussian(np.ones(2), np.ones(2))
