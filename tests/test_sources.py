@@ -179,7 +179,7 @@ def test_the_fit_of_a_source_is_that_of_its_table(
         return
     assert passes is None or not passes.has_failed
     try:
-        table = make(pd.concat(frames, ignore_index=True)[list("abc")])
+        table = make(pd.concat(frames, ignore_index=True)[list(model.feature_names_in_)])
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types
         return
     whole = clone(model).fit(table)

@@ -163,6 +163,25 @@ def test_each_way_out_of_a_type_that_is_refused(what, estimator):
         assert "Error" not in fit(repaired(X, f": {line}."), clone(estimator)), line
 
 
+@pytest.mark.parametrize("cell", [[1], {"a": 1}, Decimal("sNaN"), 10**400, "9" * 5000, 1j],
+                         ids=lambda cell: str(cell)[:9])  # fmt: skip
+@pytest.mark.parametrize("known", [[*"ab"], [0.5, 7.25], [0, 1], [2, 3, 30], DAYS])
+def test_odd_cells_of_later_rows(known, cell):
+    """They are cells, or an error names their column."""
+    X = pd.DataFrame({"x": np.resize(known, 60), "y": np.arange(60) % 2})
+    model, later = FVBMPseudoLikelihood(max_iter=5).fit(X), X.astype({"x": object})
+    later.at[3, "x"] = cell
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            assert np.isfinite(model.score_samples(later)).all()
+        except (TypeError, ValueError) as error:
+            assert "column 'x' has" in str(error)
+        if isinstance(cell, int):
+            with pytest.raises((TypeError, ValueError), match="x"):
+                model.sample(2, given={"x": cell})
+
+
 @pytest.mark.parametrize("write", [
     "{:05}", "#{}", "REF {}", "n{}", "{}-{}", "{} Main St. {}", "0{} 123 456", "10.0.{}.{}",
     "{} p.m.", "{}:{}:{}:{}",
