@@ -134,7 +134,7 @@ class SDCPRBM(MiniBatchEstimator):
         `chains` and `max_iter`, chains from 200 training rows make 100 transitions. If the
         correlation of their states with the rows, summed over the columns, is above 0.5, the chains
         stick to modes, of whose masses the training knows nothing. It then begins anew with a share
-        of 0.2, which takes up to ten times as long on small tables, and continues `history_`.
+        of 0.2, which takes up to some 25 times as long on small tables, and continues `history_`.
 
         A number takes about twice the time,
         and needs a smaller learning rate with the default `n_inner`: about 0.025 for a share of

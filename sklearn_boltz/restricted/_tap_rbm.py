@@ -57,7 +57,7 @@ class TAPRBM(BaseTAP):
         exchange states, instead of at the data. Modes then have the masses that the model gives
         them, not the shares of the rows. ``"auto"`` begins anew with it after a fit with early
         stopping and ``max_iter="auto"`` whose model has modes that chains from the data do not
-        leave, by the same measure as in :class:`SDCPRBM`; it takes up to ten times as long.
+        leave, by the same measure as in :class:`SDCPRBM`; it takes up to some 25 times as long.
 
     inference : {"tap", "naive", "adaptive"} or TAP, default="tap"
         How the solutions of the mean-field equations are found, in training and later, and how
