@@ -154,7 +154,7 @@ SMALLEST = {
     "reproduce/tap_figure11": "--quick --rows 200 --test-rows 50 --epochs 2 --pretrain 1",
     "reproduce/tap_figure12": "--quick --rows 500 --hidden 10 --epochs 5 --temperatures 50",
     "reproduce/tap_figures3to7": "--quick --rows 300 --real-rows 200 --epochs 2 --starts 20 "
-    "--binary 10 --real 10 --cbcl 10",
+    "--most 50",
     "reproduce/tap_figures8and9": "--quick --rows 300 --hidden 10 --epochs 1 --images 20 "
     "--neighbours 300",
 }

@@ -255,4 +255,6 @@ def main():
     if "mnist" in args.parts:
         data = load_images("mnist", args.data, args.rows)
         with report(args.output / "rbm_features_mnist.txt", title):
-            more_seeds(data, compare(data, args), args)
+            setting = compare(data, args)
+            if args.seeds > 1:
+                more_seeds(data, setting, args)

@@ -2,10 +2,10 @@
 
 Test log-likelihood, and the error of logistic regression on the means of the hidden units, of
 Frank–Wolfe models (safeguarded), of CD-10 from random starts and of CD-10 from the Frank–Wolfe
-model, on MNIST (pixels > 127) and the Caltech-101 Silhouettes. The rate and the size of the mini-batches are chosen on the validation
-rows, at the first size, for each start; of each training the best state on them is kept. The
-paper's full course, 700 units and 14,500 temperatures of AIS, takes weeks of one core; no size is
-begun after --minutes for each data set.
+model, on MNIST (pixels > 127) and the Caltech-101 Silhouettes. The rate and the size of the
+mini-batches are chosen on the validation rows, at the first size, for each start; of each training
+the best state on them is kept. The paper's full course, 700 units and 14,500 temperatures of AIS,
+takes weeks of one core; no size is begun after --minutes for each data set.
 
 W. Ping, Q. Liu, A. Ihler (2016). "Learning infinite RBMs with Frank-Wolfe". NIPS.
 """

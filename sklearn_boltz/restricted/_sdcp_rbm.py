@@ -474,7 +474,7 @@ class SDCPRBM(MiniBatchEstimator):
         >>> X, y = load_digits(return_X_y=True)
         >>> rbm = SDCPRBM.for_features(100, random_state=0)
         >>> model = make_pipeline(rbm, LogisticRegression(max_iter=200)).fit(X / 16, y)
-        >>> bool(model.score(X / 16, y) > 0.95)
+        >>> bool(model.score(X / 16, y) > 0.9)
         True
         """
         return cls(n_components, **FEATURES | parameters)

@@ -42,7 +42,7 @@ COPIES = 10
 # the noise of independent samples.
 MATCH = 1.2
 # Steps of the visible biases after an insertion, at most. Units as printed take 30 to 250 with
-# the penalties .05 to 1, and 300 to 800 with .01 (digits of 64 pixels); safe ones take 40.
+# the penalties .05 to 1, and 200 to 1,000 with .01 (digits, MNIST, silhouettes); safe ones take 40.
 MOST_BIAS_STEPS = 1000
 # Steps, at least, of units with precisions and other such parameters, for which nothing says
 # when these match.
