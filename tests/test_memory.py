@@ -118,7 +118,7 @@ def test_under_a_limit_of_the_address_space():
     assert run.returncode == 0, run.stderr
     *lines, one_hot, found = run.stdout.splitlines()
     assert one_hot.startswith("InfiniteRBM: 20,000 rows of 4,902 numbers, 4,900 of them for the ")
-    assert "column 0, would take 2.19 GiB of memory" in one_hot
+    assert "column 0, would take 2.191 GiB of memory" in one_hot
     assert found == "True (20000, 2)"
     asked = ("8 GiB", "80.47 GiB", "16.76 GiB", "33.53 GiB")
     for line, size in zip(lines, asked, strict=True):

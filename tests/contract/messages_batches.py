@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from private import _counts, _objective, network_rows
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
 from sklearn_boltz.batches import Batches
 
 RNG = np.random.default_rng(0)
