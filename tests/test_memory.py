@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from contract.estimators import META, MODELS, OF_ANY_TABLE, each, fitted, name_of
 from contract.frames import bits, people
+from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 
-from private import Table, _memory, _size
-from sklearn_boltz import BoltzmannClassifier
+from private import Table, _coded_rows, _memory, _potts_model, _sampling, _size
+from sklearn_boltz import BoltzmannClassifier, FVBMPseudoLikelihood
 
 GIB = 2**30
 
@@ -77,6 +78,24 @@ def test_the_default_density_is_not_named(monkeypatch):
             clone(estimator).fit(words, np.arange(200) % 2)
         assert str(error.value).startswith(f"{name_of(estimator)}: the columns have")
         assert "most of them column 'city' with 100" in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each([FVBMPseudoLikelihood(n_draws=1, max_iter=1, alpha=0.1), *MODELS[2:5]])
+def test_parts_of_rows_make_no_difference(estimator, monkeypatch):
+    """Nor to draws of missing cells, each of which depends on the number of its row."""
+    table = people(60).drop(columns="kids")
+    for k in range(6):
+        table[f"c{k}"] = np.random.default_rng(k).choice(list("abcde"), 60)
+    table = table.astype(object).mask(np.random.default_rng(9).random(table.shape) < 0.4)
+    expected = clone(estimator).fit(table).score_samples(table)
+    for module, name in (
+        (_coded_rows, "EXPANDED"),
+        (_potts_model, "FIELDS"),
+        (_sampling, "CHAINS"),
+    ):
+        monkeypatch.setattr(module, name, 7)
+    assert_allclose(clone(estimator).fit(table).score_samples(table), expected, rtol=1e-10)
 
 
 UNDER_A_LIMIT = """
