@@ -25,14 +25,20 @@ from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network
-from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model
+from sklearn_boltz.networks.model import (
+    _gauge,
+    _gibbs,
+    _interaction_gibbs,
+    _model,
+    _potts_model,
+)
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.sampling import _tempering
+from sklearn_boltz.networks.sampling import _sampling, _tempering
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
@@ -62,7 +68,7 @@ from sklearn_boltz.restricted.mean_field import _second_order, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap, parts_of
 from sklearn_boltz.restricted.mean_field._tap import TAP
-from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model import _coded_rows, _enumeration
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._enumeration import (

@@ -32,7 +32,7 @@ from sklearn_boltz.tables._table import Table, check_form
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # The densities that are chosen where none is given.
-DEFAULTS = ("FVBMPseudoLikelihood", "FSLLDensity", "SDCPRBM")
+DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.

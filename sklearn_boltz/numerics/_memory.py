@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import wraps
+from inspect import getattr_static
 from pathlib import Path
 from types import FunctionType
 
@@ -75,8 +76,9 @@ def out_of_memory(estimator, error):
 def tell_of_memory(cls):
     """Have methods of a class name it where there is not enough memory."""
     for name in READ_ROWS:
-        if isinstance(vars(cls).get(name), FunctionType):
-            setattr(cls, name, _telling(vars(cls)[name]))
+        method = getattr_static(cls, name, None)
+        if isinstance(method, FunctionType) and not hasattr(method, "tells_of_memory"):
+            setattr(cls, name, _telling(method))
 
 
 def _telling(method):
@@ -87,6 +89,7 @@ def _telling(method):
         except MemoryError as error:
             raise out_of_memory(self, error) from error.__cause__ or error
 
+    telling.tells_of_memory = True
     return telling
 
 

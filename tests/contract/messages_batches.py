@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from private import _counts, _objective, network_rows
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
 from sklearn_boltz.batches import Batches
 
 RNG = np.random.default_rng(0)
@@ -68,6 +68,12 @@ def other_names():
     return model.fit(Batches(pieces(NAMED.rename(columns={"a": "z"}))))
 
 
+def new_categories(model):
+    first = pd.DataFrame({"city": ["Bonn", "Rome"] * 30, "vote": ["no", "yes", "yes"] * 20})
+    later = first.assign(city=["Bonn", "Oslo", "Paris"] * 20)
+    return model.fit(first).partial_fit(later)
+
+
 CASES = {
     # By passes over the batches.
     "a pair that never occurs": lambda: by_passes(Batches(PAIR), alpha=0.0),
@@ -116,6 +122,11 @@ CASES = {
         .fit(Batches([MIXED[["job", "size"]]]))
         .partial_fit(Batches([MIXED[["job", "size"]].replace({"job": {"a": "z"}})]))
     ),
+    "new categories": lambda: new_categories(SDCPRBM(2, max_iter=1)),
+    "new categories that unseen takes as missing": lambda: new_categories(
+        FVBMPseudoLikelihood(unseen="missing")
+    ),
+    "new categories for a model of bits": lambda: new_categories(MaximumEntropy()),
     # Numbers of batches.
     "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
     "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),

@@ -111,6 +111,6 @@ CASES = {
     ).contrast({"m[x0,x9]": 1}),
     "a level that `fit` has not seen": lambda: network(CODES.clip(max=1), columns=range(3))()
     .sample(given={2: 4}),
-    "other values with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :3]),
+    "other columns with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :2]),
     "other values in partial_fit": lambda: network(CODES)().partial_fit(CODES + 1),
 }  # fmt: skip
