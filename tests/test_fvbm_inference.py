@@ -274,7 +274,7 @@ def test_few_rows_warn(covariance, least):
         # A constant column has no parameters that are estimated.
         wide = np.hstack([X, np.ones((least, 1), dtype=int)])
         statistics.inference(fit(wide, alpha=0.1), wide, covariance=covariance)
-        half, w = X[: least // 2], np.full(least // 2, 2.2)
+        half, w = X[: least // 2], np.full(least // 2, 3)
         statistics.inference(fit(half, w, alpha=0.1), half, sample_weight=w, covariance=covariance)
     model = fit(X[:-1], alpha=0.1)
     with pytest.warns(UserWarning, match="10 of 10 pairs of columns have too few rows") as caught:

@@ -142,7 +142,7 @@ def completed_rows(model, codes, weights, penalty):
         problem.set_alpha(penalty)
         theta = problem.pack(*to_zero_sum(model.coupling, model.intercept, n_values))
         describe = Regressions.of_contrasts
-    return problem, CompletedRows.of(problem, theta, describe, (codes, weights), model)
+    return problem, CompletedRows.of(problem, theta, describe, (codes, weights, weights), model)
 
 
 def of_expected_scores(problem, theta, rows, weights, model, step=1e-3):
@@ -180,7 +180,7 @@ def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
     model, n = random_potts([3, 2, 4], 2), 4000
     codes, weights = np.array([[-1, 1, -1]], dtype=np.int8), np.array([1.5])
     monkeypatch.setattr(_completed, "N_COMPLETIONS", n)
-    states, expected, _ = _completed.all_of(codes, weights, model)
+    states, expected, *_ = _completed.all_of(codes, weights, weights, model)
     rows, shares, first = _completed.drawn(codes, weights, model)
     assert_array_equal(first, [0])
     assert_allclose([expected.sum(), *shares], [1.5, *np.full(n, 1.5 / n)])

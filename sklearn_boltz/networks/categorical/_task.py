@@ -62,7 +62,7 @@ class CodesTask(Task):
         # The number of each state among those of its column that occur; the last is for -1.
         self._number = np.append(np.cumsum(occurs) - 1, -1)
         self._number[:-1] -= (np.cumsum(n_occur) - n_occur)[column]
-        kept, kept_weights = distinct_incomplete(*informative(self._numbered(codes), weights))
+        kept, kept_weights = self.merged(codes, weights)
         self.problem = CategoricalPseudoLikelihood(
             kept,
             n_occur[self.varying],
@@ -83,6 +83,10 @@ class CodesTask(Task):
         offsets = state_offsets(self.column_sizes)
         places = np.where(codes < 0, offsets[-1], codes + offsets[:-1])
         return self._number[places[:, self.varying]]
+
+    def merged(self, codes, weights):
+        """The distinct rows of the columns that vary, and sums over them, in their order."""
+        return distinct_incomplete(*informative(self._numbered(codes), weights))
 
     def problem_of(self, codes, weights):
         """The pseudo-likelihood of distinct rows of the same table, without a penalty."""

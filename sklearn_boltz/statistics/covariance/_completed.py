@@ -59,8 +59,8 @@ class CompletedRows(NamedTuple):
         for enumerate_rows, these in (all_of, has_gaps & ~is_drawn), (drawn, is_drawn):
             size = len(theta) * int(n_each[these].max(initial=1))
             for some in slices_of_rows(these.sum(), min(size, len(theta) * N_COMPLETIONS), CHUNK):
-                found = enumerate_rows(codes[these][some], weights[these][some], model)
-                parts.append((*found, squares[these][some]))
+                rows = (array[these][some] for array in (codes, weights, squares))
+                parts.append(enumerate_rows(*rows, model))
         return cls(problem, theta, describe, [part for part in parts if len(part[0])])
 
     def __iter__(self):
@@ -85,19 +85,20 @@ class CompletedRows(NamedTuple):
         return self.problem.penalised(total)
 
 
-def all_of(codes, weights, model):
-    """All completions of distinct rows, their weights, and where those of each row begin."""
+def all_of(codes, weights, squares, model):
+    """Completions of distinct rows, their weights, where those of each row begin, and squares."""
     rows, owner, n_each = all_completions(codes, codes < 0, model.n_values)
     log_p = model.log_weight(rows)
     shares = np.exp(log_p - np.repeat(log_sums(log_p, n_each), n_each))
-    return rows, shares * np.repeat(weights[owner], n_each), np.cumsum(n_each) - n_each
+    weights = shares * np.repeat(weights[owner], n_each)
+    return rows, weights, np.cumsum(n_each) - n_each, squares[owner]
 
 
-def drawn(codes, weights, model):
+def drawn(codes, weights, squares, model):
     """Draws of these completions."""
     rows, weights = draws(codes, weights, model, N_COMPLETIONS)
     order = np.arange(len(rows)).reshape(N_COMPLETIONS, -1).T.ravel()
-    return rows[order], weights[order], np.arange(0, len(rows), N_COMPLETIONS)
+    return rows[order], weights[order], np.arange(0, len(rows), N_COMPLETIONS), squares
 
 
 def draws(codes, weights, model, n_draws):

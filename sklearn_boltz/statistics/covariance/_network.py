@@ -187,8 +187,8 @@ def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
     n_values, free = network._coding.n_values, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
-    _, squares = distinct_incomplete(codes, squares_of(weights))
     task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
+    _, squares = task.merged(*distinct_incomplete(codes, squares_of(weights)))
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
