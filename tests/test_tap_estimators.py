@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from mean_field import deep
+from mean_field import Spin, deep
 from oracles_rbm import binary, random_dbm
-from private import divided
+from private import _observed, divided
 from sklearn_boltz import TAP, TAPDBM, TAPRBM
 from sklearn_boltz.units import TruncatedGaussian
 
@@ -317,3 +317,13 @@ def test_noisy_categories(table):
     channel = np.where(noisy["colour"].to_numpy()[:, None] == colours, 0.7, 0.15)
     expected = prior * channel
     assert_allclose(means, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
+
+
+def test_means_of_units_without_chains_are_by_tap(monkeypatch):
+    for side in ("EXACT_MISSING", "EXACT_HIDDEN"):
+        monkeypatch.setattr(_observed, side, 0)
+    X = np.random.default_rng(0).choice([-1.0, 1.0], size=(40, 5))
+    model = TAPRBM(2, columns=Spin(np.zeros(5)), inference=TAP(n_gibbs=0), max_iter=2)
+    gaps = np.where(np.arange(5) < 3, np.nan, X)
+    filled = model.set_params(random_state=0).fit(X).impute(gaps)
+    assert_array_equal(filled, model.impute(gaps, method="tap"))

@@ -390,7 +390,8 @@ class BaseTAP(MiniBatchEstimator):
               missing), or the units of the odd hidden layers, have no more joint states than 2**23
               divided by the number of all units; otherwise by annealed Markov chains with the
               observed values clamped;
-            - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP.
+            - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP, as
+              are means of unit types without `sample` or `fallen`.
         n_steps : int, default=1000
             Number of transitions of the chains of a row.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -416,7 +417,10 @@ class BaseTAP(MiniBatchEstimator):
         table, X, model = X, self._to_fill(X), self._model()
         missing = np.isnan(X)
         some = missing.any(axis=1)
-        by_tap = some & (method == "tap" or (method == "auto" and how == "mode"))
+        without_chains = how == "mode" or not self._can_anneal()
+        by_tap = some & (
+            method == "tap" or (method == "auto" and how != "sample" and without_chains)
+        )
         if method == "auto":
             # The other even layers are always missing.
             of_side = self._layered().padded(missing, True)
@@ -428,6 +432,14 @@ class BaseTAP(MiniBatchEstimator):
             found = self._imputed_by_tap(model, *rows)
             filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
         return self._filled(table, filled, missing, how, rng)
+
+    def _can_anneal(self):
+        """Whether all unit types define what annealed chains need: a user's may not."""
+        types = [type(units) for layer in self._layered().layers for units, _ in layer.parts()]
+        return all(
+            kind.sample is not UnitType.sample and kind.fallen is not UnitType.fallen
+            for kind in types
+        )
 
     def _ascended(self, model, X, missing, means):
         """Raise the probability of missing values, from the states nearest to the means."""

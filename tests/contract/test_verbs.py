@@ -45,7 +45,13 @@ class Cells:
         gaps = X.astype(object).where(rng.random(X.shape) > 0.1)
         gaps = gaps if name_of(estimator) != "MaximumEntropy" else X
         labels = [y] if name_of(estimator) == "RBMClassifier" else []
+<<<<<<< HEAD
         model = clone(estimator).fit(gaps.infer_objects(), *labels, sample_weight=weights)
+=======
+        weighted = {} if isinstance(estimator, BoltzmannMixture) else {"sample_weight": weights}
+        model = clone(estimator).fit(gaps.infer_objects(), *labels, **weighted)
+        couple(model, rng)
+>>>>>>> verbs
         self.model = pickle.loads(pickle.dumps(model))
         self.table, self.names = table_of(self.model), list(X)
         nodes = [nodes_of(column) for column in self.table.columns]
@@ -92,6 +98,13 @@ class Cells:
     def with_gaps(self, places, missing):
         rows = self.rows(places.T).astype(object).mask(missing)
         return rows.infer_objects()
+
+
+def couple(model, rng):
+    """Give machines large weights, which a short fit does not find."""
+    weights = getattr(model, "components_", [])
+    for W in weights if isinstance(weights, list) else [weights]:
+        W[...] = rng.normal(0, 1.2, W.shape) if len(W) else W
 
 
 @cache
