@@ -45,13 +45,8 @@ class Cells:
         gaps = X.astype(object).where(rng.random(X.shape) > 0.1)
         gaps = gaps if name_of(estimator) != "MaximumEntropy" else X
         labels = [y] if name_of(estimator) == "RBMClassifier" else []
-<<<<<<< HEAD
         model = clone(estimator).fit(gaps.infer_objects(), *labels, sample_weight=weights)
-=======
-        weighted = {} if isinstance(estimator, BoltzmannMixture) else {"sample_weight": weights}
-        model = clone(estimator).fit(gaps.infer_objects(), *labels, **weighted)
         couple(model, rng)
->>>>>>> verbs
         self.model = pickle.loads(pickle.dumps(model))
         self.table, self.names = table_of(self.model), list(X)
         nodes = [nodes_of(column) for column in self.table.columns]
