@@ -181,7 +181,7 @@ def test_completions_are_drawn_as_often_as_they_are_probable(monkeypatch):
     codes, weights = np.array([[-1, 1, -1]], dtype=np.int8), np.array([1.5])
     monkeypatch.setattr(_completed, "N_COMPLETIONS", n)
     states, expected, *_ = _completed.all_of(codes, weights, weights, model)
-    rows, shares, first = _completed.drawn(codes, weights, model)
+    rows, shares, first, _ = _completed.drawn(codes, weights, weights, model)
     assert_array_equal(first, [0])
     assert_allclose([expected.sum(), *shares], [1.5, *np.full(n, 1.5 / n)])
     found = (rows[:, None] == states).all(axis=2).sum(axis=0)
