@@ -197,6 +197,7 @@ def codes_curvature(network, codes, weights, jackknife):
         rows, model = (*task.rows(), squares), task.problem.model(theta)
         found = of_completions(contrasts, z, kind, kept, free, jackknife, rows, model)
     else:
+        squares = None if are_counts(weights) else squares
         found = of_observed_cells(contrasts, z, kind, kept, free, jackknife, squares)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
