@@ -5,7 +5,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array
-from sklearn.utils import gen_batches
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -68,7 +67,8 @@ class PottsModel(DiscreteModel):
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
         found, n_rows = np.empty(len(codes)), max(1, FIELDS // max(1, len(self.intercept)))
-        for rows in gen_batches(len(codes), n_rows):
+        for first in range(0, len(codes), n_rows):
+            rows = slice(first, first + n_rows)
             found[rows] = self._log_weight(codes[rows])
         return found
 
