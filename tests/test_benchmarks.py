@@ -112,6 +112,7 @@ def test_a_script_that_fails_writes_nothing(tmp_path, faulty):
 # The smallest settings of each script. One that needs data, a program or a device is skipped
 # where it is not there.
 SMALLEST = {
+    "./bench_memory": "--rows 300 --only FSLLDensity SDCPRBM",
     "./bench_scale": "--largest 1e5",
     "fvbm/bench_adabmdca": "--steps 2",
     "fvbm/bench_bgms": "--sweeps 20",
@@ -121,11 +122,14 @@ SMALLEST = {
     "fvbm/bench_likert": "--networks 1 --sizes 1",
     "fvbm/bench_mgm": "",
     "fvbm/bench_plmc": "",
+    "fvbm/bench_survey_weights": "--share 0.01",
     "networks/bench_null_tables": "--quick --share 0.02",
     "networks/bench_selection": "--seeds 1",
+    "rbm/bench_default_log_partition": "--rows 200 --chains 20 --temperatures 100",
     "rbm/bench_few_labels": "--seeds 1",
     "rbm/bench_gpu": "--rows 200",
     "rbm/bench_log_partition": "--machines 1",
+    "rbm/bench_patterns": "--seeds 1 --sets 22-3 --estimators SDCPRBM",
     "rbm/bench_peers": "--seeds 1 --rows 300",
     "rbm/bench_rbm_default": "--parts tuned --seeds 1",
     "rbm/bench_rbm_features": "--seeds 1 --few-rows 500 --rows 500 --hidden 10 --seconds 0.5",

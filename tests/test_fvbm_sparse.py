@@ -360,13 +360,6 @@ def test_of_equal_pairs_the_least_shrunk_are_taken(nodewise):
             assert not np.array_equal(pairs[taken], pairs[taken + 1])
 
 
-def test_rows_that_hardly_count_select_nothing():
-    """ln N would be negative, and reward couplings."""
-    X = spins(150, 4, 6)
-    model = SparseFVBM(alpha="ebic").fit(X, sample_weight=np.full(150, 1e-3))
-    assert not model.coupling_.any()
-
-
 def test_em_solves_the_expected_equation():
     """At the end of EM the expected slope given the observed cells meets the conditions."""
     X, alpha = spins(80, 4, 8, missing=0.15), 0.06

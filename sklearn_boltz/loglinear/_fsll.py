@@ -708,6 +708,7 @@ class FSLLDensity(BaseBoltzmann):
             "given": [dict, None],
             "where": [callable, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
         }
     )
     def sample(
@@ -768,6 +769,7 @@ class FSLLDensity(BaseBoltzmann):
         {
             "X": ["array-like"],
             "how": [StrOptions({"mean", "mode", "sample"})],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
         }
     )

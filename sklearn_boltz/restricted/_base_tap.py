@@ -239,7 +239,8 @@ class BaseTAP(MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X)`` minus ln Z, in nats. Here ln Z ≈ ln Σ exp(−F), with the sum over
+            ``-free_energy(X)`` minus ln Z, in nats, both as in training: with several hidden
+            layers, free energies are those of TAP, too. Here ln Z ≈ ln Σ exp(−F), with the sum over
             the free energies F of the distinct solutions that are reached from 100 training rows.
         """
         free_energy = self._tap_free_energy(X)

@@ -239,7 +239,7 @@ class BaseRBM(BaseBoltzmannMachine):
             )
         valid = self._validated(self.early_stopping, allow_nan=True, lazily=True)
         if weights is not None:
-            weights = np.append(weights, np.ones(len(valid)))
+            weights = np.append(weights, np.ones(valid.shape[0]))
         if isinstance(X, CodedRows):
             return X.followed_by(valid), weights, len(valid)
         valid = dense(valid)

@@ -24,6 +24,10 @@ MOST_COUNT = 2.0**52
 class RowWeights(np.ndarray):
     """Weights that the rule has been applied to, also where only some of the rows are left."""
 
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        """Results of arithmetic are plain."""
+        return np.asarray(array)[()]
+
 
 class Rule(NamedTuple):
     """What the rule needs to know of the weights of all rows.
@@ -59,7 +63,9 @@ class Rule(NamedTuple):
         """Of weights as the user gives them, None for 1 each."""
         given = 1.0 if sample_weight is None else as_numpy(sample_weight)
         given = np.asarray(given, dtype=np.float64)
-        return cls.of(given if given.ndim else np.full(n_rows, given))
+        if given.ndim:
+            return cls.of(given)
+        return cls(float(n_rows * given), float(n_rows * given**2), are_counts(given))
 
     def together(self, other, before, more):
         """The rule of all rows, those before and more; and the weights of both by it."""

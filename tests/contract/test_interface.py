@@ -37,7 +37,7 @@ def test_every_public_estimator_is_in_the_list():
         for name, value in vars(sklearn_boltz).items()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
-    assert {name_of(estimator) for estimator in ALL} == public and len(ALL) == 13
+    assert {name_of(estimator) for estimator in ALL} == public and len(ALL) == 12
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -34,7 +34,7 @@ if parse_version(sklearn.__version__) >= parse_version("1.9"):  # which can sele
 UNPENALISED = FVBMPseudoLikelihood(alpha=0)
 
 
-@each([*OF_ANY_TABLE, UNPENALISED, *META[:2]])
+@each([*OF_ANY_TABLE, UNPENALISED, META[0]])
 @settings(max_examples=cases(3))
 @given(seed=st.integers(0, 2**20), gaps=st.booleans(), container=st.sampled_from(sorted(FRAMES)))
 @pytest.mark.filterwarnings("ignore:.*no row that counts has a value")

@@ -49,9 +49,9 @@ def weighted_mean(values, weights=None):
 def std_err_of_mean(values, weights=None):
     """The standard error of `weighted_mean`."""
     weights = np.ones(len(values)) if weights is None else weights
-    return float(
-        np.linalg.norm(weights * (values - weighted_mean(values, weights))) / weights.sum()
-    )
+    with np.errstate(over="ignore"):  # of a training that diverges
+        deviation = np.linalg.norm(weights * (values - weighted_mean(values, weights)))
+    return float(deviation / weights.sum())
 
 
 class Comparison(NamedTuple):
