@@ -274,7 +274,7 @@ class Column(NamedTuple):
         are_alike = {is_number(v) or type(v) for v in others} <= {
             is_number(v) or type(v) for v in values
         }
-        if len(cells) > 1 or not are_alike:
+        if values and (len(cells) > 1 or not are_alike):
             warn_once(
                 ("strangers", self.title),
                 f"{self.title}: no cell has a value of the training, which were {some_of(values)}; "
