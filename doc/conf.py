@@ -110,7 +110,6 @@ GUIDE = {
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
     "RBMClassifier": ["user_guide/classification"],
     "Batches": ["user_guide/scale"],
-    "FractionalModel": ["user_guide/infinite_rbm"],
     "log_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
     "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/tuning"],
     "tap_log_likelihood": ["user_guide/tap", "user_guide/tuning"],

@@ -19,6 +19,7 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from sklearn_boltz import SDCPRBM, InfiniteRBM
@@ -62,12 +63,13 @@ print(
 # Refining
 # --------
 # The grown model is a start for further training: the paper recommends it for contrastive
-# divergence. :meth:`~sklearn_boltz.InfiniteRBM.refine` hands the parameters on.
+# divergence.
 
 start = perf_counter()
-refined = grown.refine(
-    X_train, SDCPRBM(max_iter=20, batch_size=50, learning_rate=0.02, random_state=0)
-)
+refined = SDCPRBM(
+    grown.n_components_, init=FrozenEstimator(grown), max_iter=20, batch_size=50,
+    learning_rate=0.02, random_state=0,
+).fit(X_train)  # fmt: skip
 refining = perf_counter() - start
 
 machines = {"grown": grown, "grid search": grid.best_estimator_, "grown, refined": refined}

@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 from contract.state import assert_goes_on
 from scipy.optimize import approx_fprime
-from scipy.sparse import csr_matrix
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
-from oracles import assert_drawn
 from oracles_rbm import SmallRBM, binary, random_rbm
 from private import SGD, Stream, Workers, _frank_wolfe
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
+from sklearn_boltz.restricted import SDCPRBM, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
 WORKERS = Workers(1)
@@ -152,47 +150,6 @@ def test_bias_steps_match_the_means(rbm, learner, data):
     np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=3e-3)
 
 
-# Fractional models.
-
-
-MULTIPLICITY = np.array([0.4, 1.0, 2.7, 0.0])
-
-
-@pytest.fixture(scope="module")
-def fractional():
-    """A model, all its visible states, and ln of their probabilities."""
-    rbm = random_rbm(5, 4, scale=1.5)
-    log_p = rbm.V @ rbm.b + np.logaddexp(0, rbm.V @ rbm.W.T + rbm.c) @ MULTIPLICITY
-    return FractionalModel(rbm.W, rbm.c, rbm.b, MULTIPLICITY), rbm.V, log_p
-
-
-def test_fractional_law(fractional):
-    model, V, log_p = fractional
-    np.testing.assert_allclose(model.free_energy(V), -log_p)
-    assert model.log_partition() == pytest.approx(logsumexp(log_p))
-    np.testing.assert_allclose(model.score_samples(V), log_p - logsumexp(log_p))
-
-
-@pytest.mark.parametrize("n_steps", [2, 60])
-def test_fractional_chains_stay_in_their_law(fractional, n_steps):
-    """Started from the enumerated law, or long ago from 0."""
-    model, V, log_p = fractional
-    p, n = np.exp(log_p - logsumexp(log_p)), 10_000
-    starts = V[np.random.default_rng(0).choice(len(V), size=n, p=p)] * (n_steps < 60)
-    ends, acceptance = model.gibbs(starts, n_steps, random_state=0, return_acceptance=True)
-    assert 0.5 < acceptance < 1
-    assert_drawn(ends, V, p)
-
-
-def test_whole_multiplicities_are_an_rbm(X, model):
-    fractional = FractionalModel.from_estimator(model, model.n_components_)
-    np.testing.assert_allclose(fractional.free_energy(X), model.free_energy(X), rtol=1e-6)
-    V, acceptance = fractional.gibbs(X, 3, random_state=0, return_acceptance=True)
-    assert acceptance == 1
-    assert V.dtype == model.components_.dtype
-    np.testing.assert_array_equal(fractional.gibbs(X, 3, random_state=0), V)
-
-
 # The estimator.
 
 
@@ -291,20 +248,14 @@ def test_goes_on_from_a_fitted_rbm(X):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_refine(X, model):
-    before = model.components_.copy()
-    trainer = SDCPRBM(99, max_iter=3, learning_rate=1e-9, batch_size=100, random_state=0)
-    refined = model.refine(X, trainer)
-    assert not hasattr(trainer, "components_") and trainer.n_components == 99
-    np.testing.assert_allclose(refined.components_, before, atol=1e-6)
-    np.testing.assert_array_equal(model.components_, before)
-    assert refined.n_iter_ == 3 and not refined.warm_start
-    assert len(refined.initial_history_["gain"]) == len(model.history_["gain"])
+def test_as_the_start_of_a_training(X, model):
+    trainer = SDCPRBM(
+        model.n_components_, init=FrozenEstimator(model), max_iter=3, learning_rate=1e-9,
+        batch_size=100, random_state=0,
+    )  # fmt: skip
+    np.testing.assert_allclose(trainer.fit(X).components_, model.components_, atol=1e-6)
     trainer.set_params(learning_rate=0.1, max_iter=30)
-    assert model.refine(X, trainer).score(X) > model.score(X)
-    trainer.set_params(early_stopping=True)
-    assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
-    assert refined.init == trainer.init and not hasattr(refined, "init_")
+    assert trainer.fit(X).score(X) > model.score(X)
 
 
 def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():

@@ -24,6 +24,7 @@ from _common import log_likelihood, processor_timed, script
 from _data import binary, load_parts
 from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_boltz import SDCPRBM, InfiniteRBM
@@ -78,7 +79,9 @@ def start_of(trainer, X, fw):
         # That nothing was learned yet.
         warnings.simplefilter("ignore")
         trainer = clone(trainer).set_params(max_iter=0, warm_start=False)
-        return trainer.fit(X) if fw is None else fw.refine(X, trainer)
+        if fw is not None:
+            trainer.set_params(n_components=fw.n_components_, init=FrozenEstimator(fw))
+        return trainer.fit(X)
 
 
 def choose(X, X_valid, fw, growth, args):

@@ -6,14 +6,12 @@ from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._tap import TAP
-from sklearn_boltz.restricted.sampling._fractional import FractionalModel
 
 __all__ = [
     "SDCPRBM",
     "TAP",
     "TAPDBM",
     "TAPRBM",
-    "FractionalModel",
     "InfiniteRBM",
     "RBMClassifier",
 ]

@@ -3,16 +3,13 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import _fit_context, clone
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner
@@ -41,8 +38,9 @@ class InfiniteRBM(BaseRBM):
     Training starts without hidden units and adds one at a time. Each step searches for the unit
     along which the log-likelihood rises fastest, and inserts it. Training stops when the
     log-likelihood of validation rows no longer improves [1]_. The result is an ordinary RBM;
-    `refine` continues its training. The method is the Frank-Wolfe algorithm: with an unlimited
-    number of hidden units, the log-likelihood is concave in the measure of their weights.
+    as `init` of :class:`SDCPRBM`, it is a start for the training of all units together. The method
+    is the Frank-Wolfe algorithm: with an unlimited number of hidden units, the log-likelihood is
+    concave in the measure of their weights.
 
     As published, a unit is inserted at full size, so that with an `alpha` of 0.01 the likelihood
     falls. Here, each insertion is centred, and the weights of the unit are scaled to the largest
@@ -342,42 +340,6 @@ class InfiniteRBM(BaseRBM):
         the next fit continues from it.
         """
         return self._fit(X, y, sample_weight)
-
-    def refine(self, X, trainer):
-        """Train all hidden units together, starting from this model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        trainer : SDCPRBM
-            The settings of the training. It is not changed: a copy is used, with the number of
-            components and the columns of this model.
-
-        Returns
-        -------
-        refined : SDCPRBM
-            The fitted copy of `trainer`. Its `history_` is that of this training. The history of
-            the insertions is in its attribute `initial_history_`.
-
-        Raises
-        ------
-        ValueError
-            If `trainer` is not an :class:`~sklearn_boltz.SDCPRBM`, or if X has other columns, or
-            other categories or bins of them, as some of the rows may have.
-        """
-        check_is_fitted(self)
-        if not isinstance(trainer, SDCPRBM):
-            raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        self._checked(X, allow_nan=True)
-        refined = clone(trainer).set_params(
-            n_components=self.n_components_, columns=self.columns, hidden="bernoulli",
-            init=FrozenEstimator(self), unseen=self.unseen,
-        )  # fmt: skip
-        refined.fit(X).initial_history_ = dict(self.history_)
-        # This model, with its samples, is no part of what was learned from it.
-        del refined.init_
-        return refined.set_params(init=trainer.init)
 
     # Training: what `BaseRBM` asks for.
 

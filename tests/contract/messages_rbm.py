@@ -21,7 +21,6 @@ from sklearn_boltz import (
     RBMClassifier,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import FractionalModel
 
 BITS = np.random.default_rng(0).integers(2, size=(40, 4)).astype(float)
 ONES = np.ones(40)
@@ -150,7 +149,6 @@ CASES = {
     ),
     "other layers in a fit that goes on": lambda: going_on("deep", BITS, hidden_layer_sizes=(3, 2)),
     "more hidden units than layers": lambda: TAPDBM(hidden=["bernoulli"] * 3).fit(BITS),
-    "a trainer that is no SDCPRBM": lambda: fitted("grown").refine(BITS, BernoulliRBM()),
     "fewer weights than rows of batches": lambda: SDCPRBM(3).fit(BATCHES, sample_weight=ONES[:20]),
     "negative weights": lambda: SDCPRBM().fit(BITS, sample_weight=-ONES),
     "weights that are NaN": lambda: SDCPRBM().fit(BITS, sample_weight=np.nan * ONES),
@@ -178,10 +176,6 @@ CASES = {
     ).predict_column_proba(np.full((2, 30), np.nan), 2, n_steps=1),
     "hidden states of another shape": lambda: fitted("numbers").energy(BITS, BITS[:, :2]),
     "ln Z of a classifier from rows": lambda: fitted("numbers").log_partition("raise", X=BITS),
-    "negative multiplicities": lambda: FractionalModel.from_estimator(fitted("grown"), [-1.0]),
-    "ln Z of a wide fractional model": lambda: FractionalModel(
-        np.ones((1, 23)), [0], np.zeros(23), [1]
-    ).log_partition(),
     # Labels.
     "no row with a label to score": lambda: fitted("numbers").score(BITS, 0 * LABELS - 1),
     "a label to score that is no class": lambda: fitted("letters").score_samples(BITS[:1], ["Z"]),

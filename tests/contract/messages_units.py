@@ -18,7 +18,6 @@ from private import (
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
-from sklearn_boltz.restricted import FractionalModel
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
@@ -145,7 +144,6 @@ OF_COLUMNS = {
     "a fit to values beyond the range": fit(TAPRBM(3, columns="truncated_gaussian"), BITS + 5),
     "adaptive TAP of words": fit(TAPRBM(3, inference="adaptive"), WEATHER[["city"]]),
     "units without samples": fit(TAPRBM(3, columns=Spin(np.zeros(BITS.shape[1]))), BITS),
-    "powers of other units": lambda: FractionalModel.from_estimator(fitted("hidden words"), 2.0),
 }
 for name in ESTIMATORS:
     OF_COLUMNS |= {

@@ -125,7 +125,7 @@ def assert_goes_on(estimator, X):
 # What is no method of a fitted model; of the other methods, the arguments that must be given.
 NO_ANSWERS = {
     "fit", "fit_predict", "fit_transform", "for_features", "from_couplings", "from_parameters",
-    "get_metadata_routing", "get_params", "move_to", "partial_fit", "refine", "set_callbacks",
+    "get_metadata_routing", "get_params", "move_to", "partial_fit", "set_callbacks",
     "set_output", "set_params",
 }  # fmt: skip
 ARGUMENTS = {"basis": [[0]], "column": 0, "features": [0], "other": FVBMPseudoLikelihood()}
