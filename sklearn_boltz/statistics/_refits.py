@@ -89,7 +89,7 @@ def n_divisible(weights):
 
 
 def random_part(weights, size, generator):
-    """The weights of so many rows, drawn without replacement: of copies, if they are counts."""
+    """The weights of this many rows, drawn without replacement: of copies, if they are counts."""
     if not are_counts(weights) or weights.max() <= 1:
         drawn = generator.permutation(np.flatnonzero(weights))[:size]
         return np.where(np.isin(np.arange(len(weights)), drawn), weights, 0.0)

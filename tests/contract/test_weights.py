@@ -287,5 +287,5 @@ def test_parts_of_counts_take_no_memory():
         selection = statistics.stability_selection(
             SparseFVBM(), X, sample_weight=w, n_pairs=2, random_state=0
         )
-    assert found.correlations.min() > 0.999  # any part of so many copies is like the whole
+    assert found.correlations.min() > 0.999  # any part of this many copies is like the whole
     assert np.isin(selection.path, [0, 1]).mean() > 0.9  # where a pair enters, by accident
