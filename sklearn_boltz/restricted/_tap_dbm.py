@@ -631,7 +631,8 @@ class TAPDBM(BaseTAP):
         if self._has_one_layer():
             return super().free_energy(V)
         if hidden_bits(self._layered()) <= EXACT_BITS:
-            return by_chunks(self._free_energy_of_gaps, self._checked(V, allow_nan=True))
+            V = self._checked(V, allow_nan=True, lazily=True)
+            return by_chunks(self._free_energy_of_gaps, V)
         return self._tap_free_energy(V)
 
     def _tap_free_energy(self, V):
