@@ -11,14 +11,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 
 import numpy as np
 import pandas as pd
 from _common import make_parser, report, script
-from bench_scale import ANONYMOUS, MIB, memory
+from bench_scale import MIB, Watch
 
 import sklearn_boltz as boltz
 
@@ -46,19 +45,6 @@ OF_BITS = "MaximumEntropy"
 OF_FEW_COLUMNS = {"FSLLDensity": 5}
 
 
-class Watch(threading.Thread):
-    """Remember the largest anonymous memory."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.peak, self.going = memory(ANONYMOUS), True
-
-    def run(self):
-        while self.going:
-            self.peak = max(self.peak, memory(ANONYMOUS))
-            time.sleep(0.002)
-
-
 def mixed_table(n_rows, rng):
     """Numbers, whole numbers, strings and flags that depend on three classes, with gaps."""
     z, columns = rng.integers(3, size=n_rows), {}
@@ -77,7 +63,7 @@ def mixed_table(n_rows, rng):
 
 def measured(function, *args):
     """How much memory a call takes at most besides what is there, in bytes."""
-    watch = Watch()
+    watch = Watch(pause=0.002)
     start = watch.peak
     watch.start()
     function(*args)

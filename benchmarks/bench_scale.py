@@ -58,14 +58,14 @@ ANONYMOUS, PEAK = "RssAnon", "VmHWM"
 class Watch(threading.Thread):
     """Remember the largest anonymous memory."""
 
-    def __init__(self):
+    def __init__(self, pause=0.01):
         super().__init__(daemon=True)
-        self.peak, self.going = memory(ANONYMOUS), True
+        self.peak, self.going, self.pause = memory(ANONYMOUS), True, pause
 
     def run(self):
         while self.going:
             self.peak = max(self.peak, memory(ANONYMOUS))
-            time.sleep(0.01)
+            time.sleep(self.pause)
 
 
 def fit(name, path, n_rows, in_memory):

@@ -136,13 +136,12 @@ class SDCPRBM(MiniBatchEstimator):
         stick to modes, of whose masses the training knows nothing. It then begins anew with a share
         of 0.2, which takes up to some 25 times as long on small tables, and continues `history_`.
 
-        A number takes about twice the time,
-        and needs a smaller learning rate with the default `n_inner`: about 0.025 for a share of
-        0.2, and 0.01 for 0.5. The number of chains is the number of rows in a mini-batch, and at
-        least 100. With ``chains="persistent"``, all states come from the ladder, whose chains
-        replace the persistent ones. The model is that of the epoch of this fit with the largest
-        log-likelihood (of validation rows, if there are any), also after Ctrl-C. With
-        `warm_start`, the next fit continues from it.
+        A number takes about twice the time, and needs a smaller learning rate with the default
+        `n_inner`: about 0.025 for a share of 0.2, and 0.01 for 0.5. The number of chains is the
+        number of rows in a mini-batch, and at least 100. With ``chains="persistent"``, all states
+        come from the ladder, whose chains replace the persistent ones. The model is that of the
+        epoch of this fit with the largest log-likelihood (of validation rows, if there are any),
+        also after Ctrl-C. With `warm_start`, the next fit continues from it.
 
     alpha : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the

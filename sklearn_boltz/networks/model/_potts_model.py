@@ -11,6 +11,7 @@ from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._gauge import reduce_blocks
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
+from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Fields of the values of rows that are computed at a time, where only sums of them are needed.
 FIELDS = 2**18
@@ -66,9 +67,8 @@ class PottsModel(DiscreteModel):
 
     def log_weight(self, codes):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
-        found, n_rows = np.empty(len(codes)), max(1, FIELDS // max(1, len(self.intercept)))
-        for first in range(0, len(codes), n_rows):
-            rows = slice(first, first + n_rows)
+        found = np.empty(len(codes))
+        for rows in slices_of_rows(len(codes), len(self.intercept), FIELDS):
             found[rows] = self._log_weight(codes[rows])
         return found
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import rel_entr
 
+from sklearn_boltz.numerics._threads import slices_of_rows
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._shares import chosen_chains
 
@@ -57,10 +58,9 @@ def gibbs_complete(model, codes, n_steps, generator):
 def gibbs_draws(model, codes, n_steps, generator):
     """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
     drawn, seed = model.fill(model.intercept, codes, generator), draw_seed(generator)
-    for first in range(0, len(codes), CHAINS):
-        rows = slice(first, first + CHAINS)
+    for rows in slices_of_rows(len(codes), 1, CHAINS):
         chains = model.chains(drawn[rows], seed, codes[rows] < 0)
-        chains.rows += np.uint64(first)
+        chains.rows += np.uint64(rows.start)
         chains.sweep(model.intercept, n_steps)
         drawn[rows] = chains.codes
     return drawn

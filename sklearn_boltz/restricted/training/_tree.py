@@ -24,7 +24,7 @@ def tree_log_density(rows, others):
     states = np.stack([1 - X, X])
     joint = np.einsum("ani,bnj->abij", states, states, optimize=True) + EXTRA
     joint /= len(X) + 4 * EXTRA
-    single = np.stack([1 - X, X]).sum(axis=1) + 2 * EXTRA
+    single = states.sum(axis=1) + 2 * EXTRA
     single /= len(X) + 4 * EXTRA
     independent = single[:, np.newaxis, :, np.newaxis] * single[np.newaxis, :, np.newaxis]
     information = xlogy(joint, joint / independent).sum(axis=(0, 1))

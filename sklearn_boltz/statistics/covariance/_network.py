@@ -188,16 +188,19 @@ def codes_curvature(network, codes, weights, jackknife):
     n_values, free = network._coding.n_values, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
     task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
-    _, squares = task.merged(*distinct_incomplete(codes, squares_of(weights)))
     contrasts, kept = task.contrasts, task.varying
     theta = task.initial(network.coupling_, network.intercept_)
     z = contrasts.pack(*task.problem.unpack(theta))
     kind = Regressions.of_contrasts, separated_by_contrasts
+
+    def sums(values):
+        return task.merged(*distinct_incomplete(codes, values))[1]
+
     if is_completed(network, codes[:, kept]):
-        rows, model = (*task.rows(), squares), task.problem.model(theta)
+        rows, model = (*task.rows(), sums(squares_of(weights))), task.problem.model(theta)
         found = of_completions(contrasts, z, kind, kept, free, jackknife, rows, model)
     else:
-        squares = None if are_counts(weights) else squares
+        squares = None if are_counts(weights) else sums(weights**2)
         found = of_observed_cells(contrasts, z, kind, kept, free, jackknife, squares)
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
