@@ -9,13 +9,18 @@ from functools import partial, wraps
 from hashlib import sha1
 from importlib.metadata import version
 from inspect import Parameter, signature
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from sklearn_boltz._warnings import find_stack_level, telling_once
@@ -93,6 +98,23 @@ OTHER_NAMES = {
 
 # What is known of the columns of batches.
 KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layout"
+
+
+# Constraints of the arguments of `sample` and `impute` in all models.
+SAMPLE_CONSTRAINTS = {
+    "n_samples": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state", np.random.Generator],
+    "given": [dict, None],
+    "where": [callable, None],
+    "temperature": [Interval(Real, 0, None, closed="neither")],
+    "n_steps": [Interval(Integral, 1, None, closed="left")],
+}
+IMPUTE_CONSTRAINTS = {
+    "X": ["array-like"],
+    "how": [StrOptions({"mean", "mode", "sample"})],
+    "n_steps": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state", np.random.Generator],
+}
 
 
 def dense(X):

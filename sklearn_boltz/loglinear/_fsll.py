@@ -14,7 +14,13 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import BaseBoltzmann, unchanged_on_error, validate_arguments
+from sklearn_boltz._estimator import (
+    IMPUTE_CONSTRAINTS,
+    SAMPLE_CONSTRAINTS,
+    BaseBoltzmann,
+    unchanged_on_error,
+    validate_arguments,
+)
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -701,16 +707,7 @@ class FSLLDensity(BaseBoltzmann):
         check_is_fitted(self)
         return self._model().marginal(self._variables(features))
 
-    @validate_arguments(
-        {
-            "n_samples": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", np.random.Generator],
-            "given": [dict, None],
-            "where": [callable, None],
-            "temperature": [Interval(Real, 0, None, closed="neither")],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-        }
-    )
+    @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
         self,
         n_samples=1,
@@ -765,14 +762,7 @@ class FSLLDensity(BaseBoltzmann):
         states[:, columns] = values
         return self._table.decode(states, generator, self._given_numbers(given))
 
-    @validate_arguments(
-        {
-            "X": ["array-like"],
-            "how": [StrOptions({"mean", "mode", "sample"})],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", np.random.Generator],
-        }
-    )
+    @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 

@@ -2,13 +2,13 @@
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import validate_arguments
+from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
@@ -48,13 +48,8 @@ class Drawing:
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     @validate_arguments(
-        {
-            "n_samples": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", np.random.Generator],
-            "given": [dict, None],
-            "where": [callable, None],
-            "temperature": [Interval(Real, 0, None, closed="neither")],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
+        SAMPLE_CONSTRAINTS
+        | {
             "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
             "sampler": [callable, None],
         }
@@ -200,14 +195,7 @@ class Drawing:
         codes = np.concatenate(codes)[order]
         return codes, self._table.numbers(codes, np.concatenate(scores)[order])
 
-    @validate_arguments(
-        {
-            "X": ["array-like"],
-            "how": [StrOptions({"mean", "mode", "sample"})],
-            "random_state": ["random_state", np.random.Generator],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-        }
-    )
+    @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 

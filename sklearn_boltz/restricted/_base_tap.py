@@ -13,11 +13,11 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import dense, validate_arguments
+from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, like
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
+from sklearn_boltz.restricted._boltzmann_machine import TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import MeanFieldModel

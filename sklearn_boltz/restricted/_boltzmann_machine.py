@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import BaseBoltzmann, dense, validate_arguments
+from sklearn_boltz._estimator import SAMPLE_CONSTRAINTS, BaseBoltzmann, dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -120,18 +120,7 @@ HIDDEN = [StrOptions(set(HIDDEN_NAMES)), UnitType, type, tuple]
 # Of estimators that follow ln Z in the course of a training.
 TRACKED = {"track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")]}
 COMPONENTS = {"n_components": [*_POSITIVE, StrOptions({"auto"})]}
-IMPUTE_CONSTRAINTS = {
-    "X": ["array-like"],
-    "how": [StrOptions({"mean", "mode", "sample"})],
-    "n_steps": _POSITIVE,
-    "random_state": _RANDOM_STATE,
-}
-SAMPLE_CONSTRAINTS = {
-    "n_samples": _POSITIVE,
-    "random_state": _RANDOM_STATE,
-    "given": [dict, None],
-    "where": [callable, None],
-    "temperature": [Interval(Real, 0, None, closed="neither")],
+MACHINE_SAMPLE_CONSTRAINTS = SAMPLE_CONSTRAINTS | {
     "n_steps": _COUNT,
     "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
     "n_temperatures": _POSITIVE,
@@ -956,7 +945,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     # New rows, and missing values.
 
-    @validate_arguments(SAMPLE_CONSTRAINTS)
+    @validate_arguments(MACHINE_SAMPLE_CONSTRAINTS)
     def sample(
         self,
         n_samples=1,

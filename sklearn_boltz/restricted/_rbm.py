@@ -6,7 +6,12 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._estimator import (
+    IMPUTE_CONSTRAINTS,
+    dense,
+    unchanged_on_error,
+    validate_arguments,
+)
 from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -21,7 +26,6 @@ from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import (
     _COUNT,
     _RANDOM_STATE,
-    IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
 from sklearn_boltz.restricted.model._coded_rows import CodedRows

@@ -23,7 +23,7 @@ from sklearn_boltz.numerics._arrays import (
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import SAMPLE_CONSTRAINTS
+from sklearn_boltz.restricted._boltzmann_machine import MACHINE_SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
 from sklearn_boltz.restricted.model._layered import Layered, stacked
@@ -754,7 +754,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Rows that the machine makes.
 
-    @validate_arguments(SAMPLE_CONSTRAINTS | {"y": ["array-like", str, Real, None]})
+    @validate_arguments(MACHINE_SAMPLE_CONSTRAINTS | {"y": ["array-like", str, Real, None]})
     def sample(
         self,
         n_samples=1,
