@@ -29,6 +29,7 @@ from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._batches import Batches
+from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
@@ -232,8 +233,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             self._table = self._linear = None
             if self.estimator is None:
                 kinds = _closed([kinds[j] for j in self._kept], X)
-                table = Table.learn(X, None, Need(bins=True), kinds, weights)
-                self._table = table.with_bins(X, _left(table, X), weights).with_levels()
+                table = Table.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
+                self._table = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
                 self._has_means = self._table.has_means
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)

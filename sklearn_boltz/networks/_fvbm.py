@@ -10,11 +10,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._estimator import fingerprint
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels
+from sklearn_boltz.networks.features._fit import MOST_ROUNDS
+from sklearn_boltz.networks.features._task import FeatureTask
 from sklearn_boltz.networks.training._em import kept_newton
 from sklearn_boltz.networks.training._solvers import newton
 from sklearn_boltz.networks.training._strength import choose_strength
+from sklearn_boltz.tables._bins import CELLS
 
 # Solvers of [1], which need all distinct rows in memory, and binary columns.
 OF_PAPER = ("bslm", "ga")
@@ -302,6 +306,12 @@ class FVBMPseudoLikelihood(Network):
         "warm_start": ["boolean"],
     }
 
+    @property
+    def _need(self):
+        # Couplings with the chosen strength are smooth functions of a number, so bins can be fine.
+        need = Network._need
+        return need._replace(most_bins=CELLS) if self.alpha == "auto" else need
+
     def __init__(
         self,
         *,
@@ -383,6 +393,8 @@ class FVBMPseudoLikelihood(Network):
     def _plan(self, rows, batches, initial):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
+        if self.alpha == "auto" and not rows.coding.is_binary:
+            return self._plan_of_features(rows, initial)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
         ordered = order_of_levels(self._table, rows.coding, self.alpha)
         task = self._task(rows, batches, alpha, ordered)
@@ -398,6 +410,25 @@ class FVBMPseudoLikelihood(Network):
         method = task.method(self.solver, self.step_size, solver)
         steps, max_iter = self._steps(rows, task, method, initial, first, self.n_draws)
         return task, method.name, steps, self._monitor(max_iter), found
+
+    def _plan_of_features(self, rows, initial):
+        kept = distinct_incomplete(rows.codes, rows.weights)
+        task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding))
+        task.label = self._label(rows.coding)
+        n_draws = self.n_draws if self._completes(rows) else 0
+        found = {"ordered_": order_of_levels(self._table, rows.coding, self.alpha)}
+        steps = partial(task.steps, initial, n_draws)
+        return task, "lbfgs", steps, self._monitor(MOST_ROUNDS), found
+
+    def _positions(self, coding):
+        """Where values with an order lie on a line; None for columns without."""
+        found, table = [None] * len(coding.n_values), self._table
+        # Numbers in an array may be codes of anything.
+        ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
+        for j in np.flatnonzero(ordered):
+            bins = table.columns[j].bins
+            found[j] = np.arange(coding.n_values[j], dtype=float) if bins is None else bins.means
+        return found
 
     def _check_solver(self, rows):
         """Refuse rows that the solvers of the paper do not take, and warn of long steps."""

@@ -287,14 +287,19 @@ class Network(Drawing, Likelihoods):
             else:
                 task = CodesTask(*kept, coding.n_values, alpha, ordered, self._trends)
 
+        task.label = self._label(coding)
+        return task
+
+    def _label(self, coding):
+        """What messages call a column, or with a second argument one of its values."""
+
         def label(j, value=None):
             if value is None:
                 return self._column(j)
             place = (value + 1) // 2 if coding.is_binary else value
             return f"{self._column(j)} = {self._labels(j, coding.values(j))[place]}"
 
-        task.label = label
-        return task
+        return label
 
     def _completes(self, rows):
         """Whether the model completes missing cells, in rounds of EM."""

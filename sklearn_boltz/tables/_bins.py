@@ -14,6 +14,8 @@ import numpy as np
 # rises by .02 to .05 nats, of the form of marginals. Other cells are not predicted better, samples
 # are no more like rows, and fits take one and a half to two times as long.
 LEAST, MOST = 8, 32
+# Models that are smooth functions of the bins take more of them, cells of about so many rows each.
+CELLS, ROWS_PER_CELL = 64, 16
 # Numbers of a bin that are kept for samples: quantiles of its training cells.
 N_KEPT = 64
 # Pieces inside of a bin at most, and different numbers for each of them at least.
@@ -72,7 +74,8 @@ class Bins(NamedTuple):
         weights : ndarray of float64 of shape (n_samples,) or None
             How often each counts.
         most : int
-            Bins at most, 2 or more, except for atoms and what lies between two of them.
+            Bins at most, 2 or more, except for atoms and what lies between two of them. With more
+            than `MOST`, they are cells of `ROWS_PER_CELL` rows where there are enough.
         n_atoms : int
             If there are no more different numbers than this, all are atoms.
 
@@ -194,9 +197,11 @@ def spread_evenly(codes, generator):
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
-    if n_atoms < len(x) <= min(most, MOST_APART, n / CELLS_APART):
+    most_apart = most if most > MOST else MOST_APART
+    if n_atoms < len(x) <= min(most_apart, n / CELLS_APART):
         return np.arange(len(x)), mass > ATOM * n  # atoms do not depend on the number of cells
-    most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
+    by_rows = n / ROWS_PER_CELL if most > MOST else min(2 * n**0.25, MOST)
+    most = min(most, max(round(by_rows), LEAST))
     is_atom = np.full(len(x), True) if len(x) <= n_atoms else mass > ATOM * n
     if is_atom.all():
         return np.arange(len(x)), is_atom

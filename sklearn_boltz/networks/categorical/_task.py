@@ -105,8 +105,11 @@ class CodesTask(Task):
 
     def network(self, theta):
         """Parameters of all columns from θ, zero-sum."""
+        return self.of_all_columns(*self.problem.unpack(theta))
+
+    def of_all_columns(self, inner, fields):
+        """The same from those of the columns and values that are fitted."""
         n_values = self.problem.n_values
-        inner, fields = self.problem.unpack(theta)
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
         fields = fields + block_means((before - fields)[None], n_values)[0, column]

@@ -1,0 +1,1 @@
+"""Pairwise networks whose couplings are those of a few functions of each column."""

@@ -1,0 +1,77 @@
+"""Functions of the states of a column: one for each value, or smooth ones where values have an order.
+
+A network has couplings of such functions φ, J_jl(a, b) = φ_j(a) · K_jl φ_l(b). With orthonormal
+ones, of which the first are the smoothest, one variance of all entries of K is a prior of smooth
+couplings.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Hats of a column at most, at quantiles of its states.
+MOST_KNOTS = 16
+# How much less rough functions have than smooth ones, before this is estimated: a function of
+# roughness r counts 1 / (1 + TAU r) times.
+TAU = 0.3
+# Eigenvalues of functions that are the same on all states, in ratio to the greatest.
+SAME = 1e-9
+
+
+class Basis(NamedTuple):
+    """Functions of the states of a column, whose mean over the rows is 0.
+
+    Attributes
+    ----------
+    features : ndarray of float64 of shape (n_states, n_features)
+    order : ndarray of int of shape (n_features,)
+        Of smooth functions their place from the smoothest, 0, on; of values without an order -1.
+    shares : ndarray of float64 of shape (n_states,)
+        Of the rows.
+    """
+
+    features: np.ndarray
+    order: np.ndarray
+    shares: np.ndarray
+
+
+def of_values(shares):
+    """One function for each value."""
+    n_states = len(shares)
+    features = np.eye(n_states) - shares
+    return Basis(features, np.full(n_states, -1), shares)
+
+
+def of_order(shares, positions):
+    """Smooth functions of states at some positions, linear between knots.
+
+    Functions f = Σ_m c_m hat_m have the roughness Σ (c_m - 2 c_{m+1} + c_{m+2})². Those of the
+    basis have the variance 1 and are uncorrelated, and each is the smoothest of such.
+    """
+    hats = hats_at(positions, knots_of(shares, positions))
+    hats -= shares @ hats
+    variance, vectors = np.linalg.eigh((hats * shares[:, None]).T @ hats)
+    kept = variance > SAME * variance[-1]
+    whitened = vectors[:, kept] / np.sqrt(variance[kept])
+    bends = np.diff(whitened, n=2, axis=0)
+    roughness, vectors = np.linalg.eigh(bends.T @ bends)
+    features = hats @ whitened @ vectors / np.sqrt(1 + TAU * np.maximum(roughness, 0))
+    return Basis(features, np.arange(features.shape[1]), shares)
+
+
+def knots_of(shares, positions):
+    """Quantiles of the states, with the first and the last; all if they are few."""
+    if len(positions) <= MOST_KNOTS:
+        return positions
+    up_to = np.cumsum(shares)
+    places = np.searchsorted(up_to, np.linspace(0, up_to[-1], MOST_KNOTS)[1:-1])
+    return np.unique(positions[np.concatenate([[0], places, [len(positions) - 1]])])
+
+
+def hats_at(x, knots):
+    """Hat functions of the knots at x: 1 at a knot, 0 at others, and linear between."""
+    place = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    above = (x - knots[place]) / (knots[place + 1] - knots[place])
+    hats, rows = np.zeros((len(x), len(knots))), np.arange(len(x))
+    hats[rows, place], hats[rows, place + 1] = 1 - above, above
+    return hats

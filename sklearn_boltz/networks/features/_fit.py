@@ -1,0 +1,141 @@
+"""Fit a network of features: rounds of completions, steps of L-BFGS and estimates of the prior.
+
+A round draws the missing cells anew by the network so far, takes a few steps with them, and
+estimates the variances of the couplings. With missing cells, the result is the mean of the last
+rounds: a stochastic approximation of EM (Delyon, Lavielle and Moulines, 1999) on the
+pseudo-likelihood. Without, the last rounds go on to the maximum with the variances found.
+"""
+
+import numpy as np
+
+from sklearn_boltz.networks.features._completion import begin, sweep
+from sklearn_boltz.networks.features._network import FeatureNetwork
+from sklearn_boltz.networks.features._objective import FeatureObjective
+from sklearn_boltz.networks.features._prior import Prior
+from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
+
+# Rounds with completions, and how many of the last are averaged.
+N_ROUNDS, N_AVERAGED = 30, 10
+# Rounds of estimates of the prior without completions, and rounds at most.
+N_ESTIMATES, MOST_ROUNDS = 15, 60
+# Steps of the first round, of those with estimates, and of those after them.
+FIRST_STEPS, STEPS, LAST_STEPS = 25, 5, 25
+# Nats that the last steps of a fit gain at most.
+NEAR = 0.1
+# From which round on the prior is estimated, and in which rounds the scaling is.
+PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
+# Rows of a round at most, of a random choice; and of the first rounds at least.
+MOST_ROWS, FEWEST_ROWS = 2**16, 2000
+# Draws of all incomplete rows together, about, of small tables.
+N_COMPLETED = 4096
+# Features of all rows at most that are numbers of double precision, as the parameters then are.
+FEW_FEATURES = 2**20
+SEED = 0
+
+
+class Fit:
+    """A fit of a network.
+
+    Parameters
+    ----------
+    bases : list of Basis
+    codes : ndarray of int of shape (n, d)
+        Distinct rows; -1 for a missing cell.
+    weights : ndarray of shape (n,)
+        How often each counts.
+    n_draws : int
+        Of each incomplete row in a round, at most; with 0, missing cells count as the mean.
+    """
+
+    def __init__(self, bases, codes, weights, n_draws):
+        n_features = sum(basis.features.shape[1] for basis in bases)
+        self.dtype = np.float64 if len(codes) * n_features <= FEW_FEATURES else np.float32
+        self.total, self.completes = float(weights.sum()), n_draws > 0
+        incomplete = (codes < 0).any(axis=1)
+        n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))
+        copies = np.where(incomplete, n_copies, 1)
+        self.codes = np.repeat(codes.astype(np.int32), copies, axis=0)
+        self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
+        self.missing = self.codes < 0
+        self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_ROWS
+        self.bases, self.prior, self.solver = bases, Prior(bases), Lbfgs()
+        self.generator = np.random.default_rng(SEED)
+
+    def network(self):
+        """The network of independent columns."""
+        n_features = len(self.prior.column)
+        coupling = np.zeros((n_features, n_features), self.dtype)
+        return FeatureNetwork(self.bases, coupling, np.zeros(n_features, self.dtype))
+
+    def run(self, network, monitor):
+        """Fit, from a network on, whose parameters the monitor keeps."""
+        n_rounds = N_ESTIMATES if self.is_exact else N_ROUNDS
+        n_rounds, scaling, mean = min(n_rounds, monitor.max_iter), None, 0
+        for k in range(n_rounds):
+            is_last = not self.is_exact and k >= n_rounds - N_AVERAGED
+            objective = self._objective(network, k, 1.0 if is_last else (k + 1) / n_rounds)
+            if k in RESCALED:
+                second, spread = objective.moments(network.coupling, network.intercept)
+                scaling = Scaling(network.places, second, spread, objective)
+            if k >= PRIOR_FROM:
+                self.prior.estimate(network.coupling, second, spread, self.total, objective.own)
+                objective.penalty = self._penalty()
+                scaling.renew(objective)
+            n_steps = STEPS if k else FIRST_STEPS
+            point, _ = self._advance(objective, network, scaling, n_steps, monitor)
+            network = network.at(point.coupling, point.intercept)
+            if is_last:
+                here = np.vstack([point.coupling, point.intercept])
+                mean = mean + (here - mean) / (k + 1 - max(n_rounds - N_AVERAGED, 0))
+            averaged = network.at(mean[:-1], mean[-1]) if is_last else network
+            if self._record(monitor, point, averaged):
+                return
+        if self.is_exact:
+            self._finish(objective, network, scaling, monitor)
+        elif monitor.status == "initial":
+            monitor.status = "converged" if n_rounds == N_ROUNDS else "max_iter"
+
+    def _finish(self, objective, network, scaling, monitor):
+        """Go on to the maximum."""
+        monitor.status = "max_iter"
+        for _ in range(len(monitor.values), monitor.max_iter):
+            point, rise = self._advance(objective, network, scaling, LAST_STEPS, monitor)
+            network = network.at(point.coupling, point.intercept)
+            before = monitor.values[-1]
+            if self._record(monitor, point, network):
+                return
+            if rise * self.total < monitor.tol or monitor.values[-1] - before < NEAR:
+                monitor.status = "converged"
+                return
+
+    def _advance(self, objective, network, scaling, n_steps, monitor):
+        point = objective.at(network.coupling, network.intercept)
+        return self.solver.run(objective, point, scaling, n_steps, monitor.tol / self.total)
+
+    def _record(self, monitor, point, network):
+        """Tell the monitor of a round; -> whether to stop."""
+        value = point.value * self.total
+        monitor.add(value, network, f"round {len(monitor.values) + 1}: {point.value:.6f} a row")
+        if monitor.stop():
+            monitor.status = "asked"
+        return monitor.asked
+
+    def _penalty(self):
+        return (self.prior.precision() / self.total).astype(self.dtype)
+
+    def _objective(self, network, k, share):
+        """The objective of round k: a share of the rows, with draws of their missing cells."""
+        rows = _some_rows(len(self.codes), 1.0 if self.is_exact else share, self.generator)
+        codes, hidden = self.codes[rows], self.missing[rows]
+        if self.completes and hidden.any():
+            pairs = network.strong_pairs() if k else []
+            codes, x = begin(network, pairs, codes, hidden, self.generator)
+            if k:
+                sweep(network, pairs, codes, x, hidden, self.generator)
+        return FeatureObjective(network, codes, ~hidden, self.weights[rows], self._penalty())
+
+
+def _some_rows(n, share, generator):
+    """A random choice of a share of the rows, within bounds."""
+    size = min(n, MOST_ROWS, max(int(n * share), FEWEST_ROWS))
+    return np.arange(n) if size == n else np.sort(generator.choice(n, size, replace=False))

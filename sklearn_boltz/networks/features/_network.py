@@ -1,0 +1,153 @@
+"""A pairwise network in coordinates of functions of the columns."""
+
+from copy import copy
+
+import numpy as np
+
+from sklearn_boltz.networks.model._gauge import state_offsets, to_zero_sum
+
+# A pair of columns whose dependence, in nats for a weak one, is at least this is drawn together.
+STRONG = 0.25
+# Rounds of scaling of the table of such a pair.
+N_SCALINGS = 4
+
+
+class FeatureNetwork:
+    """p(x) ∝ Π_j π_j(x_j) exp(Σ_j h_j · φ_j(x_j) + Σ_{j<l} φ_j(x_j) · K_jl φ_l(x_l)).
+
+    Parameters
+    ----------
+    bases : list of Basis
+    coupling : ndarray of float of shape (K, K)
+        The K_jl; symmetric, 0 in the blocks of single columns.
+    intercept : ndarray of float of shape (K,)
+        The h_j.
+
+    Attributes
+    ----------
+    log_base : list of ndarray of float
+        ln π_j of the states, the shares of the rows.
+    places : list of slice
+        Of the features of the columns.
+    """
+
+    def __init__(self, bases, coupling, intercept):
+        self.bases, self.coupling, self.intercept = bases, coupling, intercept
+        ends = np.cumsum([basis.features.shape[1] for basis in bases])
+        self.places = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        self.dtype = coupling.dtype
+        self.features = [basis.features.astype(self.dtype, copy=False) for basis in bases]
+        self.log_base = [np.log(basis.shares).astype(self.dtype) for basis in bases]
+
+    def at(self, coupling, intercept):
+        """The same with other parameters."""
+        other = copy(self)
+        other.coupling, other.intercept = coupling, intercept
+        return other
+
+    def near(self, coupling, intercept):
+        """The network nearest to couplings and intercepts of all states: where values have no
+        order, with the same distribution."""
+        inverse, means = np.zeros((len(self.intercept), len(intercept))), np.zeros(len(intercept))
+        start = 0
+        for place, basis in zip(self.places, self.bases, strict=True):
+            own = slice(start, start + len(basis.shares))
+            weighted = basis.features.T * basis.shares
+            inverse[place, own] = np.linalg.pinv(weighted @ basis.features) @ weighted
+            means += coupling[:, own] @ basis.shares
+            start = own.stop
+        fields = inverse @ (intercept + means - np.concatenate(self.log_base))
+        coupling = inverse @ coupling @ inverse.T
+        return self.at(coupling.astype(self.dtype), fields.astype(self.dtype))
+
+    def expand(self, codes):
+        """Features of rows, (n, K); 0 for -1, a missing cell."""
+        x = np.empty((len(codes), len(self.intercept)), dtype=self.dtype)
+        for place, features, own in zip(self.places, self.features, codes.T, strict=True):
+            np.take(features, np.maximum(own, 0), axis=0, out=x[:, place])
+            if (own < 0).any():
+                x[own < 0, place] = 0
+        return x
+
+    def fields(self, x, j):
+        """Fields of the features of a column in rows of features x."""
+        place = self.places[j]
+        return x @ self.coupling[:, place] + self.intercept[place]
+
+    def log_weights(self, fields, j):
+        """Log-weights of the states of a column from fields of its features, (n, n_states)."""
+        return fields @ self.features[j].T + self.log_base[j]
+
+    def table(self, j, l):
+        """φ_j(a) · K_jl φ_l(b) for all states of two columns."""
+        block = self.coupling[self.places[j], self.places[l]]
+        return self.features[j] @ block @ self.features[l].T
+
+    def strong_pairs(self):
+        """The pairs that are drawn together, the strongest first."""
+        found = []
+        for j in range(len(self.bases)):
+            for l in range(j):
+                if self.coupling[self.places[j], self.places[l]].any():
+                    pair = StrongPair.of(self, j, l)
+                    found += [pair] if pair.strength > STRONG else []
+        return sorted(found, key=lambda pair: -pair.strength)
+
+    def states(self):
+        """The couplings and intercepts of all states, zero-sum, float64."""
+        sizes = np.array([len(basis.shares) for basis in self.bases])
+        offsets, features = state_offsets(sizes), np.zeros((sizes.sum(), len(self.intercept)))
+        for place, start, own in zip(self.places, offsets, self.features, strict=False):
+            features[start : start + len(own), place] = own
+        coupling = features @ self.coupling.astype(np.float64) @ features.T
+        intercept = features @ self.intercept + np.concatenate(self.log_base)
+        return to_zero_sum((coupling + coupling.T) / 2, intercept, sizes)
+
+
+class StrongPair:
+    """Two columns whose couplings are so strong that chains of single cells hardly move.
+
+    Given the other columns, both are drawn at once: x_j from the sum over x_l, which is a product
+    of the weights of the states of l and a table exp(J_jl(a, b) - u(a) - v(b)), and then x_l. With
+    u and v, no row and no column of the table has an entry above 1, and each has one near 1.
+    """
+
+    def __init__(self, j, l, couplings, u, v, strength):
+        self.j, self.l, self.couplings, self.u, self.v = j, l, couplings, u, v
+        self.strength, self.table = strength, np.exp(couplings - u[:, None] - v)
+
+    @classmethod
+    def of(cls, network, j, l):
+        """The pair of two columns of a network."""
+        couplings = network.table(j, l)
+        a, b = network.bases[j].shares, network.bases[l].shares
+        centred = couplings - a @ couplings - (couplings @ b)[:, None] + a @ couplings @ b
+        strength = a @ centred**2 @ b / 2
+        v = np.zeros(len(b), dtype=couplings.dtype)
+        for _ in range(N_SCALINGS):
+            u = (couplings - v).max(axis=1)
+            v = (v + (couplings - u[:, None]).max(axis=0)) / 2
+        v = (couplings - u[:, None]).max(axis=0)
+        return cls(j, l, couplings, u, v, strength)
+
+    def draw(self, network, x, generator):
+        """-> states of both columns, given the other columns of rows of features."""
+        j, l = self.j, self.l
+        block = network.coupling[network.places[j], network.places[l]]
+        own, other = network.places[j], network.places[l]
+        f_j = network.log_weights(network.fields(x, j) - x[:, other] @ block.T, j)
+        f_l = network.log_weights(network.fields(x, l) - x[:, own] @ block, l)
+        weights = f_l + self.v
+        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+        sums = np.maximum(weights @ self.table.T, np.finfo(weights.dtype).tiny)
+        first = draw_states(f_j + self.u + np.log(sums), generator)
+        return first, draw_states(f_l + self.couplings[first], generator)
+
+
+def draw_states(log_weights, generator):
+    """A state of each row of log-weights, which are overwritten."""
+    weights = log_weights
+    weights -= weights.max(axis=1, keepdims=True)
+    up_to = np.cumsum(np.exp(weights, out=weights), axis=1)
+    u = generator.random(len(up_to), dtype=up_to.dtype) * up_to[:, -1]
+    return np.minimum((up_to < u[:, None]).sum(axis=1), up_to.shape[1] - 1)

@@ -1,0 +1,63 @@
+"""What `Task` is for a network of features."""
+
+import numpy as np
+
+from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.features._basis import of_order, of_values
+from sklearn_boltz.networks.features._fit import Fit
+
+
+class FeatureTask(CodesTask):
+    """What is to be fitted, with one variance for the couplings of each pair of columns.
+
+    Parameters
+    ----------
+    codes, counts, n_values
+        As for `CodesTask`.
+    positions : list of ndarray or None
+        Where the values of each column lie on a line; None for a column without an order.
+    """
+
+    def __init__(self, codes, counts, n_values, positions):
+        super().__init__(codes, counts, n_values, 0.0)
+        self.positions = positions
+
+    def bases(self):
+        """Functions of the values that are fitted, of each column that varies."""
+        weights, found = self.problem.counts(), []
+        offsets = self.problem.offsets
+        first = np.cumsum(self.column_sizes) - self.column_sizes
+        for j, column in enumerate(self.varying):
+            own = slice(offsets[j], offsets[j + 1])
+            shares, positions = weights[own] / weights[own].sum(), self.positions[column]
+            if positions is None or len(shares) < 3:
+                found.append(of_values(shares))
+            else:
+                found.append(of_order(shares, positions[self.states[own] - first[column]]))
+        return found
+
+    def network(self, state):
+        """Couplings, intercepts, terms, their weights and the potential of all columns."""
+        if isinstance(state, np.ndarray):
+            return super().network(state)
+        return self.of_all_columns(*state.states())
+
+    def steps(self, initial, n_draws, monitor):
+        """Fit; -> what a user should know about the end, or None."""
+        monitor.total = self.problem.total
+        if not len(self.varying):
+            monitor(self.problem.at(self.initial(None, None)))
+            monitor.status = "converged"
+            return None
+        fit, (coupling, intercept) = Fit(self.bases(), *self.rows(), n_draws), initial
+        network = fit.network()
+        if coupling is not None:
+            intercept = self.base if intercept is None else intercept
+            network = network.near(coupling[np.ix_(self.states, self.states)], intercept[self.states])
+        fit.run(network, monitor)
+        if monitor.status == "max_iter":
+            return (
+                f"The fit ended at max_iter={monitor.max_iter} rounds, while the pseudo-likelihood "
+                "still rose. Raise max_iter."
+            )
+        return None
