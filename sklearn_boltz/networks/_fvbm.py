@@ -297,6 +297,8 @@ class FVBMPseudoLikelihood(Network):
            [0.7, 0. , 0. ]])
     """
 
+    # Couplings are smooth functions of a number, so that bins can be fine.
+    _need = Network._need._replace(most_bins=CELLS)
     _parameter_constraints = CONSTRAINTS | {
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "missing": [StrOptions({"em", "observed"})],
@@ -305,12 +307,6 @@ class FVBMPseudoLikelihood(Network):
         "step_size": [Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
     }
-
-    @property
-    def _need(self):
-        # Couplings with the chosen strength are smooth functions of a number, so bins can be fine.
-        need = Network._need
-        return need._replace(most_bins=CELLS) if self.alpha == "auto" else need
 
     def __init__(
         self,

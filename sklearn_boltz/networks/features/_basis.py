@@ -34,6 +34,11 @@ class Basis(NamedTuple):
     order: np.ndarray
     shares: np.ndarray
 
+    @property
+    def is_plain(self):
+        """Whether each value has a function of its own: 1 there, 0 elsewhere, centred."""
+        return self.features.shape[1] == len(self.shares) and self.order[0] < 0
+
 
 def of_values(shares):
     """One function for each value."""

@@ -18,7 +18,9 @@ def begin(network, pairs, codes, missing, generator):
     while reached < known.sum():
         reached = known.sum()
         for a, b in ways:
-            _draw(network, x, codes, known, np.flatnonzero(known[:, a] & ~known[:, b]), b, generator)
+            _draw(
+                network, x, codes, known, np.flatnonzero(known[:, a] & ~known[:, b]), b, generator
+            )
     for j in range(codes.shape[1]):
         _draw(network, x, codes, known, np.flatnonzero(~known[:, j]), j, generator)
     return codes, x

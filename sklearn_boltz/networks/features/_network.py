@@ -25,10 +25,14 @@ class FeatureNetwork:
 
     Attributes
     ----------
-    log_base : list of ndarray of float
-        ln π_j of the states, the shares of the rows.
+    log_base : ndarray of float of shape (Q,)
+        ln π of the states, the shares of the rows.
+    offsets : ndarray of int64 of shape (d + 1,)
+        Where the states of the columns begin.
     places : list of slice
         Of the features of the columns.
+    columns : list of (slice, slice, ndarray)
+        The places of the features and of the states of each column, and their values.
     """
 
     def __init__(self, bases, coupling, intercept):
@@ -37,7 +41,11 @@ class FeatureNetwork:
         self.places = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
         self.dtype = coupling.dtype
         self.features = [basis.features.astype(self.dtype, copy=False) for basis in bases]
-        self.log_base = [np.log(basis.shares).astype(self.dtype) for basis in bases]
+        self.log_base = np.log(np.concatenate([basis.shares for basis in bases]))
+        self.log_base = self.log_base.astype(self.dtype)
+        self.offsets = state_offsets(np.array([len(basis.shares) for basis in bases]))
+        self.blocks = [slice(*ends) for ends in zip(self.offsets, self.offsets[1:])]
+        self.columns = list(zip(self.places, self.blocks, self.features, strict=True))
 
     def at(self, coupling, intercept):
         """The same with other parameters."""
@@ -49,14 +57,11 @@ class FeatureNetwork:
         """The network nearest to couplings and intercepts of all states: where values have no
         order, with the same distribution."""
         inverse, means = np.zeros((len(self.intercept), len(intercept))), np.zeros(len(intercept))
-        start = 0
-        for place, basis in zip(self.places, self.bases, strict=True):
-            own = slice(start, start + len(basis.shares))
+        for place, own, basis in zip(self.places, self.blocks, self.bases, strict=True):
             weighted = basis.features.T * basis.shares
             inverse[place, own] = np.linalg.pinv(weighted @ basis.features) @ weighted
             means += coupling[:, own] @ basis.shares
-            start = own.stop
-        fields = inverse @ (intercept + means - np.concatenate(self.log_base))
+        fields = inverse @ (intercept + means - self.log_base)
         coupling = inverse @ coupling @ inverse.T
         return self.at(coupling.astype(self.dtype), fields.astype(self.dtype))
 
@@ -74,9 +79,35 @@ class FeatureNetwork:
         place = self.places[j]
         return x @ self.coupling[:, place] + self.intercept[place]
 
+    def log_ratios(self, fields):
+        """φ · fields of all states, (n, Q); where each state has a feature, but for a constant."""
+        found = np.empty((len(fields), len(self.log_base)), self.dtype)
+        for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
+            if basis.is_plain:
+                found[:, states] = fields[:, place]
+            else:
+                np.matmul(fields[:, place], features.T, out=found[:, states])
+        return found
+
+    def means(self, weights):
+        """Σ_a w(a) φ(a) of the features, (n, K), from weights of all states, (n, Q)."""
+        found = np.empty((len(weights), len(self.intercept)), self.dtype)
+        for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
+            if basis.is_plain:
+                own = weights[:, states]
+                np.subtract(
+                    own,
+                    own.sum(axis=1, keepdims=True) * basis.shares.astype(self.dtype),
+                    out=found[:, place],
+                )
+            else:
+                np.matmul(weights[:, states], features, out=found[:, place])
+        return found
+
     def log_weights(self, fields, j):
         """Log-weights of the states of a column from fields of its features, (n, n_states)."""
-        return fields @ self.features[j].T + self.log_base[j]
+        own = fields if self.bases[j].is_plain else fields @ self.features[j].T
+        return own + self.log_base[self.blocks[j]]
 
     def table(self, j, l):
         """φ_j(a) · K_jl φ_l(b) for all states of two columns."""
@@ -95,13 +126,12 @@ class FeatureNetwork:
 
     def states(self):
         """The couplings and intercepts of all states, zero-sum, float64."""
-        sizes = np.array([len(basis.shares) for basis in self.bases])
-        offsets, features = state_offsets(sizes), np.zeros((sizes.sum(), len(self.intercept)))
-        for place, start, own in zip(self.places, offsets, self.features, strict=False):
-            features[start : start + len(own), place] = own
+        features = np.zeros((len(self.log_base), len(self.intercept)))
+        for place, states, own in self.columns:
+            features[states, place] = own
         coupling = features @ self.coupling.astype(np.float64) @ features.T
-        intercept = features @ self.intercept + np.concatenate(self.log_base)
-        return to_zero_sum((coupling + coupling.T) / 2, intercept, sizes)
+        intercept = features @ self.intercept + self.log_base
+        return to_zero_sum((coupling + coupling.T) / 2, intercept, np.diff(self.offsets))
 
 
 class StrongPair:

@@ -4,8 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.networks.features._conditionals import conditionals
+
 # Rows whose features are in memory at a time.
 BLOCK = 4096
+# Features that are kept from one evaluation to the next, at most.
+MOST_KEPT = 2**22
 
 
 class Point(NamedTuple):
@@ -31,54 +35,41 @@ class FeatureObjective:
     network : FeatureNetwork
         Its columns.
     codes : ndarray of int of shape (n, d)
-        Complete rows.
+        Rows; a missing cell, -1, has features 0, their means.
     observed : ndarray of bool of shape (n, d)
+        Which cells have a term.
     weights : ndarray of float of shape (n,)
     penalty : ndarray of float of shape (K, K)
         1 / (n v) for the prior variance v of each coupling; any in blocks of single columns.
     """
 
     def __init__(self, network, codes, observed, weights, penalty):
-        self.network, self.codes, self.observed, self.weights = network, codes, observed, weights
+        self.network, self.codes, self.weights = network, codes, weights
+        self.observed = np.where(observed, codes, -1).astype(np.int32)
         self.total, self.penalty = float(weights.sum(dtype=np.float64)), penalty
         self.own = np.zeros(penalty.shape, dtype=bool)
         for place in network.places:
             self.own[place, place] = True
+        self._features = network.expand(codes) if len(codes) * len(penalty) <= MOST_KEPT else None
 
     def at(self, coupling, intercept):
         """Evaluate the objective."""
         network = self.network.at(coupling, intercept)
         total, slope, own = 0.0, np.zeros_like(coupling), np.zeros_like(intercept)
-        for start in range(0, len(self.codes), BLOCK):
-            rows = slice(start, start + BLOCK)
-            x = network.expand(self.codes[rows])
-            residuals, value = self._residuals(network, x, rows)
+        for x, rows in self._blocks():
+            p, value = self._weighted_conditionals(network, x, rows)
+            residuals = network.means(p)
+            for j, place in enumerate(network.places):
+                weights = self.weights[rows] * (self.observed[rows, j] >= 0)
+                residuals[:, place] -= x[:, place] * weights[:, None]
             total += value
-            slope += x.T @ residuals
-            own += residuals.sum(axis=0)
+            slope -= x.T @ residuals
+            own -= residuals.sum(axis=0)
         slope = (slope + slope.T) / self.total
         slope[self.own] = 0
         penalty = self.penalty * coupling
         value = total / self.total - float(np.vdot(penalty, coupling)) / 4
         return Point(coupling, intercept, value, slope - penalty, own / self.total)
-
-    def _residuals(self, network, x, rows):
-        """Weighted differences of features and their conditional means; Σ w ln p."""
-        fields, residuals = x @ network.coupling + network.intercept, np.empty_like(x)
-        total = 0.0
-        for j, place in enumerate(network.places):
-            weights = self.weights[rows] * self.observed[rows, j]
-            p = network.log_weights(fields[:, place], j)
-            top = p.max(axis=1, keepdims=True)
-            p -= top
-            np.exp(p, out=p)
-            sums = p.sum(axis=1, keepdims=True)
-            p /= sums
-            own = np.einsum("nk,nk->n", fields[:, place], x[:, place])
-            base = network.log_base[j][self.codes[rows, j]]
-            total += float(weights @ (own + base - top[:, 0] - np.log(sums[:, 0])))
-            residuals[:, place] = (x[:, place] - p @ network.features[j]) * weights[:, None]
-        return residuals, total
 
     def moments(self, coupling, intercept):
         """Second moments of the features, and conditional variances of those of each column.
@@ -87,17 +78,26 @@ class FeatureObjective:
         """
         network = self.network.at(coupling, intercept)
         second, spread = np.zeros((2, *coupling.shape))
+        for x, rows in self._blocks():
+            p, _ = self._weighted_conditionals(network, x, rows)
+            root = np.sqrt(self.weights[rows, None])
+            second += (x * self.weights[rows, None]).T @ x
+            means, counts = network.means(p) / root, p.sum(axis=0)
+            for place, states, features in network.columns:
+                squares = (features.T * counts[states]) @ features
+                spread[place, place] += squares - means[:, place].T @ means[:, place]
+        return second / self.total, spread / self.total
+
+    def _blocks(self):
         for start in range(0, len(self.codes), BLOCK):
             rows = slice(start, start + BLOCK)
-            x = network.expand(self.codes[rows])
-            second += (x * self.weights[rows, None]).T @ x
-            fields = x @ coupling + intercept
-            for j, place in enumerate(network.places):
-                weights = (self.weights[rows] * self.observed[rows, j])[:, None]
-                p = network.log_weights(fields[:, place], j)
-                p = np.exp(p - p.max(axis=1, keepdims=True))
-                p /= p.sum(axis=1, keepdims=True)
-                features, mean = network.features[j], p @ network.features[j]
-                squares = (features * (weights * p).sum(axis=0)[:, None]).T @ features
-                spread[place, place] += squares - (mean * weights).T @ mean
-        return second / self.total, spread / self.total
+            known = self._features is not None
+            yield self._features[rows] if known else self.network.expand(self.codes[rows]), rows
+
+    def _weighted_conditionals(self, network, x, rows):
+        """w p(state | others) of observed cells, (n, Q), and Σ w ln p of the cells' own states."""
+        p = network.log_ratios(x @ network.coupling + network.intercept)
+        value = conditionals(
+            p, network.log_base, network.offsets, self.observed[rows], self.weights[rows]
+        )
+        return p, value

@@ -43,9 +43,11 @@ class Scaling:
     def __call__(self, slope):
         """A step from derivatives."""
         coupling, intercept = slope
-        coupling = self.vectors @ (
-            (self.vectors.T @ coupling @ self.vectors) / self.divisor
-        ) @ self.vectors.T
+        coupling = (
+            self.vectors
+            @ ((self.vectors.T @ coupling @ self.vectors) / self.divisor)
+            @ self.vectors.T
+        )
         coupling[self.own] = 0
         return coupling, self.inverse @ intercept
 

@@ -53,7 +53,9 @@ class FeatureTask(CodesTask):
         network = fit.network()
         if coupling is not None:
             intercept = self.base if intercept is None else intercept
-            network = network.near(coupling[np.ix_(self.states, self.states)], intercept[self.states])
+            network = network.near(
+                coupling[np.ix_(self.states, self.states)], intercept[self.states]
+            )
         fit.run(network, monitor)
         if monitor.status == "max_iter":
             return (
