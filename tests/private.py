@@ -54,7 +54,6 @@ from sklearn_boltz.networks.training import (
 )
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
-from sklearn_boltz.networks.training._strength import next_weights
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import as_numpy, namespace_of
 from sklearn_boltz.numerics._random import Stream

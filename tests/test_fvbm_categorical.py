@@ -151,10 +151,9 @@ def test_derivatives_in_contrasts(n_values, seed):
     rng = np.random.default_rng(seed)
     n_values = np.array(n_values)
     codes, weights = random_table(rng, n_values, 60), 3 * rng.random(60)
-    of_pairs = np.exp(rng.normal(size=(len(n_values),) * 2))
     trends = rng.random(len(n_values)) < 0.5
     problem = CategoricalPseudoLikelihood(
-        codes, n_values, weights, coupling_penalty=0.3, pair_weights=of_pairs, trends=trends
+        codes, n_values, weights, coupling_penalty=0.3, trends=trends
     )
     contrasts = Contrasts(problem)
     z = rng.normal(scale=0.3, size=contrasts.n_parameters)

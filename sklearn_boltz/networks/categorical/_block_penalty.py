@@ -1,4 +1,4 @@
-"""A penalty by blocks: each pair of columns has a weight, and the order of levels counts.
+"""A penalty by blocks, for which the order of levels counts.
 
 A coupling of two columns with q and r levels is a matrix J. In an ordered column, differences of
 neighbouring levels are penalised, a prior by which these are alike. With the weights a (q - a) / 2,
@@ -15,7 +15,7 @@ from sklearn_boltz.networks.model._gauge import block_entries, contrast_basis
 
 
 class BlockPenalty:
-    """λ Σ_{i<j} w_ij ‖A_i J_ij A_j‖².
+    """λ Σ_{i<j} ‖A_i J_ij A_j‖².
 
     ‖A_i f‖² = ½ Σ_a a (q_i - a) (f_a - f_{a-1})² for ordered columns, else ‖f‖².
 
@@ -25,20 +25,16 @@ class BlockPenalty:
     starts : ndarray of int of shape (n_columns, n_columns)
         Where the block of each pair of columns begins among the couplings.
     ordered : ndarray of bool of shape (n_columns,)
-    weights : ndarray of shape (n_columns, n_columns)
-        w.
     """
 
-    def __init__(self, n_values, starts, ordered, weights):
-        i, j = np.triu_indices(len(n_values), 1)
-        self._weights = np.repeat(weights[i, j], n_values[i] * n_values[j])
+    def __init__(self, n_values, starts, ordered):
         self._blocks = n_values, starts, ordered.astype(np.int8)
 
     def add(self, coupling, strength, gradient):
         """The penalty, negative; its derivatives are added to a gradient."""
         if strength == 0 or not len(coupling):
             return 0.0
-        scaled = self._weights * (self._measured(coupling) if self._blocks[2].any() else coupling)
+        scaled = self._measured(coupling) if self._blocks[2].any() else coupling
         daxpy(scaled, gradient, a=-2 * strength)
         return -strength * float(np.vdot(coupling, scaled))
 
@@ -52,10 +48,10 @@ class BlockPenalty:
         """Half the second derivatives at λ = 1."""
         n_values, _, ordered = self._blocks
         if not ordered.any():
-            return self._weights
+            return 1.0
         own = np.concatenate([metric.diagonal() for metric in metrics(n_values, ordered)])
         a, b = block_entries(n_values)
-        return self._weights * (own[a] * own[b])
+        return own[a] * own[b]
 
 
 def metrics(n_values, ordered):

@@ -10,9 +10,8 @@ directions in which only the penalty changes, which would take them three times 
 from itertools import combinations
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty, ordered_basis
+from sklearn_boltz.networks.categorical._block_penalty import BlockPenalty
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks
 from sklearn_boltz.networks.model._gauge import (
@@ -23,13 +22,10 @@ from sklearn_boltz.networks.model._gauge import (
 )
 from sklearn_boltz.networks.model._potts_model import PottsModel, one_hot
 from sklearn_boltz.networks.training._objective import (
-    CHUNK,
     Objective,
     Point,
     PseudoLikelihood,
-    pair_curvature,
 )
-from sklearn_boltz.numerics._threads import slices_of_rows
 
 # The penalty per row and squared entry in ratio to α: of binary columns it is then ½ α m².
 BITS = 8
@@ -51,8 +47,6 @@ class CategoricalPseudoLikelihood(Objective):
     ordered : ndarray of bool of shape (n_columns,), default=None
         Columns whose states have an order, by which the penalty λ_J is that of `BlockPenalty`; two
         states have none.
-    pair_weights : ndarray of shape (n_columns, n_columns), default=None
-        Above the diagonal, by how much the penalty of each pair is multiplied; None means 1.
     trends : ndarray of bool of shape (n_columns,), default=None
         Columns of which `Contrasts` has couplings of the trend alone; None means that none is.
 
@@ -71,7 +65,7 @@ class CategoricalPseudoLikelihood(Objective):
 
     def __init__(
         self, codes, n_values, weights, *,
-        coupling_penalty=0.0, ordered=None, pair_weights=None, trends=None,
+        coupling_penalty=0.0, ordered=None, trends=None,
     ):  # fmt: skip
         self.cells = Cells(codes, n_values, weights)
         self.penalty = min(coupling_penalty, 1e300)
@@ -82,14 +76,7 @@ class CategoricalPseudoLikelihood(Objective):
         self.ordered = np.zeros(len(n_values), dtype=bool) if ordered is None else ordered
         self.ordered = self.ordered & (self.n_values > 2)
         self.trends = (False if trends is None else trends) & (self.n_values > 2)
-        self.weigh(pair_weights)
-
-    def weigh(self, pair_weights):
-        """Change the weights of the penalties of all pairs of columns."""
-        d = len(self.n_values)
-        self.pair_weights = np.ones((d, d)) if pair_weights is None else pair_weights
-        first = self.starts - self.n_states
-        self._penalty = BlockPenalty(self.n_values, first, self.ordered, self.pair_weights)
+        self._penalty = BlockPenalty(self.n_values, self.starts - self.n_states, self.ordered)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row."""
@@ -99,7 +86,7 @@ class CategoricalPseudoLikelihood(Objective):
         """The objective of other rows, complete ones."""
         return CategoricalPseudoLikelihood(
             rows.astype(np.int16), self.n_values, counts, coupling_penalty=self.penalty,
-            ordered=self.ordered, pair_weights=self.pair_weights, trends=self.trends,
+            ordered=self.ordered, trends=self.trends,
         )  # fmt: skip
 
     def evaluate(self, theta):
@@ -190,54 +177,6 @@ class CategoricalPseudoLikelihood(Objective):
     def model(self, theta):
         """The distribution."""
         return PottsModel(*self.unpack(theta), self.n_values)
-
-    def pair_curvature(self, theta):
-        """Half of each contrast K of two columns, the information on it, and its score's variance.
-
-        Each of shape (n_pairs,), at a zero-sum θ; of two binary columns K/2 is m. The contrasts are
-        those in which the penalty is a sum of squares.
-        """
-        contrasts, pairs, parts = self._contrasts(theta)
-        total = sum(pair_curvature(*part) for part in parts)
-        return np.array([contrasts / 2, *(4 * total[:, *pairs])])
-
-    def pair_information(self, theta):
-        """The first two of `pair_curvature`, the second with means over the rows.
-
-        As if the variance of a contrast given the other columns were the same in all rows: then no
-        product of all rows and pairs is needed.
-        """
-        contrasts, pairs, parts = self._contrasts(theta)
-        squares, spread = sum(
-            np.array([features**2, spread]) @ weights for features, _, spread, weights in parts
-        )
-        information = np.outer(spread, squares / self.total)
-        return np.array([contrasts / 2, 4 * (information + information.T)[pairs]])
-
-    def _contrasts(self, theta):
-        """The contrasts of two columns each, which these are, and their rows for `pair_curvature`.
-
-        In parts of the rows, so that no array of all rows and contrasts is needed.
-        """
-        basis, norms = ordered_basis(self.n_values, self.ordered)
-        column = column_of_state(self.n_values - 1)
-        pairs = np.nonzero(column[:, None] < column)
-        coupling, _ = self.unpack(theta)
-        contrasts = (basis.T @ coupling @ basis / np.outer(norms, norms))[pairs]
-        return contrasts, pairs, self._rows(self.model(theta), basis, column)
-
-    def _rows(self, model, basis, column):
-        """Contrasts of the rows, part by part, as `pair_curvature` takes them."""
-        codes, weights, blocks = self.cells.codes, self.cells.weights, csr_array(basis)
-        known = np.maximum((codes >= 0).T @ weights, 1e-300)
-        means = (self.counts() / known[column_of_state(self.n_values)]) @ basis
-        for part in slices_of_rows(len(codes), len(basis), CHUNK):
-            some = codes[part]
-            observed, chances = (some >= 0)[:, column], np.exp(model.log_conditionals(some))
-            values, expected = model.one_hot(some) @ basis, chances @ blocks
-            spread = (chances @ blocks.power(2) - expected**2) * observed
-            arrays = (values - means) * observed, (values - expected) * observed, spread
-            yield *(array.T for array in arrays), weights[part]
 
     def pack(self, coupling, intercept):
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""

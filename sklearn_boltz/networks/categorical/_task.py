@@ -44,6 +44,10 @@ class CodesTask(Task):
 
     Attributes
     ----------
+    n_fitted : ndarray of int64
+        The number of values that are fitted of each of these columns.
+    state_weights : ndarray of float64
+        How often each of these values occurs.
     base : ndarray of shape (Q,)
         Intercepts of independent columns, zero-sum, for the data and one more observation spread
         evenly over all values.
@@ -62,21 +66,25 @@ class CodesTask(Task):
         # The number of each state among those of its column that occur; the last is for -1.
         self._number = np.append(np.cumsum(occurs) - 1, -1)
         self._number[:-1] -= (np.cumsum(n_occur) - n_occur)[column]
-        kept, kept_weights = self.merged(codes, weights)
-        self.problem = CategoricalPseudoLikelihood(
-            kept,
-            n_occur[self.varying],
-            kept_weights,
-            coupling_penalty=alpha * counts.sum() / BITS,
-            ordered=None if ordered is None else ordered[self.varying],
-            trends=None if trends is None else trends[self.varying],
-        )
+        self._kept = self.merged(codes, weights)
+        self._settings = {
+            "coupling_penalty": alpha * counts.sum() / BITS,
+            "ordered": None if ordered is None else ordered[self.varying],
+            "trends": None if trends is None else trends[self.varying],
+        }
+        self.n_fitted, self.state_weights = n_occur[self.varying], state_weights[self.states]
         total = max(weights.sum(), 1e-300)
         alone = occurs & (n_occur == 1)[column]
         known = np.bincount(column, state_weights, len(offsets) - 1)[column]
         chances = (state_weights + 1 / self.column_sizes[column]) / (known + 1)
         self.constant = float(state_weights[alone] @ np.log(chances[alone])) / total
         self.base = independent_intercept(state_weights, self.column_sizes)
+
+    @cached_property
+    def problem(self):
+        """The pseudo-likelihood of the values that are fitted."""
+        codes, weights = self._kept
+        return CategoricalPseudoLikelihood(codes, self.n_fitted, weights, **self._settings)
 
     def _numbered(self, codes):
         """Codes of the table as numbers of the values that are fitted, in the columns that are."""
@@ -97,7 +105,7 @@ class CodesTask(Task):
 
     def rows(self):
         """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""
-        return self.problem.cells.codes, self.problem.cells.weights
+        return self._kept
 
     def initial(self, coupling, intercept):
         """θ, zero-sum, from parameters of all columns; None for those of independent columns."""
@@ -109,7 +117,7 @@ class CodesTask(Task):
 
     def of_all_columns(self, inner, fields):
         """The same from those of the columns and values that are fitted."""
-        n_values = self.problem.n_values
+        n_values = self.n_fitted
         # States that do not occur stand to those that do as in independent columns.
         before, column = self.base[self.states], column_of_state(n_values)
         fields = fields + block_means((before - fields)[None], n_values)[0, column]

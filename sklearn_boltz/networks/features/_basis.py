@@ -1,4 +1,4 @@
-"""Functions of the states of a column: one for each value, or smooth ones where values have an order.
+"""Functions of the states of a column: of each value, or smooth ones where values have an order.
 
 A network has couplings of such functions φ, J_jl(a, b) = φ_j(a) · K_jl φ_l(b). With orthonormal
 ones, of which the first are the smoothest, one variance of all entries of K is a prior of smooth

@@ -13,7 +13,7 @@ def begin(network, pairs, codes, missing, generator):
     """
     codes = np.where(missing, -1, codes)
     x, known = network.expand(codes), ~missing
-    ways = [way for pair in pairs for way in ((pair.j, pair.l), (pair.l, pair.j))]
+    ways = [way for pair in pairs for way in ((pair.j, pair.k), (pair.k, pair.j))]
     reached = -1
     while reached < known.sum():
         reached = known.sum()
@@ -36,10 +36,10 @@ def _draw(network, x, codes, known, rows, j, generator):
 def sweep(network, pairs, codes, x, missing, generator):
     """Draw all missing cells, pairs of strongly coupled ones at once; in place."""
     for pair in pairs:
-        rows = np.flatnonzero(missing[:, pair.j] & missing[:, pair.l])
+        rows = np.flatnonzero(missing[:, pair.j] & missing[:, pair.k])
         if len(rows):
             both = pair.draw(network, x[rows], generator)
-            for j, states in zip((pair.j, pair.l), both, strict=True):
+            for j, states in zip((pair.j, pair.k), both, strict=True):
                 codes[rows, j] = states
                 x[rows, network.places[j]] = network.features[j][states]
     for j in range(codes.shape[1]):

@@ -19,9 +19,9 @@ N_ROUNDS, N_AVERAGED = 30, 10
 # Rounds of estimates of the prior without completions, and rounds at most.
 N_ESTIMATES, MOST_ROUNDS = 15, 60
 # Steps of the first round, of those with estimates, and of those after them.
-FIRST_STEPS, STEPS, LAST_STEPS = 25, 5, 25
-# Nats that the last steps of a fit gain at most.
-NEAR = 0.1
+FIRST_STEPS, STEPS, LAST_STEPS = 25, 3, 25
+# Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
+MOST_TO_TOL, NEAR = 10, 1.0
 # From which round on the prior is estimated, and in which rounds the scaling is.
 PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
 # Rows of a round at most, of a random choice; and of the first rounds at least.
@@ -29,7 +29,7 @@ MOST_ROWS, FEWEST_ROWS = 2**16, 2000
 # Draws of all incomplete rows together, about, of small tables.
 N_COMPLETED = 4096
 # Features of all rows at most that are numbers of double precision, as the parameters then are.
-FEW_FEATURES = 2**20
+FEW_FEATURES = 2**18
 SEED = 0
 
 
@@ -98,15 +98,23 @@ class Fit:
     def _finish(self, objective, network, scaling, monitor):
         """Go on to the maximum."""
         monitor.status = "max_iter"
-        for _ in range(len(monitor.values), monitor.max_iter):
+        first = len(monitor.values)
+        for k in range(first, monitor.max_iter):
             point, rise = self._advance(objective, network, scaling, LAST_STEPS, monitor)
-            network = network.at(point.coupling, point.intercept)
-            before = monitor.values[-1]
+            network, before = network.at(point.coupling, point.intercept), monitor.values[-1]
             if self._record(monitor, point, network):
                 return
-            if rise * self.total < monitor.tol or monitor.values[-1] - before < NEAR:
+            gain = monitor.values[-1] - before
+            if rise * self.total < self._resolution(point, monitor) or (
+                gain < NEAR and k >= first + MOST_TO_TOL
+            ):
                 monitor.status = "converged"
                 return
+
+    def _resolution(self, point, monitor):
+        """Nats that an iteration gains at least: `tol`, or what rounding lets us see."""
+        rounding = np.finfo(self.dtype).eps * abs(point.value) * self.total
+        return max(monitor.tol, rounding)
 
     def _advance(self, objective, network, scaling, n_steps, monitor):
         point = objective.at(network.coupling, network.intercept)
@@ -119,6 +127,12 @@ class Fit:
         if monitor.stop():
             monitor.status = "asked"
         return monitor.asked
+
+    def strength(self):
+        """The penalty per row of each pair of columns, for the smoothest functions; 0 of itself."""
+        strength = 1 / (self.prior.pairs * self.total)
+        np.fill_diagonal(strength, 0)
+        return strength
 
     def _penalty(self):
         return (self.prior.precision() / self.total).astype(self.dtype)

@@ -13,13 +13,13 @@ N_SCALINGS = 4
 
 
 class FeatureNetwork:
-    """p(x) ∝ Π_j π_j(x_j) exp(Σ_j h_j · φ_j(x_j) + Σ_{j<l} φ_j(x_j) · K_jl φ_l(x_l)).
+    """p(x) ∝ Π_j π_j(x_j) exp(Σ_j h_j · φ_j(x_j) + Σ_{j<k} φ_j(x_j) · K_jk φ_k(x_k)).
 
     Parameters
     ----------
     bases : list of Basis
     coupling : ndarray of float of shape (K, K)
-        The K_jl; symmetric, 0 in the blocks of single columns.
+        The K_jk; symmetric, 0 in the blocks of single columns.
     intercept : ndarray of float of shape (K,)
         The h_j.
 
@@ -44,7 +44,7 @@ class FeatureNetwork:
         self.log_base = np.log(np.concatenate([basis.shares for basis in bases]))
         self.log_base = self.log_base.astype(self.dtype)
         self.offsets = state_offsets(np.array([len(basis.shares) for basis in bases]))
-        self.blocks = [slice(*ends) for ends in zip(self.offsets, self.offsets[1:])]
+        self.blocks = [slice(*ends) for ends in zip(self.offsets, self.offsets[1:], strict=False)]
         self.columns = list(zip(self.places, self.blocks, self.features, strict=True))
 
     def at(self, coupling, intercept):
@@ -109,18 +109,18 @@ class FeatureNetwork:
         own = fields if self.bases[j].is_plain else fields @ self.features[j].T
         return own + self.log_base[self.blocks[j]]
 
-    def table(self, j, l):
+    def table(self, j, k):
         """φ_j(a) · K_jl φ_l(b) for all states of two columns."""
-        block = self.coupling[self.places[j], self.places[l]]
-        return self.features[j] @ block @ self.features[l].T
+        block = self.coupling[self.places[j], self.places[k]]
+        return self.features[j] @ block @ self.features[k].T
 
     def strong_pairs(self):
         """The pairs that are drawn together, the strongest first."""
         found = []
         for j in range(len(self.bases)):
-            for l in range(j):
-                if self.coupling[self.places[j], self.places[l]].any():
-                    pair = StrongPair.of(self, j, l)
+            for k in range(j):
+                if self.coupling[self.places[j], self.places[k]].any():
+                    pair = StrongPair.of(self, j, k)
                     found += [pair] if pair.strength > STRONG else []
         return sorted(found, key=lambda pair: -pair.strength)
 
@@ -137,20 +137,20 @@ class FeatureNetwork:
 class StrongPair:
     """Two columns whose couplings are so strong that chains of single cells hardly move.
 
-    Given the other columns, both are drawn at once: x_j from the sum over x_l, which is a product
-    of the weights of the states of l and a table exp(J_jl(a, b) - u(a) - v(b)), and then x_l. With
+    Given the other columns, both are drawn at once: x_j from the sum over x_k, which is a product
+    of the weights of the states of k and a table exp(J_jk(a, b) - u(a) - v(b)), and then x_k. With
     u and v, no row and no column of the table has an entry above 1, and each has one near 1.
     """
 
-    def __init__(self, j, l, couplings, u, v, strength):
-        self.j, self.l, self.couplings, self.u, self.v = j, l, couplings, u, v
+    def __init__(self, j, k, couplings, u, v, strength):
+        self.j, self.k, self.couplings, self.u, self.v = j, k, couplings, u, v
         self.strength, self.table = strength, np.exp(couplings - u[:, None] - v)
 
     @classmethod
-    def of(cls, network, j, l):
+    def of(cls, network, j, k):
         """The pair of two columns of a network."""
-        couplings = network.table(j, l)
-        a, b = network.bases[j].shares, network.bases[l].shares
+        couplings = network.table(j, k)
+        a, b = network.bases[j].shares, network.bases[k].shares
         centred = couplings - a @ couplings - (couplings @ b)[:, None] + a @ couplings @ b
         strength = a @ centred**2 @ b / 2
         v = np.zeros(len(b), dtype=couplings.dtype)
@@ -158,15 +158,15 @@ class StrongPair:
             u = (couplings - v).max(axis=1)
             v = (v + (couplings - u[:, None]).max(axis=0)) / 2
         v = (couplings - u[:, None]).max(axis=0)
-        return cls(j, l, couplings, u, v, strength)
+        return cls(j, k, couplings, u, v, strength)
 
     def draw(self, network, x, generator):
         """-> states of both columns, given the other columns of rows of features."""
-        j, l = self.j, self.l
-        block = network.coupling[network.places[j], network.places[l]]
-        own, other = network.places[j], network.places[l]
+        j, k = self.j, self.k
+        block = network.coupling[network.places[j], network.places[k]]
+        own, other = network.places[j], network.places[k]
         f_j = network.log_weights(network.fields(x, j) - x[:, other] @ block.T, j)
-        f_l = network.log_weights(network.fields(x, l) - x[:, own] @ block, l)
+        f_l = network.log_weights(network.fields(x, k) - x[:, own] @ block, k)
         weights = f_l + self.v
         weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         sums = np.maximum(weights @ self.table.T, np.finfo(weights.dtype).tiny)

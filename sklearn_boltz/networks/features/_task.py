@@ -5,6 +5,7 @@ import numpy as np
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.features._basis import of_order, of_values
 from sklearn_boltz.networks.features._fit import Fit
+from sklearn_boltz.networks.model._gauge import state_offsets
 
 
 class FeatureTask(CodesTask):
@@ -24,12 +25,12 @@ class FeatureTask(CodesTask):
 
     def bases(self):
         """Functions of the values that are fitted, of each column that varies."""
-        weights, found = self.problem.counts(), []
-        offsets = self.problem.offsets
-        first = np.cumsum(self.column_sizes) - self.column_sizes
+        found, offsets = [], state_offsets(self.n_fitted)
+        first = state_offsets(self.column_sizes)
         for j, column in enumerate(self.varying):
             own = slice(offsets[j], offsets[j + 1])
-            shares, positions = weights[own] / weights[own].sum(), self.positions[column]
+            weights, positions = self.state_weights[own], self.positions[column]
+            shares = weights / weights.sum()
             if positions is None or len(shares) < 3:
                 found.append(of_values(shares))
             else:
@@ -42,14 +43,18 @@ class FeatureTask(CodesTask):
             return super().network(state)
         return self.of_all_columns(*state.states())
 
-    def steps(self, initial, n_draws, monitor):
-        """Fit; -> what a user should know about the end, or None."""
-        monitor.total = self.problem.total
+    def steps(self, initial, n_draws, alpha, monitor):
+        """Fit, and set the strength of the penalty of each pair, in place.
+
+        Returns what a user should know about the end, or None.
+        """
         if not len(self.varying):
+            monitor.total = self.problem.total
             monitor(self.problem.at(self.initial(None, None)))
             monitor.status = "converged"
             return None
         fit, (coupling, intercept) = Fit(self.bases(), *self.rows(), n_draws), initial
+        monitor.total = fit.total
         network = fit.network()
         if coupling is not None:
             intercept = self.base if intercept is None else intercept
@@ -57,6 +62,7 @@ class FeatureTask(CodesTask):
                 coupling[np.ix_(self.states, self.states)], intercept[self.states]
             )
         fit.run(network, monitor)
+        alpha[np.ix_(self.varying, self.varying)] = fit.strength()
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} rounds, while the pseudo-likelihood "

@@ -13,14 +13,9 @@ The s where that begins is also the largest: one by which all other columns toge
 of a column with a variance of 1. Larger ones, which few rows suggest where they separate columns,
 made the model of other rows worse.
 
-Most pairs of columns hardly interact and some do strongly, and no variance is right for both. A
-pair of several couplings tells its own (MacKay, Neural Computation 4(3), 415–447, 1992, on Bayesian
-interpolation).
+All this is of binary columns. Of others, `features` estimates a variance for each pair.
 """
 
-import numpy as np
-
-from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._fit import near_maximum
 
 # Of the information on a coupling and of the variance of its score, in independent columns.
@@ -29,19 +24,18 @@ DOUBLE = 2.0
 MIN_COLUMNS = 3
 # α, at most. Then couplings are less than a tenth of what they are without a penalty.
 MAX_ALPHA = 20.0
-# Estimates of s, each of another fit; and then, of those of each pair.
-N_ESTIMATES, N_WEIGHINGS = 2, 3
+# Estimates of s, each of another fit.
+N_ESTIMATES = 2
 # Nats, by which an iteration of these fits raises the objective at its end.
 TOL = 1e-3
 
 
-def least_strength(n_values):
+def least_strength(n_columns):
     """The least λ, where the other columns together move each column with a variance of 1.
 
-    For d binary columns with m_jk of variance 1/(d - 1). A column of q values counts 2 (1 - 1/q)
-    times: that is its variance, in ratio to a binary one.
+    For d columns with m_jk of variance 1/(d - 1).
     """
-    return DOUBLE * max(len(n_values) - 1, 1) * float(np.mean(2 * (1 - 1 / n_values)))
+    return DOUBLE * max(n_columns - 1, 1)
 
 
 def next_strength(couplings, information, products, strength, least, most):
@@ -64,49 +58,17 @@ def next_strength(couplings, information, products, strength, least, most):
     return max(least, factor / max(variance, factor / most)) if factor > 0 else least
 
 
-def next_weights(couplings, information, strength, weights, n_values):
-    """By how much λ is multiplied for each pair of columns, from couplings at other weights w.
-
-    Of the n couplings of a pair, γ = Σ h/(h + λ w) are determined by the data. So their variance,
-    which is c/(λ w), is Σ m²/γ. The common variance c/λ counts as a coupling in a pair that has
-    one, and as the less the more it has, 1/n:
-
-        w = (γ + 1/n) / (λ Σ m²/c + 1/n).
-
-    Parameters
-    ----------
-    couplings, information : ndarray of shape (n_couplings,)
-        m and h of all contrasts of two columns.
-    strength : float
-        λ.
-    weights : ndarray of shape (n_columns, n_columns)
-        w, above the diagonal.
-    n_values : ndarray of int of shape (n_columns,)
-    """
-    column = column_of_state(n_values - 1)
-    i, j = column[np.array(np.nonzero(column[:, None] < column))]
-    pairs, prior = i * len(n_values) + j, 1 / np.outer(n_values - 1, n_values - 1)
-    known = information / (information + strength * weights[i, j])
-    gamma, square = (
-        np.bincount(pairs, values, weights.size).reshape(weights.shape)
-        for values in (known, strength / DOUBLE * couplings**2)
-    )
-    return (gamma + prior) / (square + prior)
-
-
-def choose_strength(task, method, initial, *, estimate=True):
+def choose_strength(task, method, initial):
     """Choose the strength of the penalty, and fit with about that.
 
     Parameters
     ----------
-    task : Task or CodesTask
+    task : Task
         Its penalty is changed.
     method : Method
         How each of the fits is made.
     initial : (ndarray or None, ndarray or None)
         Couplings and intercepts of all columns.
-    estimate : bool, default=True
-        Whether the variance of the couplings is estimated. If not, λ is the least one.
 
     Returns
     -------
@@ -116,12 +78,12 @@ def choose_strength(task, method, initial, *, estimate=True):
         Where the fit may begin.
     """
     problem = task.problem
-    n_values, total = problem.n_values, problem.total
-    if len(n_values) < 2:
+    n_columns, total = len(task.varying), problem.total
+    if n_columns < 2:
         return 0.0, initial
-    least = least_strength(n_values)
+    least = least_strength(n_columns)
     most, strength, last = max(MAX_ALPHA * total, least), least, None
-    n_estimates = N_ESTIMATES if estimate and len(n_values) >= MIN_COLUMNS else 0
+    n_estimates = N_ESTIMATES if n_columns >= MIN_COLUMNS else 0
     for _ in range(max(n_estimates, 1)):
         problem.set_alpha(strength / total)
         initial, last = near_maximum(task, initial, method, TOL), strength
@@ -131,9 +93,4 @@ def choose_strength(task, method, initial, *, estimate=True):
         if strength == last:
             break
     problem.set_alpha(strength / total)
-    for k in range(N_WEIGHINGS if n_values.max() > 2 else 0):
-        if k or strength != last:
-            initial = near_maximum(task, initial, method, TOL)
-        pairs = problem.pair_information(task.initial(*initial))
-        problem.weigh(next_weights(*pairs, strength, problem.pair_weights, n_values))
     return strength / total, initial
