@@ -182,7 +182,7 @@ def test_bins_keep_their_penalty():
     model = FVBMPseudoLikelihood().fit(rows)
     result = statistics.bootstrap(model, rows, 4, random_state=0)
     assert_array_equal(np.nan_to_num(result.coupling_matrix(result.estimate)), model.coupling_)
-    assert result.converged.all() and 0 < result.std_err.min() and result.std_err.max() < 1
+    assert result.converged.all() and 0 < result.std_err.min() and result.std_err.max() < 2
     graph = statistics.to_networkx(model, result)
     assert all(frequency == 1 for *_, frequency in graph.edges(data="frequency"))
     assert graph.number_of_edges() == 3

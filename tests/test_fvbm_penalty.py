@@ -42,7 +42,13 @@ def test_curvature_of_independent_columns_is_exact():
 
 
 def test_least_strength_has_fields_of_variance_one():
-    assert _strength.least_strength(11) == pytest.approx(20)
+    assert _strength.least_strength(np.full(11, 2)) == pytest.approx(20)
+    # λ/4 on K of variance 8/λ, each of which moves the contrasts of the other columns, of norm
+    # 1 - 1/q, and in all by 2: that is √2 times the field of a column of ±1.
+    n_values = np.array([2, 3, 5, 5])
+    variance = 8 / _strength.least_strength(n_values)
+    moved = [variance * np.delete(1 - 1 / n_values, j).sum() for j in range(4)]
+    assert np.mean(moved) == pytest.approx(2)
 
 
 def test_next_strength_finds_the_variance():

@@ -76,10 +76,11 @@ def on_another_processor(model, X):
         return model.fit(X), X
 
 
-# By L-BFGS, of 200 rows with four columns of five levels; and EM. The others are fitted by Newton's
+# By L-BFGS, of 200 rows with four columns of five levels, and of codes; and EM. The others are fitted by Newton's
 # method, to a gain of `tol` or, if sparse, to slopes of it.
 BOUNDS = {
     "levels": within(tol=1e-12, nats=200 * 4 * np.log(5)),
+    "auto of codes": within(tol=1e-9),
     "EM": within(tol=1e-9),
     "EM of codes": within(tol=1e-9),
 }

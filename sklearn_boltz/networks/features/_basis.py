@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Functions of values without an order at most: rare values have one together.
+MOST_VALUES = 256
 # Hats of a column at most, at quantiles of its states.
 MOST_KNOTS = 16
 # How much less rough functions have than smooth ones, before this is estimated: a function of
@@ -28,23 +30,27 @@ class Basis(NamedTuple):
         Of smooth functions their place from the smoothest, 0, on; of values without an order -1.
     shares : ndarray of float64 of shape (n_states,)
         Of the rows.
+    alone, together : ndarray of int or None
+        Without an order, the values with a function of their own, and those that share the last.
     """
 
     features: np.ndarray
     order: np.ndarray
     shares: np.ndarray
-
-    @property
-    def is_plain(self):
-        """Whether each value has a function of its own: 1 there, 0 elsewhere, centred."""
-        return self.features.shape[1] == len(self.shares) and self.order[0] < 0
+    alone: np.ndarray | None = None
+    together: np.ndarray | None = None
 
 
 def of_values(shares):
-    """One function for each value."""
-    n_states = len(shares)
-    features = np.eye(n_states) - shares
-    return Basis(features, np.full(n_states, -1), shares)
+    """A function for each value, 1 there and 0 elsewhere, centred; rare values have one together."""
+    n_states, alone = len(shares), np.arange(len(shares))
+    if n_states > MOST_VALUES:
+        alone = np.sort(np.argsort(-shares, kind="stable")[: MOST_VALUES - 1])
+    together = np.setdiff1d(np.arange(n_states), alone)
+    features = np.zeros((n_states, len(alone) + (len(together) > 0)))
+    features[alone, np.arange(len(alone))] = features[together, -1] = 1
+    features -= shares @ features
+    return Basis(features, np.full(features.shape[1], -1), shares, alone, together)
 
 
 def of_order(shares, positions):

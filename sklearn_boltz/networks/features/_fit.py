@@ -18,8 +18,8 @@ from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
 N_ROUNDS, N_AVERAGED = 30, 10
 # Rounds of estimates of the prior without completions, and rounds at most.
 N_ESTIMATES, MOST_ROUNDS = 15, 60
-# Steps of the first round, of those with estimates, and of those after them.
-FIRST_STEPS, STEPS, LAST_STEPS = 25, 3, 25
+# Steps of the first round, of those with completions or estimates, and of those after them.
+FIRST_STEPS, STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 5, 3, 25
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
 # From which round on the prior is estimated, and in which rounds the scaling is.
@@ -28,7 +28,7 @@ PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
 MOST_ROWS, FEWEST_ROWS = 2**16, 2000
 # Draws of all incomplete rows together, about, of small tables.
 N_COMPLETED = 4096
-# Features of all rows at most that are numbers of double precision, as the parameters then are.
+# Features of all rows at most that have double precision, in a fit that goes on to the maximum.
 FEW_FEATURES = 2**18
 SEED = 0
 
@@ -49,15 +49,16 @@ class Fit:
 
     def __init__(self, bases, codes, weights, n_draws):
         n_features = sum(basis.features.shape[1] for basis in bases)
-        self.dtype = np.float64 if len(codes) * n_features <= FEW_FEATURES else np.float32
         self.total, self.completes = float(weights.sum()), n_draws > 0
         incomplete = (codes < 0).any(axis=1)
+        self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_ROWS
+        is_small = self.is_exact and len(codes) * n_features <= FEW_FEATURES
+        self.dtype = np.float64 if is_small else np.float32
         n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))
         copies = np.where(incomplete, n_copies, 1)
         self.codes = np.repeat(codes.astype(np.int32), copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
-        self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_ROWS
         self.bases, self.prior, self.solver = bases, Prior(bases), Lbfgs()
         self.generator = np.random.default_rng(SEED)
 
@@ -81,7 +82,7 @@ class Fit:
                 self.prior.estimate(network.coupling, second, spread, self.total, objective.own)
                 objective.penalty = self._penalty()
                 scaling.renew(objective)
-            n_steps = STEPS if k else FIRST_STEPS
+            n_steps = (STEPS_COMPLETE if self.is_exact else STEPS) if k else FIRST_STEPS
             point, _ = self._advance(objective, network, scaling, n_steps, monitor)
             network = network.at(point.coupling, point.intercept)
             if is_last:

@@ -80,34 +80,40 @@ class FeatureNetwork:
         return x @ self.coupling[:, place] + self.intercept[place]
 
     def log_ratios(self, fields):
-        """φ · fields of all states, (n, Q); where each state has a feature, but for a constant."""
+        """φ · fields of all states, (n, Q); in columns without an order, but for a constant."""
         found = np.empty((len(fields), len(self.log_base)), self.dtype)
-        for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
-            if basis.is_plain:
-                found[:, states] = fields[:, place]
-            else:
-                np.matmul(fields[:, place], features.T, out=found[:, states])
+        for j, (place, states, _) in enumerate(self.columns):
+            self._log_ratios(fields[:, place], j, found[:, states])
         return found
+
+    def _log_ratios(self, fields, j, out):
+        basis = self.bases[j]
+        if basis.alone is None:
+            np.matmul(fields, self.features[j].T, out=out)
+        else:
+            out[:, basis.alone] = fields[:, : len(basis.alone)]
+            out[:, basis.together] = fields[:, -1:]
 
     def means(self, weights):
         """Σ_a w(a) φ(a) of the features, (n, K), from weights of all states, (n, Q)."""
         found = np.empty((len(weights), len(self.intercept)), self.dtype)
         for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
-            if basis.is_plain:
-                own = weights[:, states]
-                np.subtract(
-                    own,
-                    own.sum(axis=1, keepdims=True) * basis.shares.astype(self.dtype),
-                    out=found[:, place],
-                )
-            else:
-                np.matmul(weights[:, states], features, out=found[:, place])
+            own, out = weights[:, states], found[:, place]
+            if basis.alone is None:
+                np.matmul(own, features, out=out)
+                continue
+            out[:, : len(basis.alone)] = own[:, basis.alone]
+            if len(basis.together):
+                out[:, -1] = own[:, basis.together].sum(axis=1)
+            shares = (features.max(axis=0) - 1).astype(self.dtype)  # less those of the rows
+            out += own.sum(axis=1, keepdims=True) * shares
         return found
 
     def log_weights(self, fields, j):
         """Log-weights of the states of a column from fields of its features, (n, n_states)."""
-        own = fields if self.bases[j].is_plain else fields @ self.features[j].T
-        return own + self.log_base[self.blocks[j]]
+        found = np.empty((len(fields), len(self.features[j])), self.dtype)
+        self._log_ratios(fields, j, found)
+        return found + self.log_base[self.blocks[j]]
 
     def table(self, j, k):
         """φ_j(a) · K_jl φ_l(b) for all states of two columns."""
@@ -115,14 +121,20 @@ class FeatureNetwork:
         return self.features[j] @ block @ self.features[k].T
 
     def strong_pairs(self):
-        """The pairs that are drawn together, the strongest first."""
-        found = []
-        for j in range(len(self.bases)):
-            for k in range(j):
-                if self.coupling[self.places[j], self.places[k]].any():
-                    pair = StrongPair.of(self, j, k)
-                    found += [pair] if pair.strength > STRONG else []
-        return sorted(found, key=lambda pair: -pair.strength)
+        """The pairs that are drawn together, the strongest first.
+
+        The strength of a pair is half the variance of its coupling φ_j · K_jk φ_k, if both columns
+        were independent: about their mutual information, if it is small.
+        """
+        spread = np.zeros_like(self.coupling)
+        for (place, _, features), basis in zip(self.columns, self.bases, strict=True):
+            spread[place, place] = (features.T * basis.shares) @ features
+        first = [place.start for place in self.places]
+        products = (spread @ self.coupling) * (self.coupling @ spread)
+        strengths = np.add.reduceat(np.add.reduceat(products, first, axis=0), first, axis=1) / 2
+        pairs = np.argwhere(np.tril(strengths, -1) > STRONG)
+        order = np.argsort(-strengths[tuple(pairs.T)], kind="stable")
+        return [StrongPair.of(self, *pair) for pair in pairs[order].tolist()]
 
     def states(self):
         """The couplings and intercepts of all states, zero-sum, float64."""
@@ -142,23 +154,20 @@ class StrongPair:
     u and v, no row and no column of the table has an entry above 1, and each has one near 1.
     """
 
-    def __init__(self, j, k, couplings, u, v, strength):
+    def __init__(self, j, k, couplings, u, v):
         self.j, self.k, self.couplings, self.u, self.v = j, k, couplings, u, v
-        self.strength, self.table = strength, np.exp(couplings - u[:, None] - v)
+        self.table = np.exp(couplings - u[:, None] - v)
 
     @classmethod
     def of(cls, network, j, k):
         """The pair of two columns of a network."""
         couplings = network.table(j, k)
-        a, b = network.bases[j].shares, network.bases[k].shares
-        centred = couplings - a @ couplings - (couplings @ b)[:, None] + a @ couplings @ b
-        strength = a @ centred**2 @ b / 2
-        v = np.zeros(len(b), dtype=couplings.dtype)
+        v = np.zeros(couplings.shape[1], dtype=couplings.dtype)
         for _ in range(N_SCALINGS):
             u = (couplings - v).max(axis=1)
             v = (v + (couplings - u[:, None]).max(axis=0)) / 2
         v = (couplings - u[:, None]).max(axis=0)
-        return cls(j, k, couplings, u, v, strength)
+        return cls(j, k, couplings, u, v)
 
     def draw(self, network, x, generator):
         """-> states of both columns, given the other columns of rows of features."""

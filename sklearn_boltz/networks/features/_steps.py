@@ -23,33 +23,41 @@ class Scaling:
     """
 
     def __init__(self, places, second, spread, objective):
-        self.own, self.dtype, size = objective.own, objective.penalty.dtype, len(second)
-        values, vectors, inverse = np.zeros(size), np.zeros((size, size)), np.zeros((size, size))
+        self.places, self.own, self.dtype = places, objective.own, objective.penalty.dtype
+        values, vectors, inverses = [], [], []
         for place in places:
             c, k = spread[place, place], place.stop - place.start
             c = c + np.eye(k) * (RIDGE * max(np.trace(c) / k, 1e-6))
-            values[place], vectors[place, place] = eigh(second[place, place] + 1e-4 * np.eye(k), c)
-            inverse[place, place] = np.linalg.inv(c)
-        self.values = np.maximum(values, 0)
-        self.squares, self.vectors = vectors**2, vectors.astype(self.dtype)
-        self.inverse = inverse.astype(self.dtype)
+            of_place = eigh(second[place, place] + 1e-4 * np.eye(k), c)
+            values.append(np.maximum(of_place[0], 0))
+            vectors.append(of_place[1].astype(self.dtype))
+            inverses.append(np.linalg.inv(c).astype(self.dtype))
+        self.values, self.vectors, self.inverses = np.concatenate(values), vectors, inverses
         self.renew(objective)
 
     def renew(self, objective):
         """Take the penalty of an objective."""
-        spread = self.squares.T @ np.where(self.own, 0, objective.penalty) @ self.squares
+        squares = [vectors.T**2 for vectors in self.vectors]
+        spread = self._on_both_sides(squares, np.where(self.own, 0, objective.penalty))
         self.divisor = (self.values[:, None] + self.values + spread).astype(self.dtype)
 
     def __call__(self, slope):
         """A step from derivatives."""
         coupling, intercept = slope
-        coupling = (
-            self.vectors
-            @ ((self.vectors.T @ coupling @ self.vectors) / self.divisor)
-            @ self.vectors.T
-        )
+        inner = self._on_both_sides([vectors.T for vectors in self.vectors], coupling)
+        coupling = self._on_both_sides(self.vectors, inner / self.divisor)
         coupling[self.own] = 0
-        return coupling, self.inverse @ intercept
+        return coupling, self._on_the_left(self.inverses, intercept[:, None])[:, 0]
+
+    def _on_both_sides(self, blocks, matrix):
+        """B M Bᵀ, with a block of B for each column; M is symmetric."""
+        return self._on_the_left(blocks, self._on_the_left(blocks, matrix).T)
+
+    def _on_the_left(self, blocks, matrix):
+        found = np.empty((len(self.own), matrix.shape[1]), self.dtype)
+        for place, block in zip(self.places, blocks, strict=True):
+            np.matmul(block, matrix[place], out=found[place])
+        return found
 
 
 class Lbfgs:

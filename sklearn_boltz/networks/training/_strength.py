@@ -16,6 +16,8 @@ made the model of other rows worse.
 All this is of binary columns. Of others, `features` estimates a variance for each pair.
 """
 
+import numpy as np
+
 from sklearn_boltz.networks.training._fit import near_maximum
 
 # Of the information on a coupling and of the variance of its score, in independent columns.
@@ -30,12 +32,13 @@ N_ESTIMATES = 2
 TOL = 1e-3
 
 
-def least_strength(n_columns):
+def least_strength(n_values):
     """The least λ, where the other columns together move each column with a variance of 1.
 
-    For d columns with m_jk of variance 1/(d - 1).
+    For d binary columns with m_jk of variance 1/(d - 1). A column of q values counts 2 (1 - 1/q)
+    times: that is its variance, in ratio to a binary one.
     """
-    return DOUBLE * max(n_columns - 1, 1)
+    return DOUBLE * max(len(n_values) - 1, 1) * float(np.mean(2 * (1 - 1 / n_values)))
 
 
 def next_strength(couplings, information, products, strength, least, most):
@@ -78,12 +81,12 @@ def choose_strength(task, method, initial):
         Where the fit may begin.
     """
     problem = task.problem
-    n_columns, total = len(task.varying), problem.total
-    if n_columns < 2:
+    n_values, total = problem.n_values, problem.total
+    if len(n_values) < 2:
         return 0.0, initial
-    least = least_strength(n_columns)
+    least = least_strength(n_values)
     most, strength, last = max(MAX_ALPHA * total, least), least, None
-    n_estimates = N_ESTIMATES if n_columns >= MIN_COLUMNS else 0
+    n_estimates = N_ESTIMATES if len(n_values) >= MIN_COLUMNS else 0
     for _ in range(max(n_estimates, 1)):
         problem.set_alpha(strength / total)
         initial, last = near_maximum(task, initial, method, TOL), strength
