@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._estimator import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
+from sklearn_boltz.networks.features._fit import MOST_ROWS
 from sklearn_boltz.numerics._memory import tell_of_memory
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -37,7 +38,8 @@ DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
 TOL = 0.1
-# Largest number of rows times pairs of columns: up to this, the network takes about a minute.
+# Largest number of rows times pairs of columns: up to this, the network takes about a minute. Where
+# some column has more than two values, only so many rows are used at a time.
 MOST_WORK = 1e8
 # Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
 MANY_CELLS = 2**13
@@ -189,6 +191,8 @@ def choose_density(n_values, ordered, n_rows, **options):
         The network of all pairs of columns. The RBM, if there are real numbers or the table is too
         large.
     """
+    if n_values.max(initial=0) > 2:
+        n_rows = min(n_rows, MOST_ROWS)
     if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
         columns = [
             ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))

@@ -16,6 +16,8 @@ import numpy as np
 LEAST, MOST = 8, 32
 # Models that are smooth functions of the bins take more of them, cells of about so many rows each.
 CELLS, ROWS_PER_CELL = 64, 16
+# Of all columns together, about.
+ALL_CELLS = 2048
 # Numbers of a bin that are kept for samples: quantiles of its training cells.
 N_KEPT = 64
 # Pieces inside of a bin at most, and different numbers for each of them at least.
@@ -25,6 +27,11 @@ MOST_APART, CELLS_APART = 20, 20
 # A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
 # of two models of a column must have the same measure.
 ATOM = 0.1
+
+
+def most_bins(most, n_columns):
+    """Bins of each of so many columns at most, where a model takes `most` of a column."""
+    return most if most <= MOST else max(min(most, ALL_CELLS // n_columns), MOST)
 
 
 class Bins(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._bins import MOST, spread_evenly
+from sklearn_boltz.tables._bins import MOST, most_bins, spread_evenly
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     also,
@@ -150,7 +150,7 @@ class Table:
             return table
         other_bits = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
         n_bits = max(need.n_bits - other_bits, 0) / binned.sum()
-        most = int(min(need.most_bins, max(2, 2.0**n_bits)))
+        most = int(min(most_bins(need.most_bins, binned.sum()), max(2, 2.0**n_bits)))
         return table.with_bins(X, binned, weights, most, binned & np.isin(names, need.scored))
 
     def _amounts(self, X, need):

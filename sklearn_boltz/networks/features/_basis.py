@@ -11,8 +11,8 @@ import numpy as np
 
 # Functions of values without an order at most: rare values have one together.
 MOST_VALUES = 256
-# Hats of a column at most, at quantiles of its states.
-MOST_KNOTS = 16
+# Hats of a column, at quantiles of its states, and of all columns together, about.
+FEWEST_KNOTS, MOST_KNOTS, MOST_HATS = 4, 16, 320
 # How much less rough functions have than smooth ones, before this is estimated: a function of
 # roughness r counts 1 / (1 + TAU r) times.
 TAU = 0.3
@@ -42,7 +42,7 @@ class Basis(NamedTuple):
 
 
 def of_values(shares):
-    """A function for each value, 1 there and 0 elsewhere, centred; rare values have one together."""
+    """A function for each value, 1 there and 0 elsewhere, centred; rare ones have one together."""
     n_states, alone = len(shares), np.arange(len(shares))
     if n_states > MOST_VALUES:
         alone = np.sort(np.argsort(-shares, kind="stable")[: MOST_VALUES - 1])
@@ -53,13 +53,18 @@ def of_values(shares):
     return Basis(features, np.full(features.shape[1], -1), shares, alone, together)
 
 
-def of_order(shares, positions):
+def n_knots(n_columns):
+    """The number of knots of each of so many columns with an order, at most."""
+    return int(np.clip(MOST_HATS // max(n_columns, 1), FEWEST_KNOTS, MOST_KNOTS))
+
+
+def of_order(shares, positions, most_knots=MOST_KNOTS):
     """Smooth functions of states at some positions, linear between knots.
 
     Functions f = Σ_m c_m hat_m have the roughness Σ (c_m - 2 c_{m+1} + c_{m+2})². Those of the
     basis have the variance 1 and are uncorrelated, and each is the smoothest of such.
     """
-    hats = hats_at(positions, knots_of(shares, positions))
+    hats = hats_at(positions, knots_of(shares, positions, most_knots))
     hats -= shares @ hats
     variance, vectors = np.linalg.eigh((hats * shares[:, None]).T @ hats)
     kept = variance > SAME * variance[-1]
@@ -70,12 +75,12 @@ def of_order(shares, positions):
     return Basis(features, np.arange(features.shape[1]), shares)
 
 
-def knots_of(shares, positions):
+def knots_of(shares, positions, most_knots):
     """Quantiles of the states, with the first and the last; all if they are few."""
-    if len(positions) <= MOST_KNOTS:
+    if len(positions) <= most_knots:
         return positions
     up_to = np.cumsum(shares)
-    places = np.searchsorted(up_to, np.linspace(0, up_to[-1], MOST_KNOTS)[1:-1])
+    places = np.searchsorted(up_to, np.linspace(0, up_to[-1], most_knots)[1:-1])
     return np.unique(positions[np.concatenate([[0], places, [len(positions) - 1]])])
 
 

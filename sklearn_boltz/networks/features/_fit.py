@@ -24,8 +24,10 @@ FIRST_STEPS, STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 5, 3, 25
 MOST_TO_TOL, NEAR = 10, 1.0
 # From which round on the prior is estimated, and in which rounds the scaling is.
 PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
-# Rows of a round at most, of a random choice; and of the first rounds at least.
-MOST_ROWS, FEWEST_ROWS = 2**16, 2000
+# Rows of a round with completions at most, of a random choice; and of the first rounds at least.
+MOST_ROWS, FEWEST_ROWS = 2**14, 2000
+# Complete rows at most with which a fit goes on to the maximum.
+MOST_COMPLETE = 2**16
 # Draws of all incomplete rows together, about, of small tables.
 N_COMPLETED = 4096
 # Features of all rows at most that have double precision, in a fit that goes on to the maximum.
@@ -51,7 +53,7 @@ class Fit:
         n_features = sum(basis.features.shape[1] for basis in bases)
         self.total, self.completes = float(weights.sum()), n_draws > 0
         incomplete = (codes < 0).any(axis=1)
-        self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_ROWS
+        self.is_exact = not (incomplete.any() and self.completes) and len(codes) <= MOST_COMPLETE
         is_small = self.is_exact and len(codes) * n_features <= FEW_FEATURES
         self.dtype = np.float64 if is_small else np.float32
         n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.features._basis import of_order, of_values
+from sklearn_boltz.networks.features._basis import n_knots, of_order, of_values
 from sklearn_boltz.networks.features._fit import Fit
 from sklearn_boltz.networks.model._gauge import state_offsets
 
@@ -26,7 +26,8 @@ class FeatureTask(CodesTask):
     def bases(self):
         """Functions of the values that are fitted, of each column that varies."""
         found, offsets = [], state_offsets(self.n_fitted)
-        first = state_offsets(self.column_sizes)
+        first, ordered = state_offsets(self.column_sizes), [p is not None for p in self.positions]
+        most = n_knots(sum(ordered))
         for j, column in enumerate(self.varying):
             own = slice(offsets[j], offsets[j + 1])
             weights, positions = self.state_weights[own], self.positions[column]
@@ -34,7 +35,7 @@ class FeatureTask(CodesTask):
             if positions is None or len(shares) < 3:
                 found.append(of_values(shares))
             else:
-                found.append(of_order(shares, positions[self.states[own] - first[column]]))
+                found.append(of_order(shares, positions[self.states[own] - first[column]], most))
         return found
 
     def network(self, state):

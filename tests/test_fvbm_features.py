@@ -1,0 +1,190 @@
+"""Networks of functions of the columns: numbers, levels in order and categories, alpha="auto"."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, softmax
+from scipy.stats import chi2
+
+from private import (
+    FeatureNetwork,
+    FeatureObjective,
+    FeaturePrior,
+    conditionals,
+    hats_at,
+    of_order,
+    of_values,
+)
+from sklearn_boltz import BoltzmannImputer, FVBMPseudoLikelihood
+
+
+def columns(rng):
+    """Of many categories, of numbers, and of two."""
+    many, cells, two = (rng.dirichlet(np.full(n, 5.0)) for n in (300, 30, 2))
+    return [of_values(many), of_order(cells, np.sort(rng.normal(size=30))), of_values(two)]
+
+
+def random_network(rng, bases, scale=0.3):
+    """With couplings of this size."""
+    n_features = sum(basis.features.shape[1] for basis in bases)
+    coupling = rng.normal(scale=scale, size=(n_features,) * 2)
+    network = FeatureNetwork(bases, coupling + coupling.T, rng.normal(size=n_features))
+    for place in network.places:
+        network.coupling[place, place] = 0
+    return network
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_conditionals_equal_the_formula(dtype):
+    rng, offsets = np.random.default_rng(0), np.array([0, 2, 40, 43, 60])
+    x, base = rng.normal(scale=20, size=(50, 60)).astype(dtype), rng.normal(size=60).astype(dtype)
+    codes = rng.integers(-1, np.diff(offsets), size=(50, 4)).astype(np.int32)
+    weights = rng.exponential(size=50).astype(dtype)
+    expected, total = np.zeros((50, 60)), 0.0
+    for j, own in enumerate(map(slice, offsets, offsets[1:])):
+        fields, known = (x[:, own] + base[own]).astype(float), codes[:, j] >= 0
+        expected[:, own] = softmax(fields, axis=1) * (weights * known)[:, None]
+        of_rows = log_softmax(fields, axis=1)[np.arange(50), codes[:, j]]
+        total += (of_rows * weights)[known].sum()
+    rtol = 100 * np.finfo(dtype).eps
+    assert conditionals(x, base, offsets, codes, weights) == pytest.approx(total, rel=rtol)
+    assert_allclose(x, expected, rtol=rtol, atol=rtol)
+    with pytest.raises(ValueError, match="match"):
+        conditionals(x, base[1:], offsets, codes, weights)
+
+
+def test_functions_are_uncorrelated_and_the_first_is_the_trend():
+    rng = np.random.default_rng(0)
+    positions, shares = np.sort(rng.normal(size=30)), rng.dirichlet(np.full(30, 5.0))
+    basis = of_order(shares, positions)
+    second = (basis.features.T * shares) @ basis.features
+    assert_allclose(second - np.diag(second.diagonal()), 0, atol=1e-10)
+    assert_allclose(shares @ basis.features, 0, atol=1e-12)
+    assert abs(np.corrcoef(basis.features[:, 0], positions)[0, 1]) == pytest.approx(1)
+    assert (np.diff(second.diagonal()) < 1e-12).all() and second[0, 0] == pytest.approx(1)
+    knots = positions[::5]
+    inside = np.linspace(knots[0], knots[-1], 50)
+    assert_allclose(hats_at(inside, knots) @ knots, inside)
+
+
+def test_objective_is_the_pseudo_likelihood_of_the_states():
+    """Its value by the published couplings, its slope by differences; and back from these."""
+    rng = np.random.default_rng(1)
+    network = random_network(rng, columns(rng))
+    sizes, offsets = np.diff(network.offsets), network.offsets
+    codes = rng.integers(sizes, size=(40, 3)).astype(np.int32)
+    observed, weights = rng.random(codes.shape) < 0.8, rng.exponential(size=40)
+    penalty = rng.exponential(size=network.coupling.shape)
+    objective = FeatureObjective(network, codes, observed, weights, penalty + penalty.T)
+    point = objective.at(network.coupling, network.intercept)
+    coupling, intercept = network.states()
+    ones = np.zeros((40, offsets[-1]))
+    ones[np.arange(40)[:, None], codes + offsets[:-1]] = 1
+    fields, total = ones @ coupling + intercept, 0.0
+    for j, own in enumerate(map(slice, offsets, offsets[1:])):
+        of_rows = log_softmax(fields[:, own], axis=1)[np.arange(40), codes[:, j]]
+        total += of_rows @ (weights * observed[:, j])
+    squares = ((penalty + penalty.T) * network.coupling**2)[~objective.own].sum()
+    assert point.value == pytest.approx(total / weights.sum() - squares / 4)
+    other = random_network(rng, network.bases)
+    ends = [
+        objective.at(
+            network.coupling + h * other.coupling, network.intercept + h * other.intercept
+        ).value
+        for h in (-1e-5, 1e-5)
+    ]
+    slope = np.vdot(point.coupling_slope, other.coupling) / 2
+    slope += point.intercept_slope @ other.intercept
+    assert np.diff(ends)[0] / 2e-5 == pytest.approx(slope, rel=1e-5)
+    again = network.at(0 * network.coupling, 0 * network.intercept).near(coupling, intercept)
+    for one, same in zip(again.states(), (coupling, intercept), strict=True):
+        assert_allclose(one, same, atol=1e-10)
+
+
+def test_prior_finds_the_variances_of_pairs_and_orders():
+    """Of couplings that follow it, seen exactly: of 225 each, within 4.5 standard errors."""
+    rng = np.random.default_rng(2)
+    bases = [of_order(np.full(40, 1 / 40), np.arange(40.0)) for _ in range(4)]
+    prior = FeaturePrior(bases)
+    n = len(bases[0].order)
+    pairs = np.exp(rng.normal(size=(4, 4)))
+    pairs, orders = pairs + pairs.T, 1 / np.arange(1, n + 1) ** 0.5
+    variances = np.kron(pairs, np.outer(orders, orders))
+    coupling = np.tril(rng.normal(size=variances.shape) * np.sqrt(variances), -1)
+    coupling, own = coupling + coupling.T, np.kron(np.eye(4), np.ones((n, n))) > 0
+    coupling[own] = 0
+    for _ in range(30):
+        prior.estimate(coupling, np.eye(4 * n), np.eye(4 * n), 1e9, own)
+    found = prior.pairs[np.tril_indices(4, -1)] / pairs[np.tril_indices(4, -1)]
+    bound = 4.5 * np.sqrt(2 / n**2)
+    assert np.ptp(np.log(found)) < 2 * bound and (prior.orders[1:] < 1).all()
+    assert_allclose(np.log(prior.orders / orders), 0, atol=4.5 * np.sqrt(2 / (3 * n)) * 2)
+
+
+def test_pairs_are_drawn_from_their_joint_distribution():
+    """Given the other column, of 20,000 draws: χ² with a false alarm in a million."""
+    rng = np.random.default_rng(3)
+    shares = np.full(6, 1 / 6)
+    network = random_network(rng, [of_order(shares, np.arange(6.0))] * 2 + [of_values(shares)], 1)
+    pair = network.strong_pairs()[0]
+    others = np.setdiff1d(range(3), [pair.j, pair.k])[0]
+    codes = np.zeros((20_000, 3), dtype=np.int32)
+    codes[:, others] = 2
+    coupling, intercept = network.states()
+    first, second = pair.draw(network, network.expand(codes), rng)
+    own, other, third = (network.blocks[j] for j in (pair.j, pair.k, others))
+    field = coupling[:, third.start + 2] + intercept
+    log_p = coupling[own, other] + field[own][:, None] + field[other]
+    expected = 20_000 * softmax(log_p)
+    observed = np.bincount(6 * first + second, minlength=36).reshape(6, 6)
+    likely = expected > 5
+    rest = expected[~likely].sum(), observed[~likely].sum()
+    statistic = ((observed - expected)[likely] ** 2 / expected[likely]).sum()
+    statistic += (rest[1] - rest[0]) ** 2 / max(rest[0], 5)
+    assert statistic < chi2.isf(1e-6, likely.sum())
+
+
+def test_estimates_from_draws_are_near_those_of_all_cells():
+    """A tenth of the cells are missing at random: the scores of rows differ by little."""
+    rng = np.random.default_rng(4)
+    mood = rng.normal(size=(800, 1))
+    X = pd.DataFrame(mood + rng.normal(size=(800, 3)), columns=list("abc"))
+    X["word"] = np.where(mood[:, 0] + rng.normal(size=800) > 0, "x", "y")
+    complete = FVBMPseudoLikelihood().fit(X)
+    gaps = X.mask(rng.random(X.shape) < 0.1)
+    found = FVBMPseudoLikelihood().fit(gaps)
+    assert complete.converged_ and found.converged_ and found.n_iter_ == 30
+    difference = found.score_samples(X) - complete.score_samples(X)
+    assert np.abs(difference).mean() < 0.15
+    assert_array_equal(found.coupling_, FVBMPseudoLikelihood().fit(gaps[::-1]).coupling_)
+    apart = complete.alpha_[~np.eye(4, dtype=bool)]
+    assert (apart > 0).all() and not complete.alpha_.diagonal().any()
+    with pytest.warns(UserWarning, match="max_iter=2 rounds"):
+        FVBMPseudoLikelihood(max_iter=2).fit(X)
+    again = FVBMPseudoLikelihood(warm_start=True).fit(X).fit(X)
+    assert_allclose(again.score_samples(X), complete.score_samples(X), atol=0.05)
+
+
+@pytest.mark.parametrize("relation", [np.square, lambda x: np.sin(3 * x)], ids=["square", "sine"])
+def test_relations_that_are_no_trends_are_found(relation):
+    """RMSE of hidden numbers up to 1.2 times the noise, from 1,000 rows."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-2, 2, size=1000)
+    noise = 0.3 * relation(x).std()
+    X = pd.DataFrame({"x": x, "y": relation(x) + noise * rng.normal(size=1000)})
+    hidden = rng.random(1000) < 0.2
+    filled = BoltzmannImputer(how="mean").fit_transform(
+        X.assign(y=X["y"].mask(hidden), z=rng.choice(["a", "b"], 1000))
+    )
+    error = (filled["y"] - relation(x))[hidden].to_numpy()
+    assert np.sqrt((error**2).mean() + noise**2) < 1.2 * noise
+
+
+def test_rare_values_share_their_couplings():
+    rng = np.random.default_rng(6)
+    shares = rng.dirichlet(np.full(400, 0.5))
+    basis = of_values(shares)
+    assert basis.features.shape[1] == 256 and len(basis.alone) == 255
+    assert shares[basis.alone].min() >= shares[basis.together].max()
+    assert len(np.unique(basis.features[basis.together], axis=0)) == 1
