@@ -101,6 +101,10 @@ class DiscreteModel:
         scale = 1 / max(temperature, self.scale / 1e300)
         return self.scaled(scale)
 
+    def begin(self, codes, generator):
+        """Draw missing cells, where chains begin."""
+        return self.fill(self.intercept, codes, generator)
+
     # Rows, complete or not.
 
     def log_pseudo_likelihood(self, codes):
@@ -170,6 +174,14 @@ class Chains:
 
     Random numbers are functions of (seed, sweep, row): `rows` has a row for each chain.
     """
+
+    def sums(self, intercept, n_sweeps):
+        """Sums of p(x_j = a | the others) of free cells over sweeps, one-hot, (n_chains, Q)."""
+        total = 0.0
+        for _ in range(n_sweeps):
+            self.sweep(intercept)
+            total = total + self.probabilities(intercept)
+        return total
 
     def copy(self):
         """Chains with states of their own."""

@@ -8,13 +8,17 @@ from scipy.sparse import csr_array
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.networks.model._gauge import reduce_blocks
+from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
+from sklearn_boltz.networks.model._gauge import frobenius_scores, reduce_blocks
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Fields of the values of rows that are computed at a time, where only sums of them are needed.
 FIELDS = 2**18
+# Columns with a dependence of at least so many nats, to the second order in their couplings and
+# with uniform values, are drawn together: single ones would hardly move. Joint values of such a
+# pair at most.
+STRONG, MOST_VALUES = 0.25, 2**14
 
 
 class PottsModel(DiscreteModel):
@@ -139,6 +143,38 @@ class PottsModel(DiscreteModel):
 
     # Sampling.
 
+    @cached_property
+    def strengths(self):
+        """How strongly each pair of columns is coupled, in nats, (d, d).
+
+        That is the mutual information of the two alone, to the second order, if all values of
+        each had the same probability: half the mean square of the couplings, zero-sum.
+        """
+        squares = frobenius_scores(self.coupling, self.n_values) ** 2
+        return squares / (2 * np.outer(self.n_values, self.n_values))
+
+    @cached_property
+    def pairs(self):
+        """The pairs of columns that chains draw together, the strongest first, (n_pairs, 2)."""
+        can_be = np.outer(self.n_values, self.n_values) <= MOST_VALUES
+        first, second = np.nonzero(np.triu((self.strengths > STRONG) & can_be))
+        order = np.argsort(-self.strengths[first, second], kind="stable")
+        return np.column_stack([first, second])[order]
+
+    def tables(self, pairs, scale):
+        """What `categorical_sweeps` needs of pairs, with couplings times `scale`."""
+        found = [np.empty(0)]
+        for first, second in pairs:
+            own, other = (slice(*self.starts[[j, j + 1]]) for j in (first, second))
+            table = scale * self.coupling[own, other]
+            largest = table.max(axis=1)
+            found += [largest, np.exp(table - largest[:, None]).T.ravel()]
+        return np.concatenate(found)
+
+    @cached_property
+    def _tables(self):
+        return self.tables(self.pairs, 1.0)
+
     def chains(self, codes, seed, free=None):
         """Gibbs chains that begin at complete rows."""
         return PottsChains(self, codes, seed, free)
@@ -149,6 +185,21 @@ class PottsModel(DiscreteModel):
         log_p = self.log_softmax(base.copy())
         own = base[first + np.maximum(row, 0)]
         return np.where(row < 0, base[first] - log_p[first], own).sum()
+
+    def begin(self, codes, generator):
+        """Draw missing cells one after another, each from its conditional given what is known.
+
+        Each time that one which is most strongly coupled to a known one: chains that begin so are
+        not stuck where strongly coupled cells agree with each other, but not with the rest.
+        """
+        drawn, rows = np.array(codes, dtype=np.int32, order="C"), np.arange(len(codes))
+        local = np.ascontiguousarray(self.one_hot(drawn) @ self.coupling)
+        draw_missing(
+            drawn, local, self.coupling, self.intercept, self.starts, self.strengths,
+            np.empty(self.n_values.max(initial=1) + len(self.n_values)),
+            int(generator.integers(2**63)), rows.astype(np.uint64),
+        )  # fmt: skip
+        return drawn
 
     def fill(self, base, codes, generator):
         """Draw missing cells from independent columns with the intercepts `base`."""
@@ -184,15 +235,25 @@ class PottsChains(Chains):
         self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
         self.rows = np.arange(len(codes), dtype=np.uint64)
 
-    def sweep(self, intercept, n_sweeps=1, scale=1.0):
-        """Resample all free cells, one after another, with couplings times `scale`."""
-        work = np.empty(self.model.n_values.max(initial=1))
+    def sweep(self, intercept, n_sweeps=1, scale=1.0, sums=None):
+        """Resample all free cells with couplings times `scale`: strong pairs, then each cell.
+
+        To `sums`, in the one-hot layout, p(x_j = a | the others) of free cells is added.
+        """
+        model = self.model
+        tables = model._tables if scale == 1 else model.tables(model.pairs, scale)
         categorical_sweeps(
-            self.codes, self.local, self.model.coupling, np.ascontiguousarray(intercept),
-            self.model.starts, scale, self.free, work, self.seed, self.n_sweeps, n_sweeps,
-            self.rows,
+            self.codes, self.local, model.coupling, np.ascontiguousarray(intercept), model.starts,
+            scale, model.pairs, tables, self.free, np.empty(3 * model.n_values.max(initial=1)),
+            self.seed, self.n_sweeps, n_sweeps, self.rows, sums,
         )  # fmt: skip
         self.n_sweeps += n_sweeps
+
+    def sums(self, intercept, n_sweeps):
+        """Sums of p(x_j = a | the others) of free cells, as they are drawn; 0 for others."""
+        sums = np.zeros_like(self.local)
+        self.sweep(intercept, n_sweeps, sums=sums)
+        return sums
 
     def log_weight(self, intercept):
         """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each state."""

@@ -49,7 +49,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
 
 def gibbs_complete(model, codes, n_steps, generator):
     """Chains whose missing cells are drawn given the others, after `n_steps` sweeps."""
-    initial = model.fill(model.intercept, codes, generator)
+    initial = model.begin(codes, generator)
     chains = model.chains(initial, draw_seed(generator), codes < 0)
     chains.sweep(model.intercept, n_steps)
     return chains
@@ -57,7 +57,7 @@ def gibbs_complete(model, codes, n_steps, generator):
 
 def gibbs_draws(model, codes, n_steps, generator):
     """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
-    drawn, seed = model.fill(model.intercept, codes, generator), draw_seed(generator)
+    drawn, seed = model.begin(codes, generator), draw_seed(generator)
     for rows in slices_of_rows(len(codes), 1, CHAINS):
         chains = model.chains(drawn[rows], seed, codes[rows] < 0)
         chains.rows += np.uint64(rows.start)
@@ -117,21 +117,15 @@ def annealed_draws(model, base, codes, n_steps, generator):
 def annealed_probabilities(model, base, codes, n_steps, generator):
     """Means of p(x_j = a | the others), one-hot, of chains that go on for `n_steps` together."""
     chains = annealed_chains(model, base, codes, N_ANNEALED, n_steps, generator)
-    n_sweeps, mean = max(1, n_steps // N_ANNEALED), 0.0
-    for _ in range(n_sweeps):
-        chains.sweep(model.intercept)
-        mean = mean + chains.probabilities(model.intercept)
-    return mean.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
+    n_sweeps = max(1, n_steps // N_ANNEALED)
+    sums = chains.sums(model.intercept, n_sweeps)
+    return sums.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
 
 
 def gibbs_probabilities(model, codes, n_steps, generator):
     """Means of p(x_j = a | the others), one-hot, over `n_steps` sweeps after as many."""
     chains = gibbs_complete(model, codes, n_steps, generator)
-    mean = np.zeros((len(codes), model.starts[-1]))
-    for _ in range(n_steps):
-        chains.sweep(model.intercept)
-        mean += chains.probabilities(model.intercept)
-    return mean / n_steps
+    return chains.sums(model.intercept, n_steps) / n_steps
 
 
 def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
