@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._enumeration import enumerate_rows
 from sklearn_boltz.networks.model._gauge import frobenius_scores
-from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+from sklearn_boltz.networks.sampling._sampling import annealed_probabilities, gibbs_sample
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
 # marginals and exact samples.
@@ -104,6 +104,10 @@ class DiscreteModel:
     def begin(self, codes, generator):
         """Draw missing cells, where chains begin."""
         return self.fill(self.intercept, codes, generator)
+
+    def cells_by_chains(self, base, codes, n_steps, generator):
+        """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
+        return annealed_probabilities(self, base, codes, n_steps, generator)
 
     # Rows, complete or not.
 

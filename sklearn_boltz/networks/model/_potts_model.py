@@ -5,12 +5,14 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
 from sklearn_boltz.networks.model._gauge import frobenius_scores, reduce_blocks
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
+from sklearn_boltz.networks.sampling._sampling import restarted_probabilities
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Fields of the values of rows that are computed at a time, where only sums of them are needed.
@@ -155,11 +157,15 @@ class PottsModel(DiscreteModel):
 
     @cached_property
     def pairs(self):
-        """The pairs of columns that chains draw together, the strongest first, (n_pairs, 2)."""
+        """The pairs of columns that chains draw together, the strongest first, (n_pairs, 2).
+
+        A spanning forest of the strongly coupled ones: with all of them, sweeps take up to three
+        times as long, and move no more cells.
+        """
         can_be = np.outer(self.n_values, self.n_values) <= MOST_VALUES
-        first, second = np.nonzero(np.triu((self.strengths > STRONG) & can_be))
-        order = np.argsort(-self.strengths[first, second], kind="stable")
-        return np.column_stack([first, second])[order]
+        found = np.where(can_be & (self.strengths > STRONG), -self.strengths, 0.0)
+        pairs = np.column_stack(minimum_spanning_tree(found).nonzero()).astype(np.int64)
+        return pairs[np.argsort(found[tuple(pairs.T)], kind="stable")]
 
     def tables(self, pairs, scale):
         """What `categorical_sweeps` needs of pairs, with couplings times `scale`."""
@@ -178,6 +184,10 @@ class PottsModel(DiscreteModel):
     def chains(self, codes, seed, free=None):
         """Gibbs chains that begin at complete rows."""
         return PottsChains(self, codes, seed, free)
+
+    def cells_by_chains(self, base, codes, n_steps, generator):
+        """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
+        return restarted_probabilities(self, codes, n_steps, generator)
 
     def independent_log_sum(self, base, row):
         """ln Σ exp Σ_j h_j(x_j) over the missing cells of a row, with h = `base`."""

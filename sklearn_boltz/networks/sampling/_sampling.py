@@ -21,8 +21,9 @@ TOLERANCE = 0.05
 CHAINS = 2**12
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
-# Annealed chains of a row with missing cells.
-N_ANNEALED = 20
+# Annealed chains of a row with missing cells. Chains of it that begin along strong couplings, and
+# the share of their sweeps that does not count.
+N_ANNEALED, N_STARTS, NOT_COUNTED = 20, 4, 0.25
 
 
 def draw_seed(generator):
@@ -120,6 +121,19 @@ def annealed_probabilities(model, base, codes, n_steps, generator):
     n_sweeps = max(1, n_steps // N_ANNEALED)
     sums = chains.sums(model.intercept, n_sweeps)
     return sums.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
+
+
+def restarted_probabilities(model, codes, n_steps, generator):
+    """The same of a few chains that begin along strong couplings, `n_steps` together.
+
+    Where chains draw strongly coupled pairs at once, cells that were hidden are predicted as well
+    as by annealed chains of four times as many sweeps.
+    """
+    rows, n_sweeps = np.repeat(codes, N_STARTS, axis=0), max(1, n_steps // N_STARTS)
+    n_first = int(NOT_COUNTED * n_sweeps)
+    chains = gibbs_complete(model, rows, n_first, generator)
+    sums = chains.sums(model.intercept, n_sweeps - n_first)
+    return sums.reshape(len(codes), N_STARTS, -1).mean(axis=1) / (n_sweeps - n_first)
 
 
 def gibbs_probabilities(model, codes, n_steps, generator):
