@@ -249,25 +249,23 @@ def test_categorical_sweeps(n_values, n, scale, seed):
     for sweep in range(FIRST, FIRST + N_SWEEPS):
         uniform(numbers, seed, sweep)
         u = numbers[rows]
-        for k, (j, l) in enumerate(pairs):
+        for k, pair in enumerate(pairs):
             others = expected.copy()
-            others[:, [j, l]] = -1
-            own, other = (fields(others)[:, model.places([m])] for m in (j, l))
-            table = scale * model.coupling[np.ix_(model.places([j]), model.places([l]))]
+            others[:, pair] = -1
+            own, other = (fields(others)[:, model.places([j])] for j in pair)
+            table = scale * model.coupling[np.ix_(*(model.places([j]) for j in pair))]
             p = softmax(own[:, :, None] + other[:, None] + table, axis=(1, 2))
             first = drawn(p.sum(axis=2), u[:, d + 2 * k])
             second = drawn(p[np.arange(n), first], u[:, d + 2 * k + 1])
-            both = free[:, [j]] & free[:, [l]]
-            found = np.column_stack([first, second])
-            expected[:, [j, l]] = np.where(both, found, expected[:, [j, l]])
+            both, found = free[:, pair].all(axis=1), np.column_stack([first, second])
+            expected[:, pair] = np.where(both[:, None], found, expected[:, pair])
         for j in range(d):
             p = softmax(fields(expected)[:, model.places([j])], axis=1)
             expected_sums[:, model.places([j])] += p * free[:, [j]]
             expected[:, j] = np.where(free[:, j], drawn(p, u[:, j]), expected[:, j])
     categorical_sweeps(
         codes, local, model.coupling, offset, model.starts, scale, pairs,
-        model.tables(pairs, scale), free.view(np.uint8), np.empty(3 * max(n_values)), seed, FIRST,
-        N_SWEEPS, rows, sums,
+        free.view(np.uint8), np.empty(model.room(pairs)), seed, FIRST, N_SWEEPS, rows, sums,
     )  # fmt: skip
     assert_array_equal(codes, expected)
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)

@@ -57,9 +57,28 @@ SIMD_INLINE void categorical_set(int32_t *restrict row, double *restrict field,
         field[k] += now[k] - old[k];
 }
 
+/* The table of two columns: u(a) = max_b scale * J(a, b), and then, a line for each b, the numbers
+ * exp(scale * J(a, b) - u(a)). */
+SIMD_INLINE void categorical_table(const double *restrict coupling, const int64_t *restrict starts,
+                                   double scale, ptrdiff_t width, ptrdiff_t j, ptrdiff_t l,
+                                   double *restrict table)
+{
+    const ptrdiff_t n_a = starts[j + 1] - starts[j], n_b = starts[l + 1] - starts[l];
+    const double *restrict block = coupling + starts[l] * width + starts[j];
+    for (ptrdiff_t a = 0; a < n_a; a++)
+        table[a] = scale * block[a];
+    for (ptrdiff_t b = 1; b < n_b; b++)
+        for (ptrdiff_t a = 0; a < n_a; a++) {
+            const double weight = scale * block[b * width + a];
+            table[a] = weight > table[a] ? weight : table[a];
+        }
+    for (ptrdiff_t b = 0; b < n_b; b++)
+        for (ptrdiff_t a = 0; a < n_a; a++)
+            table[(b + 1) * n_a + a] = simd_exp_f64(scale * block[b * width + a] - table[a]);
+}
+
 /* Draw the columns j and l of a row given all others: j from its sum over the values of l, and
- * then l. The table has u(a) = max_b scale * J(a, b), and then, a line for each b, the numbers
- * exp(scale * J(a, b) - u(a)). `work` has room for three times the largest number of values.
+ * then l. `work` has room for three times the largest number of values.
  * Where the log-weights of l are too far apart nothing is drawn; that depends on the others
  * alone, so the distribution remains the same. */
 SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
@@ -112,13 +131,46 @@ SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
     categorical_set(row, field, coupling, starts, width, l, second);
 }
 
+/* Draw the free columns of a row one after another. Unless `sums` is NULL, p(x_j = a | the others)
+ * is added to it, laid out as `field`. */
+SIMD_INLINE void categorical_row(int32_t *restrict row, double *restrict field,
+                                 const double *restrict coupling, const double *restrict offset,
+                                 const int64_t *restrict starts, double scale,
+                                 const uint8_t *restrict free, double *restrict work,
+                                 double *restrict sums, ptrdiff_t d, uint64_t key)
+{
+    for (ptrdiff_t j = 0; j < d; j++) {
+        if (!free[j])
+            continue;
+        const int64_t start = starts[j];
+        const ptrdiff_t q = starts[j + 1] - start;
+        const double u = random_uniform_f64(key, (uint32_t)j);
+        const double total = categorical_weights(field + start, offset + start, scale, q, work);
+        if (sums)
+            for (ptrdiff_t a = 0; a < q; a++)
+                sums[start + a] += work[a] / total;
+        categorical_set(row, field, coupling, starts, starts[d], j,
+                        categorical_select(work, q, total, u));
+    }
+}
+
+/* Whether two columns are free in any row. */
+SIMD_INLINE int categorical_both(const uint8_t *restrict free, ptrdiff_t n, ptrdiff_t d,
+                                 ptrdiff_t j, ptrdiff_t l)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (free[i * d + j] && free[i * d + l])
+            return 1;
+    return 0;
+}
+
 /* Sweeps over the free columns of each row, with the fields scale * local + offset: first the
- * pairs of which both columns are free, then single columns. Unless it is NULL, p(x_j = a | the
- * others) of the latter is added to `sums`, laid out as `local`. */
+ * pairs of which both columns are free, then single columns, as `categorical_row` has them.
+ * `tables` has room for those of all pairs. */
 SIMD_DISPATCH(void, categorical_gibbs,
               (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
                const double *restrict offset, const int64_t *restrict starts, double scale,
-               const int64_t *restrict pairs, const double *restrict tables, ptrdiff_t n_pairs,
+               const int64_t *restrict pairs, double *restrict tables, ptrdiff_t n_pairs,
                const uint8_t *restrict free, double *restrict work, ptrdiff_t most,
                double *restrict sums, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
                uint64_t first_sweep, ptrdiff_t n_sweeps, const uint64_t *restrict rows),
@@ -126,37 +178,29 @@ SIMD_DISPATCH(void, categorical_gibbs,
                most, sums, n, d, seed, first_sweep, n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
-    for (ptrdiff_t i = 0; i < n; i++) {
-        int32_t *restrict row = codes + i * d;
-        double *restrict field = local + i * width;
+    double *restrict room = tables;
+    for (ptrdiff_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+        if (categorical_both(free, n, d, j, l))
+            categorical_table(coupling, starts, scale, width, j, l, room);
+        room += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
+    }
+    for (ptrdiff_t i = 0; i < n; i++)
         for (ptrdiff_t s = 0; s < n_sweeps; s++) {
             const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
             const double *restrict table = tables;
             for (ptrdiff_t p = 0; p < n_pairs; p++) {
                 const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+                const uint32_t k = (uint32_t)(d + 2 * p);
                 if (free[i * d + j] && free[i * d + l])
-                    categorical_pair(row, field, coupling, offset, starts, scale, width, j, l,
-                                     table, random_uniform_f64(key, (uint32_t)(d + 2 * p)),
-                                     random_uniform_f64(key, (uint32_t)(d + 2 * p + 1)), most,
-                                     work);
+                    categorical_pair(codes + i * d, local + i * width, coupling, offset, starts,
+                                     scale, width, j, l, table, random_uniform_f64(key, k),
+                                     random_uniform_f64(key, k + 1), most, work);
                 table += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
             }
-            for (ptrdiff_t j = 0; j < d; j++) {
-                if (!free[i * d + j])
-                    continue;
-                const int64_t start = starts[j];
-                const ptrdiff_t q = starts[j + 1] - start;
-                const double u = random_uniform_f64(key, (uint32_t)j);
-                const double total =
-                    categorical_weights(field + start, offset + start, scale, q, work);
-                if (sums)
-                    for (ptrdiff_t a = 0; a < q; a++)
-                        sums[i * width + start + a] += work[a] / total;
-                const int32_t value = categorical_select(work, q, total, u);
-                categorical_set(row, field, coupling, starts, width, j, value);
-            }
+            categorical_row(codes + i * d, local + i * width, coupling, offset, starts, scale,
+                            free + i * d, work, sums ? sums + i * width : NULL, d, key);
         }
-    }
 }
 
 /* Draw the missing values, -1, of each row one after another, from their conditionals given what

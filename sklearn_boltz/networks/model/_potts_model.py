@@ -167,19 +167,15 @@ class PottsModel(DiscreteModel):
         pairs = np.column_stack(minimum_spanning_tree(found).nonzero()).astype(np.int64)
         return pairs[np.argsort(found[tuple(pairs.T)], kind="stable")]
 
-    def tables(self, pairs, scale):
-        """What `categorical_sweeps` needs of pairs, with couplings times `scale`."""
-        found = [np.empty(0)]
-        for first, second in pairs:
-            own, other = (slice(*self.starts[[j, j + 1]]) for j in (first, second))
-            table = scale * self.coupling[own, other]
-            largest = table.max(axis=1)
-            found += [largest, np.exp(table - largest[:, None]).T.ravel()]
-        return np.concatenate(found)
+    def strong_pairs(self, scale):
+        """Those that are strong where couplings are multiplied by `scale`: the first of them."""
+        strengths = scale**2 * self.strengths[tuple(self.pairs.T)]
+        return self.pairs[strengths > STRONG]
 
-    @cached_property
-    def _tables(self):
-        return self.tables(self.pairs, 1.0)
+    def room(self, pairs):
+        """Numbers that sweeps which draw some pairs together need room for."""
+        first, second = self.n_values[pairs.T]
+        return 3 * self.n_values.max(initial=1) + int((first * (second + 1)).sum())
 
     def chains(self, codes, seed, free=None):
         """Gibbs chains that begin at complete rows."""
@@ -250,12 +246,11 @@ class PottsChains(Chains):
 
         To `sums`, in the one-hot layout, p(x_j = a | the others) of free cells is added.
         """
-        model = self.model
-        tables = model._tables if scale == 1 else model.tables(model.pairs, scale)
+        model, pairs = self.model, self.model.strong_pairs(scale)
         categorical_sweeps(
             self.codes, self.local, model.coupling, np.ascontiguousarray(intercept), model.starts,
-            scale, model.pairs, tables, self.free, np.empty(3 * model.n_values.max(initial=1)),
-            self.seed, self.n_sweeps, n_sweeps, self.rows, sums,
+            scale, pairs, self.free, np.empty(model.room(pairs)), self.seed, self.n_sweeps,
+            n_sweeps, self.rows, sums,
         )  # fmt: skip
         self.n_sweeps += n_sweeps
 
