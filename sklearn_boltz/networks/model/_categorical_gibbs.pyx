@@ -57,9 +57,9 @@ def draw_missing(int32_t[:, ::1] codes, double[:, ::1] local, const double[:, ::
     """Draw the missing columns, -1, of each row in place, one after another.
 
     Always that column j follows which has the largest ``strengths[j, k]``, symmetric, with a known
-    column k, from its distribution given all known columns, as in `categorical_sweeps` with step 0; `local`
-    is ``x @ coupling`` with zeros for missing columns in x, and is kept up to date. `work` has room
-    for the largest number of values of a column, and for all columns.
+    column k, from its distribution given all known columns, as in `categorical_sweeps` with step 0.
+    `local` is ``x @ coupling`` with zeros for missing columns in x, and is kept up to date. `work`
+    has room for the largest number of values of a column, and for all columns.
     """
     cdef Py_ssize_t d = codes.shape[1]
     if codes.shape[0] and d:
