@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
-from sklearn_boltz.networks.model._gauge import frobenius_scores, reduce_blocks
+from sklearn_boltz.networks.model._gauge import block_means, reduce_blocks, state_slices
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
 from sklearn_boltz.networks.sampling._sampling import restarted_probabilities
 from sklearn_boltz.numerics._threads import slices_of_rows
@@ -152,8 +152,13 @@ class PottsModel(DiscreteModel):
         That is the mutual information of the two alone, to the second order, if all values of
         each had the same probability: half the mean square of the couplings, zero-sum.
         """
-        squares = frobenius_scores(self.coupling, self.n_values) ** 2
-        return squares / (2 * np.outer(self.n_values, self.n_values))
+        found = np.empty((len(self.n_values),) * 2)
+        for j, own in enumerate(state_slices(self.n_values)):  # without copies of all couplings
+            block = self.coupling[own]
+            block = block - block.mean(axis=0)
+            block -= np.repeat(block_means(block, self.n_values), self.n_values, axis=1)
+            found[j] = block_means((block**2).mean(axis=0, keepdims=True), self.n_values)[0] / 2
+        return found
 
     @cached_property
     def pairs(self):
