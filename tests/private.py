@@ -38,7 +38,7 @@ from sklearn_boltz.networks.model import (
     _potts_model,
 )
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
-from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
 from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel

@@ -121,6 +121,7 @@ SMALLEST = {
     "fvbm/bench_isingfit": "--repeats 1",
     "fvbm/bench_likert": "--networks 1 --sizes 1",
     "fvbm/bench_mgm": "",
+    "fvbm/bench_pairs": "--sets attrition",
     "fvbm/bench_plmc": "",
     "fvbm/bench_survey_weights": "--share 0.01",
     "networks/bench_null_tables": "--quick --share 0.02",

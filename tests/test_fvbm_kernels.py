@@ -1,5 +1,7 @@
 """The C kernels against NumPy and mpmath."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from private import (
     _gibbs,
     _interaction_gibbs,
     categorical_sweeps,
+    draw_missing,
     enumerate_rows,
     importance_weights,
     uniform,
@@ -231,16 +234,63 @@ def test_categorical_sweeps(n_values, n, scale, seed):
     rows = rng.integers(10, size=n).astype(np.uint64)
     codes = np.stack([rng.integers(m, size=n) for m in n_values], axis=1).astype(np.int32)
     free, offset = rng.random(codes.shape) < 0.7, rng.normal(size=len(model.intercept))
+    sums, expected_sums = np.zeros((2, n, len(offset)))
+    d, expected, local = len(n_values), codes.copy(), model.one_hot(codes) @ model.coupling
+    pairs = np.array(list(itertools.combinations(range(d), 2)), dtype=np.int64).reshape(-1, 2)
+    pairs = rng.permutation(pairs)[:3]
+    numbers = np.empty((10, d + 2 * len(pairs)))
 
-    def draw(codes, j, u):
-        own = slice(model.starts[j], model.starts[j + 1])
-        fields = scale * (model.one_hot(codes) @ model.coupling) + offset
-        return (np.cumsum(softmax(fields[:, own], axis=1), axis=1) <= u[:, None]).sum(axis=1)
+    def fields(codes):
+        return scale * (model.one_hot(codes) @ model.coupling) + offset
 
-    expected, local = swept(codes, free, seed, rows, draw), model.one_hot(codes) @ model.coupling
+    def drawn(p, u):
+        return (np.cumsum(p, axis=1) <= u[:, None] * p.sum(axis=1, keepdims=True)).sum(axis=1)
+
+    for sweep in range(FIRST, FIRST + N_SWEEPS):
+        uniform(numbers, seed, sweep)
+        u = numbers[rows]
+        for k, pair in enumerate(pairs):
+            others = expected.copy()
+            others[:, pair] = -1
+            own, other = (fields(others)[:, model.places([j])] for j in pair)
+            table = scale * model.coupling[np.ix_(*(model.places([j]) for j in pair))]
+            p = softmax(own[:, :, None] + other[:, None] + table, axis=(1, 2))
+            first = drawn(p.sum(axis=2), u[:, d + 2 * k])
+            second = drawn(p[np.arange(n), first], u[:, d + 2 * k + 1])
+            both, found = free[:, pair].all(axis=1), np.column_stack([first, second])
+            expected[:, pair] = np.where(both[:, None], found, expected[:, pair])
+        for j in range(d):
+            p = softmax(fields(expected)[:, model.places([j])], axis=1)
+            expected_sums[:, model.places([j])] += p * free[:, [j]]
+            expected[:, j] = np.where(free[:, j], drawn(p, u[:, j]), expected[:, j])
     categorical_sweeps(
-        codes, local, model.coupling, offset, model.starts, scale, free.view(np.uint8),
-        np.empty(max(n_values)), seed, FIRST, N_SWEEPS, rows,
+        codes, local, model.coupling, offset, model.starts, scale, pairs,
+        free.view(np.uint8), np.empty(model.room(pairs)), seed, FIRST, N_SWEEPS, rows, sums,
+    )  # fmt: skip
+    assert_array_equal(codes, expected)
+    assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
+    assert_allclose(sums, expected_sums, atol=1e-12)
+
+
+@settings(max_examples=cases(25))
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), seeds)
+def test_missing_cells_drawn_in_order(n_values, n, seed):
+    rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
+    codes = np.stack([rng.integers(-1, m, size=n) for m in n_values], axis=1).astype(np.int32)
+    strengths, rows = rng.random((len(n_values),) * 2), rng.integers(10, size=n).astype(np.uint64)
+    strengths += strengths.T
+    u, expected = np.empty((10, len(n_values))), codes.copy()
+    uniform(u, seed, 0)
+    for row, own in zip(expected, u[rows], strict=True):
+        while (row < 0).any():
+            missing, known = np.flatnonzero(row < 0), np.flatnonzero(row >= 0)
+            j = missing[strengths[np.ix_(missing, known)].max(axis=1, initial=0).argmax()]
+            p = softmax(model.fields(row[None])[0, model.places([j])])
+            row[j] = (np.cumsum(p) <= own[j]).sum()
+    local = model.one_hot(codes) @ model.coupling
+    draw_missing(
+        codes, local, model.coupling, model.intercept, model.starts, strengths,
+        np.empty(max(n_values) + len(n_values)), seed, rows,
     )  # fmt: skip
     assert_array_equal(codes, expected)
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)

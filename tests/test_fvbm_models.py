@@ -23,7 +23,7 @@ from oracles_fvbm import (
 from scipy.special import logsumexp
 
 from oracles import assert_drawn
-from private import SpinModel, _model
+from private import PottsModel, SpinModel, _model
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -195,6 +195,46 @@ def test_drawn_completions(n_values, seed, how, request):
         rows = np.tile(rows_of(row, 0), (4000, 1))
         drawn = model.impute(rows, how="sample", n_steps=50, random_state=0)
         assert_drawn(drawn, states[kept], p)
+
+
+def copied(strength=9.0):
+    """A column of 12 values, its copy with a few errors, and four columns that each know a bit."""
+    n_values, rng = np.array([12, 12, 3, 3, 3, 3]), np.random.default_rng(0)
+    coupling = np.zeros((36, 36))
+    coupling[12:24, :12] = strength * np.eye(12)
+    coupling[24:, :24] = np.repeat(rng.normal(size=(12, 12)), 2, axis=1).reshape(12, 24)
+    return PottsModel(coupling + coupling.T, rng.normal(size=36), n_values)
+
+
+def test_copied_columns_hidden_together(chains_only):
+    """Chains whose cells change one at a time would keep the values in which they begin.
+
+    False alarms: 1e-6, as 2,000 rows are right independently of each other, with probabilities
+    that sum to `expected`.
+    """
+    network = copied()
+    states, log_p, _ = enumerate_states(network)
+    rng = np.random.default_rng(1)
+    truth = states[rng.choice(len(states), 2000, p=np.exp(log_p - logsumexp(log_p)))]
+    rows, model = truth.copy(), estimator_of(network)
+    rows[:, :2] = -1
+    # Exact probabilities of both values given the rest, which is enumerated by hand.
+    fields = network.fields(rows)[:, :24].reshape(-1, 2, 12)
+    joint = fields[:, 0, :, None] + fields[:, 1, None] + network.coupling[:12, 12:24]
+    p = np.exp(joint - logsumexp(joint, axis=(1, 2), keepdims=True))
+    exact = p.reshape(2000, -1).max(axis=1)
+    X = rows_of(rows, 0)
+    mode = model.impute(X, how="mode", n_steps=50, random_state=0)
+    drawn = model.impute(X, how="sample", n_steps=50, random_state=0)
+    for found, expected in ((mode, exact), (drawn, (p**2).sum(axis=(1, 2)))):
+        right = (found[:, :2] == truth[:, :2]).all(axis=1).mean()
+        error = np.sqrt((expected * (1 - expected)).sum()) / 2000
+        assert abs(right - expected.mean()) < 4.9 * error
+    values = np.arange(12)
+    mean = np.column_stack([p.sum(axis=2) @ values, p.sum(axis=1) @ values])
+    found = model.impute(X, n_steps=200, random_state=0)[:, :2]
+    # 150 sweeps that count, each nearly a new draw of a number with a standard deviation below 6.
+    assert np.sqrt(((found - mean) ** 2).mean()) < 6 / np.sqrt(150)
 
 
 @pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 6, 2)])

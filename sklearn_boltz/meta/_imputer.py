@@ -52,8 +52,7 @@ from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
-# rows, number of sweeps of Gibbs sampling before averaging, and during it. With more states, these
-# sweeps take less time.
+# rows, number of sweeps of Gibbs sampling. With more states, these take less time.
 MAX_STATES, N_STEPS = 2**18, 200
 # Number of rows that are filled together, each such block with random numbers of its own.
 BLOCK_ROWS = 500

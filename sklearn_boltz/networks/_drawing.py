@@ -211,9 +211,12 @@ class Drawing:
             booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
             more than 1,024 joint states of missing categories have 200 weighted draws instead.
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) for rows with more joint states: of annealed
-            chains of a row together, and of those that go on, by their weights, for the mean; half
-            as many for a sample. The most probable state is that of `n_steps` after as many.
+            Transitions (sweeps of Gibbs sampling) for rows with more joint states. The mean is that
+            of four chains with `n_steps` together, of which the first quarter does not count;
+            where all columns are binary, and for a sample, chains of a row are annealed with as
+            many, and go on by their weights, a sample with half as many. The most probable state
+            is that of `n_steps` after as many. Strongly coupled columns with more than two values
+            are drawn together.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``, and for rows with more joint states.
 

@@ -1,15 +1,31 @@
 /* Gibbs sampling of a network of categorical columns, one chain a row. A sweep is a step of the
- * random numbers, and a chain the row of them that `rows` has for it.
+ * random numbers, and a chain the row of them that `rows` has for it. The states of column j are
+ * those from starts[j] to starts[j + 1]; `field` and `local` are sums of the couplings of all
+ * states to the values of a row, which are kept up to date.
  */
+#include <math.h>
 #include "_exp.h"
 #include "_random.h"
 #include "_simd.h"
 
-/* The value that u selects: probabilities are in proportion to exp(scale * field + offset). */
-SIMD_INLINE int32_t categorical_draw(const double *restrict field, const double *restrict offset,
-                                     double scale, ptrdiff_t q, double u, double *restrict weight)
+/* Log-weights that differ by more have no digits in a product of their exponentials. */
+#define CATEGORICAL_MOST_SPREAD 600.0
+
+/* The value that u selects among weights. */
+SIMD_INLINE int32_t categorical_select(const double *restrict weight, ptrdiff_t q, double total,
+                                       double u)
 {
-    double peak = scale * field[0] + offset[0], total = 0, sum;
+    ptrdiff_t value = 0;
+    for (double sum = weight[0]; sum <= u * total && value < q - 1; sum += weight[value])
+        value++;
+    return (int32_t)value;
+}
+
+/* weight = exp(scale * field + offset - peak), with the largest at 1; -> their sum. */
+SIMD_INLINE double categorical_weights(const double *restrict field, const double *restrict offset,
+                                       double scale, ptrdiff_t q, double *restrict weight)
+{
+    double peak = scale * field[0] + offset[0], total = 0;
     for (ptrdiff_t a = 0; a < q; a++) {
         weight[a] = scale * field[a] + offset[a];
         peak = weight[a] > peak ? weight[a] : peak;
@@ -18,45 +34,213 @@ SIMD_INLINE int32_t categorical_draw(const double *restrict field, const double 
         weight[a] = simd_exp_f64(weight[a] - peak);
     for (ptrdiff_t a = 0; a < q; a++)
         total += weight[a];
-    ptrdiff_t value = 0;
-    for (sum = weight[0]; sum <= u * total && value < q - 1; sum += weight[value])
-        value++;
-    return (int32_t)value;
+    return total;
 }
 
-/* Sweeps over the free columns of each row, with the fields scale * local + offset, where
- * local, the sums of the couplings to the values of a row, is kept up to date. The states of
- * column j are those from starts[j] to starts[j + 1]. */
+/* A value takes the place of another, or of none, -1. */
+SIMD_INLINE void categorical_set(int32_t *restrict row, double *restrict field,
+                                 const double *restrict coupling, const int64_t *restrict starts,
+                                 ptrdiff_t width, ptrdiff_t j, int32_t value)
+{
+    const int32_t before = row[j];
+    if (value == before)
+        return;
+    const double *restrict now = coupling + (starts[j] + value) * width;
+    row[j] = value;
+    if (before < 0) {
+        for (ptrdiff_t k = 0; k < width; k++)
+            field[k] += now[k];
+        return;
+    }
+    const double *restrict old = coupling + (starts[j] + before) * width;
+    for (ptrdiff_t k = 0; k < width; k++)
+        field[k] += now[k] - old[k];
+}
+
+/* The table of two columns: u(a) = max_b scale * J(a, b), and then, a line for each b, the numbers
+ * exp(scale * J(a, b) - u(a)). */
+SIMD_INLINE void categorical_table(const double *restrict coupling, const int64_t *restrict starts,
+                                   double scale, ptrdiff_t width, ptrdiff_t j, ptrdiff_t l,
+                                   double *restrict table)
+{
+    const ptrdiff_t n_a = starts[j + 1] - starts[j], n_b = starts[l + 1] - starts[l];
+    const double *restrict block = coupling + starts[l] * width + starts[j];
+    for (ptrdiff_t a = 0; a < n_a; a++)
+        table[a] = scale * block[a];
+    for (ptrdiff_t b = 1; b < n_b; b++)
+        for (ptrdiff_t a = 0; a < n_a; a++) {
+            const double weight = scale * block[b * width + a];
+            table[a] = weight > table[a] ? weight : table[a];
+        }
+    for (ptrdiff_t b = 0; b < n_b; b++)
+        for (ptrdiff_t a = 0; a < n_a; a++)
+            table[(b + 1) * n_a + a] = simd_exp_f64(scale * block[b * width + a] - table[a]);
+}
+
+/* Draw the columns j and l of a row given all others: j from its sum over the values of l, and
+ * then l. `work` has room for three times the largest number of values.
+ * Where the log-weights of l are too far apart nothing is drawn; that depends on the others
+ * alone, so the distribution remains the same. */
+SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
+                                  const double *restrict coupling, const double *restrict offset,
+                                  const int64_t *restrict starts, double scale, ptrdiff_t width,
+                                  ptrdiff_t j, ptrdiff_t l, const double *restrict table,
+                                  double u_j, double u_l, ptrdiff_t most, double *restrict work)
+{
+    const int64_t at_j = starts[j], at_l = starts[l];
+    const ptrdiff_t n_a = starts[j + 1] - at_j, n_b = starts[l + 1] - at_l;
+    double *restrict alone = work, *restrict weight = work + most, *restrict sum = work + 2 * most;
+    const double *restrict of_j = coupling + (at_j + row[j]) * width + at_l;
+    const double *restrict of_l = coupling + (at_l + row[l]) * width + at_j;
+    double peak = -INFINITY, lowest = INFINITY;
+    for (ptrdiff_t b = 0; b < n_b; b++) {
+        alone[b] = field[at_l + b] - of_j[b];
+        weight[b] = scale * alone[b] + offset[at_l + b];
+        peak = weight[b] > peak ? weight[b] : peak;
+        lowest = weight[b] < lowest ? weight[b] : lowest;
+    }
+    if (peak - lowest > CATEGORICAL_MOST_SPREAD)
+        return;
+    for (ptrdiff_t b = 0; b < n_b; b++)
+        weight[b] = simd_exp_f64(weight[b] - peak);
+    for (ptrdiff_t a = 0; a < n_a; a++)
+        sum[a] = 0;
+    for (ptrdiff_t b = 0; b < n_b; b++) {
+        const double *restrict line = table + (b + 1) * n_a;
+        const double w = weight[b];
+        for (ptrdiff_t a = 0; a < n_a; a++)
+            sum[a] += w * line[a];
+    }
+    double total = 0;
+    peak = -INFINITY;
+    for (ptrdiff_t a = 0; a < n_a; a++) {
+        weight[a] = scale * (field[at_j + a] - of_l[a]) + offset[at_j + a] + table[a];
+        peak = weight[a] > peak ? weight[a] : peak;
+    }
+    for (ptrdiff_t a = 0; a < n_a; a++)
+        weight[a] = simd_exp_f64(weight[a] - peak) * sum[a];
+    for (ptrdiff_t a = 0; a < n_a; a++)
+        total += weight[a];
+    const int32_t first = categorical_select(weight, n_a, total, u_j);
+    const double *restrict given = coupling + (at_j + first) * width + at_l;
+    for (ptrdiff_t b = 0; b < n_b; b++)
+        alone[b] += given[b];
+    total = categorical_weights(alone, offset + at_l, scale, n_b, weight);
+    const int32_t second = categorical_select(weight, n_b, total, u_l);
+    categorical_set(row, field, coupling, starts, width, j, first);
+    categorical_set(row, field, coupling, starts, width, l, second);
+}
+
+/* Draw the free columns of a row one after another. Unless `sums` is NULL, p(x_j = a | the others)
+ * is added to it, laid out as `field`. */
+SIMD_INLINE void categorical_row(int32_t *restrict row, double *restrict field,
+                                 const double *restrict coupling, const double *restrict offset,
+                                 const int64_t *restrict starts, double scale,
+                                 const uint8_t *restrict free, double *restrict work,
+                                 double *restrict sums, ptrdiff_t d, uint64_t key)
+{
+    for (ptrdiff_t j = 0; j < d; j++) {
+        if (!free[j])
+            continue;
+        const int64_t start = starts[j];
+        const ptrdiff_t q = starts[j + 1] - start;
+        const double u = random_uniform_f64(key, (uint32_t)j);
+        const double total = categorical_weights(field + start, offset + start, scale, q, work);
+        if (sums)
+            for (ptrdiff_t a = 0; a < q; a++)
+                sums[start + a] += work[a] / total;
+        categorical_set(row, field, coupling, starts, starts[d], j,
+                        categorical_select(work, q, total, u));
+    }
+}
+
+/* Whether two columns are free in any row. */
+SIMD_INLINE int categorical_both(const uint8_t *restrict free, ptrdiff_t n, ptrdiff_t d,
+                                 ptrdiff_t j, ptrdiff_t l)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (free[i * d + j] && free[i * d + l])
+            return 1;
+    return 0;
+}
+
+/* Sweeps over the free columns of each row, with the fields scale * local + offset: first the
+ * pairs of which both columns are free, then single columns, as `categorical_row` has them.
+ * `tables` has room for those of all pairs. */
 SIMD_DISPATCH(void, categorical_gibbs,
               (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
                const double *restrict offset, const int64_t *restrict starts, double scale,
-               const uint8_t *restrict free, double *restrict work, ptrdiff_t n, ptrdiff_t d,
-               uint64_t seed, uint64_t first_sweep, ptrdiff_t n_sweeps,
-               const uint64_t *restrict rows),
-              (codes, local, coupling, offset, starts, scale, free, work, n, d, seed, first_sweep,
-               n_sweeps, rows))
+               const int64_t *restrict pairs, double *restrict tables, ptrdiff_t n_pairs,
+               const uint8_t *restrict free, double *restrict work, ptrdiff_t most,
+               double *restrict sums, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
+               uint64_t first_sweep, ptrdiff_t n_sweeps, const uint64_t *restrict rows),
+              (codes, local, coupling, offset, starts, scale, pairs, tables, n_pairs, free, work,
+               most, sums, n, d, seed, first_sweep, n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
+    double *restrict room = tables;
+    for (ptrdiff_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+        if (categorical_both(free, n, d, j, l))
+            categorical_table(coupling, starts, scale, width, j, l, room);
+        room += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
+    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t s = 0; s < n_sweeps; s++) {
+            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
+            const double *restrict table = tables;
+            for (ptrdiff_t p = 0; p < n_pairs; p++) {
+                const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+                const uint32_t k = (uint32_t)(d + 2 * p);
+                if (free[i * d + j] && free[i * d + l])
+                    categorical_pair(codes + i * d, local + i * width, coupling, offset, starts,
+                                     scale, width, j, l, table, random_uniform_f64(key, k),
+                                     random_uniform_f64(key, k + 1), most, work);
+                table += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
+            }
+            categorical_row(codes + i * d, local + i * width, coupling, offset, starts, scale,
+                            free + i * d, work, sums ? sums + i * width : NULL, d, key);
+        }
+}
+
+/* Draw the missing values, -1, of each row one after another, from their conditionals given what
+ * is known so far: always the column that is most strongly coupled to one which is known. */
+SIMD_DISPATCH(void, categorical_begin,
+              (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
+               const double *restrict offset, const int64_t *restrict starts,
+               const double *restrict strengths, double *restrict work, ptrdiff_t most,
+               ptrdiff_t n, ptrdiff_t d, uint64_t seed, const uint64_t *restrict rows),
+              (codes, local, coupling, offset, starts, strengths, work, most, n, d, seed, rows))
+{
+    const ptrdiff_t width = starts[d];
+    double *restrict closest = work + most;
     for (ptrdiff_t i = 0; i < n; i++) {
         int32_t *restrict row = codes + i * d;
         double *restrict field = local + i * width;
-        for (ptrdiff_t s = 0; s < n_sweeps; s++) {
-            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
-            for (ptrdiff_t j = 0; j < d; j++) {
-                if (!free[i * d + j])
-                    continue;
-                const int64_t start = starts[j];
-                const double u = random_uniform_f64(key, (uint32_t)j);
-                const int32_t value = categorical_draw(
-                    field + start, offset + start, scale, starts[j + 1] - start, u, work);
-                if (value == row[j])
-                    continue;
-                const double *restrict now = coupling + (start + value) * width;
-                const double *restrict before = coupling + (start + row[j]) * width;
-                row[j] = value;
-                for (ptrdiff_t k = 0; k < width; k++)
-                    field[k] += now[k] - before[k];
-            }
+        const uint64_t key = random_row_key(seed, 0, rows[i]);
+        for (ptrdiff_t j = 0; j < d; j++) {
+            closest[j] = 0;
+            for (ptrdiff_t k = 0; k < d && row[j] < 0; k++)
+                if (row[k] >= 0 && strengths[j * d + k] > closest[j])
+                    closest[j] = strengths[j * d + k];
+        }
+        for (;;) {
+            ptrdiff_t next = -1;
+            for (ptrdiff_t j = 0; j < d; j++)
+                if (row[j] < 0 && (next < 0 || closest[j] > closest[next]))
+                    next = j;
+            if (next < 0)
+                break;
+            const int64_t start = starts[next];
+            const ptrdiff_t q = starts[next + 1] - start;
+            const double total =
+                categorical_weights(field + start, offset + start, 1, q, work);
+            const double u = random_uniform_f64(key, (uint32_t)next);
+            categorical_set(row, field, coupling, starts, width, next,
+                            categorical_select(work, q, total, u));
+            for (ptrdiff_t j = 0; j < d; j++)
+                if (strengths[next * d + j] > closest[j])
+                    closest[j] = strengths[next * d + j];
         }
     }
 }

@@ -17,7 +17,6 @@ from sklearn_boltz.networks.model._enumeration import importance_weights
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_draws,
     annealed_log_partition,
-    annealed_probabilities,
     chains_of_each,
     gibbs_complete,
     gibbs_mode,
@@ -381,12 +380,12 @@ def cell_probabilities(model, base, codes, max_states, n_steps, generator):
     """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
 
     What stands for observed cells is of no use. Rows of which connected missing cells have more
-    than `max_states` joint states take annealed chains.
+    than `max_states` joint states take chains.
     """
     p, _, is_exact = model.enumerated(codes, max_states)
     many = np.flatnonzero(~is_exact)
     if len(many):
-        p[many] = annealed_probabilities(model, base, codes[many], n_steps, generator)
+        p[many] = model.cells_by_chains(base, codes[many], n_steps, generator)
     return p
 
 

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._enumeration import enumerate_rows
 from sklearn_boltz.networks.model._gauge import frobenius_scores
-from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+from sklearn_boltz.networks.sampling._sampling import annealed_probabilities, gibbs_sample
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
 # marginals and exact samples.
@@ -101,6 +101,14 @@ class DiscreteModel:
         scale = 1 / max(temperature, self.scale / 1e300)
         return self.scaled(scale)
 
+    def begin(self, codes, generator):
+        """Draw missing cells, where chains begin."""
+        return self.fill(self.intercept, codes, generator)
+
+    def cells_by_chains(self, base, codes, n_steps, generator):
+        """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
+        return annealed_probabilities(self, base, codes, n_steps, generator)
+
     # Rows, complete or not.
 
     def log_pseudo_likelihood(self, codes):
@@ -170,6 +178,14 @@ class Chains:
 
     Random numbers are functions of (seed, sweep, row): `rows` has a row for each chain.
     """
+
+    def sums(self, intercept, n_sweeps):
+        """Sums of p(x_j = a | the others) of free cells over sweeps, one-hot, (n_chains, Q)."""
+        total = 0.0
+        for _ in range(n_sweeps):
+            self.sweep(intercept)
+            total = total + self.probabilities(intercept)
+        return total
 
     def copy(self):
         """Chains with states of their own."""

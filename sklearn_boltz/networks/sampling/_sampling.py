@@ -21,8 +21,9 @@ TOLERANCE = 0.05
 CHAINS = 2**12
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
-# Annealed chains of a row with missing cells.
-N_ANNEALED = 20
+# Annealed chains of a row with missing cells. Chains of it that begin along strong couplings, and
+# the share of their sweeps that does not count.
+N_ANNEALED, N_STARTS, NOT_COUNTED = 20, 4, 0.25
 
 
 def draw_seed(generator):
@@ -49,7 +50,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
 
 def gibbs_complete(model, codes, n_steps, generator):
     """Chains whose missing cells are drawn given the others, after `n_steps` sweeps."""
-    initial = model.fill(model.intercept, codes, generator)
+    initial = model.begin(codes, generator)
     chains = model.chains(initial, draw_seed(generator), codes < 0)
     chains.sweep(model.intercept, n_steps)
     return chains
@@ -57,7 +58,7 @@ def gibbs_complete(model, codes, n_steps, generator):
 
 def gibbs_draws(model, codes, n_steps, generator):
     """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
-    drawn, seed = model.fill(model.intercept, codes, generator), draw_seed(generator)
+    drawn, seed = model.begin(codes, generator), draw_seed(generator)
     for rows in slices_of_rows(len(codes), 1, CHAINS):
         chains = model.chains(drawn[rows], seed, codes[rows] < 0)
         chains.rows += np.uint64(rows.start)
@@ -117,21 +118,28 @@ def annealed_draws(model, base, codes, n_steps, generator):
 def annealed_probabilities(model, base, codes, n_steps, generator):
     """Means of p(x_j = a | the others), one-hot, of chains that go on for `n_steps` together."""
     chains = annealed_chains(model, base, codes, N_ANNEALED, n_steps, generator)
-    n_sweeps, mean = max(1, n_steps // N_ANNEALED), 0.0
-    for _ in range(n_sweeps):
-        chains.sweep(model.intercept)
-        mean = mean + chains.probabilities(model.intercept)
-    return mean.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
+    n_sweeps = max(1, n_steps // N_ANNEALED)
+    sums = chains.sums(model.intercept, n_sweeps)
+    return sums.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
+
+
+def restarted_probabilities(model, codes, n_steps, generator):
+    """The same of a few chains that begin along strong couplings, `n_steps` together.
+
+    Where chains draw strongly coupled pairs at once, cells that were hidden are predicted as well
+    as by annealed chains of four times as many sweeps.
+    """
+    rows, n_sweeps = np.repeat(codes, N_STARTS, axis=0), max(1, n_steps // N_STARTS)
+    n_first = int(NOT_COUNTED * n_sweeps)
+    chains = gibbs_complete(model, rows, n_first, generator)
+    sums = chains.sums(model.intercept, n_sweeps - n_first)
+    return sums.reshape(len(codes), N_STARTS, -1).mean(axis=1) / (n_sweeps - n_first)
 
 
 def gibbs_probabilities(model, codes, n_steps, generator):
     """Means of p(x_j = a | the others), one-hot, over `n_steps` sweeps after as many."""
     chains = gibbs_complete(model, codes, n_steps, generator)
-    mean = np.zeros((len(codes), model.starts[-1]))
-    for _ in range(n_steps):
-        chains.sweep(model.intercept)
-        mean += chains.probabilities(model.intercept)
-    return mean / n_steps
+    return chains.sums(model.intercept, n_steps) / n_steps
 
 
 def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
