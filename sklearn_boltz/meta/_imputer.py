@@ -23,7 +23,7 @@ from sklearn_boltz.meta._default import (
     timed_fit,
 )
 from sklearn_boltz.meta._few_numbers import FewNumbers
-from sklearn_boltz.meta._linear import LinearMeans
+from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
@@ -470,9 +470,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 numbers[j] = np.full(len(codes), np.nan)
                 numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
                 continue
-            values = _values(column, shares[j].shape[1])
+            values = numbers_of(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values
-            if j in linear:  # on six tables, nearer than the nearer one of both, or nearly so
+            if j in linear:
                 means, weights = linear[j]
                 numbers[j] += weights * (means - numbers[j])
             if how == "mode" and column.bins.is_whole:
@@ -527,13 +527,6 @@ def _left(table, X):
         column.categories is None and not are_bits(column.numbers(cells))
         for column, (_, cells) in pairs
     ])  # fmt: skip
-
-
-def _values(column, n_values):
-    """The numbers that the codes of a column stand for."""
-    if column.bins is not None:
-        return column.bins.means
-    return np.arange(n_values) if column.categories is None else column.categories.astype(float)
 
 
 def _impute(estimator, rows, seed, how):

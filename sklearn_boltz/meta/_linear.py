@@ -17,6 +17,8 @@ STRENGTH = 0.1
 # Residual variance, in ratio to that of the column, below which the other columns all but determine
 # a number.
 COLLINEAR = 0.01
+# Values of a category at most that numbers are linear in.
+MOST_LEVELS = 64
 # What is added to sums that may be 0, as of weights.
 TINY = 1e-300
 # Rows whose means are computed together.
@@ -68,8 +70,8 @@ class LinearMeans:
     def means(self, X, codes, shares):
         """Of all numbers of a table, given the shares of the codes of its missing cells.
 
-        And how much they should count beside means of bins: a half, or more where their variance
-        is below the one inside of bins, which nothing that bins know makes smaller.
+        And how much they should count beside means of the network: the inverse variances of both
+        are their weights.
 
         Parameters
         ----------
@@ -88,14 +90,18 @@ class LinearMeans:
             given = self._gaussian.observed(0, Scores(z[block]))
             found[block], variances[block] = given.means(at[block]), given.variances
         found = np.clip(found * self._scale + self._center, *self._ends_of(variances))
-        columns, inside = np.flatnonzero(self._numeric), np.zeros(z.shape)
-        for k, j in enumerate(columns):
-            bins = self._table.columns[j].bins
-            if bins is not None:
-                inside[:, k] = shares[j][:, : bins.n_bins] @ bins.values.var(axis=1)
-        weights = np.maximum(0.5, inside / (inside + variances * self._scale**2 + TINY))
-        weights = np.maximum(weights, 1 - variances / COLLINEAR)
+        columns = np.flatnonzero(self._numeric)
+        spread = np.column_stack([self._variance(j, shares[j]) for j in columns])
+        weights = spread / (spread + variances * self._scale**2 + TINY)
         return dict(zip(columns, zip(found.T, weights.T, strict=True), strict=True))
+
+    def _variance(self, j, shares):
+        """Of the numbers of a column by the shares of its codes."""
+        column = self._table.columns[j]
+        values = numbers_of(column, shares.shape[1])
+        inside = 0.0 if column.bins is None else column.bins.values.var(axis=1)
+        shares = shares[:, : len(values)]
+        return shares @ (values**2 + inside) - (shares @ values) ** 2
 
     def _ends_of(self, variances):
         """The ends of the training cells; where others all but determine a number, further ones.
@@ -119,8 +125,15 @@ class LinearMeans:
     def _one_hot(self, codes, shares):
         """Categories one-hot, the missing ones by their shares."""
         blocks = [np.empty((len(codes), 0))]
-        for j in np.flatnonzero(~self._numeric):
+        for j in np.flatnonzero(~self._numeric & (self._n_values <= MOST_LEVELS)):
             known = ~np.isnan(codes[:, j])
             own = np.eye(self._n_values[j])[np.nan_to_num(codes[:, j]).astype(np.intp)]
             blocks.append(np.where(known[:, None], own, shares[j]))
         return np.hstack(blocks)
+
+
+def numbers_of(column, n_values):
+    """The numbers that the codes of a column stand for."""
+    if column.bins is not None:
+        return column.bins.means
+    return np.arange(n_values) if column.categories is None else column.categories.astype(float)

@@ -7,7 +7,7 @@ smoothness for all columns with an order.
 import numpy as np
 
 # Variance of a coupling before the first estimate, and bounds of variances.
-FIRST, LEAST, MOST = 0.2, 1e-6, 10.0
+FIRST, LEAST, MOST = 0.2, 1e-6, 1e4
 # Of the variances by orders of smoothness, in ratio to that of the smoothest functions.
 LEAST_ORDER, MOST_ORDER = 1e-3, 10.0
 # Rounds of an update.

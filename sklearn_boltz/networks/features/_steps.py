@@ -114,13 +114,15 @@ class Lbfgs:
         return direction
 
     def _search(self, objective, point, direction, slope, step):
-        while True:
+        while step >= SHORTEST:
             after = objective.at(*_add((point.coupling, point.intercept), step, direction))
             gain = after.value - point.value
-            if gain >= ENOUGH * step * slope or step < SHORTEST:
-                return after if gain >= 0 else point
-            # The maximum of the parabola, within bounds.
-            step *= float(np.clip(0.5 * step * slope / (step * slope - gain), 0.1, 0.5))
+            if gain >= ENOUGH * step * slope:
+                return after
+            # The maximum of the parabola, within bounds; a gain may be no number.
+            ratio = np.nan_to_num(0.5 * step * slope / (step * slope - gain))
+            step *= float(np.clip(ratio, 0.1, 0.5))
+        return point
 
 
 def _dot(one, other):
