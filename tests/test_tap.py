@@ -324,6 +324,9 @@ def test_known_units_are_held_fast(pair, workers):
     evidence = _tap.Evidence(known=np.ones(V.shape, dtype=bool))
     all_known = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
     assert_allclose(all_known.hidden_mean, model.mean_hidden(V), atol=1e-10)
+    # The evidence has the weight of what it says.
+    found = _tap.free_energy(model, all_known, 2, evidence) - model.visible.log_weight(V)
+    assert_allclose(found, model.free_energy(V), atol=1e-8)
 
 
 # Gaussian units, and what there is not.
