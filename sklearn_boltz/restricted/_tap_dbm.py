@@ -93,6 +93,7 @@ class TAPDBM(BaseTAP):
         them, not the shares of the rows. ``"auto"`` begins anew with it after a fit with early
         stopping and ``max_iter="auto"`` whose model has modes that chains from the data do not
         leave, by the same measure as in :class:`SDCPRBM`; it takes up to some 25 times as long.
+        It begins without pre-training, whose solutions start at the data.
 
     inference : {"tap", "naive", "adaptive"} or TAP, default="tap"
         How the solutions of the mean-field equations are found, in training and later, and how
@@ -105,8 +106,8 @@ class TAPDBM(BaseTAP):
         800 mini-batches, in at least 10 and at most 200 epochs, also if `max_iter` is a number.
         The other settings are those of the joint training, without early stopping;
         ``alpha="auto"`` depends on `pretrain_max_iter` instead of `max_iter`. 0 means no
-        pre-training; the weights of the upper layers then stay small. If data come in batches, it
-        must be 0; otherwise `fit` raises a ValueError.
+        pre-training, as does ``"auto"`` with ``tempered=True``; the weights of the upper layers
+        then stay small. If data come in batches, it must be 0; otherwise `fit` raises a ValueError.
 
     learning_rate : float or "auto", default="auto"
         Step size: the factor of the mean gradient in each update. With early stopping, it is that
@@ -404,7 +405,9 @@ class TAPDBM(BaseTAP):
         return self._training_of(self._hidden_kinds(len(sizes)), sizes, scheme, X, weights)
 
     def _plan(self, training, n_rows, stops):
-        prepare = self._pretrain if self.pretrain_max_iter else None
+        # The layers would be pre-trained by what tempering is to replace.
+        without = self.pretrain_max_iter == "auto" and self.tempered is True
+        prepare = self._pretrain if self.pretrain_max_iter and not without else None
         return super()._plan(training, n_rows, stops)._replace(prepare=prepare)
 
     def _pretrain(self, training, rows, workers):
