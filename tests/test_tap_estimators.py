@@ -119,6 +119,8 @@ def test_pre_training_is_that_of_rbms(digits):
         assert_array_equal(mine, rbm.components_)
     assert_array_equal(model.intercept_visible_, first.intercept_visible_)
     assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
+    # Its solutions start at the data, what tempering replaces.
+    assert TAPDBM((4, 3), tempered=True, max_iter=1).fit(X[:50]).pretrain_history_ == []
 
 
 def test_pre_training_on_a_single_column_of_levels():
