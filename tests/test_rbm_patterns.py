@@ -137,7 +137,7 @@ def test_no_fit_ends_below_its_best_epoch(estimator, never):
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "allowed"), [(SDCPRBM, 0.5), (TAPRBM, 0.8), (TAPDBM, 0.8)])
 def test_planted_patterns(estimator, allowed):
-    """Of three seeds .2 nats below the truth at most."""
+    """With one hidden layer, of three seeds .2 nats below the truth at most."""
     X, rest, truth = planted(18, 3, 500, 0.005)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
