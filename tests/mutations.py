@@ -64,9 +64,8 @@ ROOMS = {
 CLOSEST = {
     "_array": "test_array_api.py",
     "_cluster": "test_distributed.py",
-    "meta/_(few_numbers|imputer|linear|completed|default)": "test_imputer.py",
-    "meta/_mixture": "test_meta_mixture.py",
-    "meta/_(outlier|surprise)": "test_meta_outlier_detector.py",
+    "meta/_(few_numbers|imputer|linear|default)": "test_imputer.py",
+    "meta/_(completed|outlier|surprise)": "test_meta_outlier_detector.py",
     "meta/": "test_meta_classifier.py",
     "kernel|_products": "test_rbm_kernels.py",
     "class|label|discriminative": "test_rbm_classifier.py",

@@ -2,10 +2,13 @@
 
 import warnings
 from copy import deepcopy
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.state import assert_goes_on
+from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
@@ -13,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
 from oracles_rbm import SmallRBM, binary, random_rbm
-from private import SGD, Stream, Workers, _frank_wolfe
+from private import SGD, Stream, Workers, _coded_rows, _frank_wolfe
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, InfiniteRBM
@@ -293,3 +296,40 @@ def test_sampled_gain_against_the_exact_one(rbm, learner, data):
         # The relative variance of the weights is 1 / ess - 1.
         error = np.sqrt((1 / estimate.ess - 1) / n)
         assert estimate.gain == pytest.approx(true.gain, abs=5 * error)
+
+
+@pytest.mark.parametrize("probability", [None, np.full(60, 1 / 60) + np.tile([-0.01, 0.01], 30)])
+def test_expectations_over_codes_are_those_over_their_numbers(probability, monkeypatch):
+    """A few rows at a time, with draws of the missing cells."""
+    monkeypatch.setattr(_coded_rows, "EXPANDED", 80)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(list("pqrs"), 60), "x": rng.normal(9, 4, 60)})
+    X = X.mask(rng.random(X.shape) < 0.3)
+    model = SDCPRBM(3, columns={"x": "gaussian"}, max_iter=2, random_state=0).fit(X)
+    rows = model._validated(X, allow_nan=True, lazily=True)
+    samples = [_frank_wolfe.IncompleteSample(r, probability) for r in (rows, rows.toarray())]
+    for sample in samples:
+        learner = SimpleNamespace(model=model._model, stream=Stream(0))
+        for _ in range(2):
+            sample.follow(learner, WORKERS)
+    unit, visible = rng.normal(size=6), model._model().visible
+    ours, theirs = (
+        [sample.field(unit), sample.moment(sample.field(unit)), *slopes.values()]
+        for sample in samples
+        for slopes in [sample.shape_slopes(visible)]
+    )
+    for one, other in zip(
+        [samples[0].rows.toarray(), *ours], [samples[1].rows, *theirs], strict=True
+    ):
+        assert_allclose(one, other, atol=1e-12)
+
+
+def test_a_fit_of_many_rows_of_codes(monkeypatch):
+    """Units are fitted to a part of the rows."""
+    for module in ("_frank_wolfe", "_growth"):
+        monkeypatch.setattr(f"sklearn_boltz.restricted.training.{module}.FITTED_ROWS", 150)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(list("pqr"), (300, 3)), columns=list("abc")).assign(d=lambda X: X.a)
+    gaps = X.mask(rng.random(X.shape) < 0.1)
+    model = InfiniteRBM(4, early_stopping=False, n_model_samples=500, random_state=0).fit(gaps)
+    assert model.score(X) > -3 * np.log(3) - 0.4

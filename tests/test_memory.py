@@ -116,10 +116,10 @@ for ask in (
     except ValueError as error:
         print(error)
 
-# A column of 4,900 values, one-hot, is refused or expanded a few rows at a time.
+# A column of 9,000 values, one-hot, is refused or expanded a few rows at a time.
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 6 * 2**30))
-X = rng.integers(4900, size=(20_000, 2)).clip(max=[4899, 1]).astype(float)
-options = {"columns": [range(4900), range(2)], "early_stopping": False}
+X = rng.integers(9000, size=(20_000, 2)).clip(max=[8999, 1]).astype(float)
+options = {"columns": [range(9000), range(2)], "early_stopping": False}
 try:
     InfiniteRBM(2, **options).fit(X)
 except ValueError as error:
@@ -136,8 +136,8 @@ def test_under_a_limit_of_the_address_space():
     )
     assert run.returncode == 0, run.stderr
     *lines, one_hot, found = run.stdout.splitlines()
-    assert one_hot.startswith("InfiniteRBM: 20,000 rows of 4,902 numbers, 4,900 of them for the ")
-    assert "column 0, would take 2.191 GiB of memory" in one_hot
+    assert one_hot.startswith("InfiniteRBM: 10,000 rows of 9,002 numbers, 9,000 of them for the ")
+    assert "column 0, would take 2.012 GiB of memory" in one_hot
     assert found == "True (20000, 2)"
     asked = ("8 GiB", "80.47 GiB", "16.76 GiB", "33.53 GiB")
     for line, size in zip(lines, asked, strict=True):

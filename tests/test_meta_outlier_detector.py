@@ -140,6 +140,7 @@ def test_a_word_that_fit_has_not_seen_is_improbable():
     strange, gap = detector.score_samples([["c", "x"], [None, "x"]])
     assert strange == pytest.approx(gap - np.log(101), abs=0.2)
     assert detector.predict([["c", "x"]]) == [-1]
+    assert detector.explain([["c", "x"]])[0, 0] == np.log(101)
 
 
 # Offsets.

@@ -112,6 +112,13 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     products[:half] *= 0.5
     products[half:] *= 1.5
     np.testing.assert_allclose(out, products, **tolerance)
+    fields, back, loose = np.empty_like(H), np.empty_like(V), {**tolerance, "atol": 1e-4}
+    _gibbs_kernel.hidden_fields(W, V, fields)
+    np.testing.assert_allclose(fields, V.astype(float) @ W, **loose)
+    _gibbs_kernel.visible_fields(W, H, back)
+    np.testing.assert_allclose(back, H.astype(float) @ W.T, **loose)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        _gibbs_kernel.hidden_fields(W, V, fields[1:])
     # Down: samples agree wherever the uniform number is not next to the probability.
     chains = V.copy()
     _gibbs_kernel.gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from contract.frames import memory_map
 from contract.state import assert_goes_on, parameters
@@ -201,6 +202,24 @@ def test_the_gradient_is_that_of_what_is_observed(machine, workers):
     error = blocks.std(axis=0, ddof=1) / np.sqrt(20)
     # Of 20 blocks, Student's t goes further than a normal number.
     assert (np.abs(blocks.mean(axis=0) - expected) < 8 * error + 1e-8).all()
+
+
+def test_codes_of_missing_cells_are_kept_as_their_numbers_are(workers):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(list("pqrs"), 60), "x": rng.normal(9, 4, 60)})
+    X["b"] = rng.integers(2, size=60)
+    X = X.mask(rng.random(X.shape) < 0.3)
+    model = SDCPRBM(3, columns={"x": "gaussian"}, max_iter=2, random_state=0).fit(X)
+    rows, found = model._validated(X, allow_nan=True, lazily=True), []
+    for source, missing in (
+        (rows, X.isna().to_numpy()),
+        (rows.toarray(), np.isnan(rows.toarray())),
+    ):
+        kept = _gaps.KeptValues.of(source, np.float64)
+        batch = _gaps.Incomplete(rows.toarray(), kept, np.arange(60))
+        found.append([batch.completed(model._model(), seed, workers) for seed in range(3)])
+        assert kept.values.size == missing.sum()
+    assert_array_equal(*found)
 
 
 # Fits.

@@ -246,6 +246,11 @@ def test_ais_is_unbiased(law, workers):
     spread = ratio.std() / ratio.mean()
     assert estimate.std_err == pytest.approx(spread / np.sqrt(n), rel=1e-3)
     assert estimate.ess == pytest.approx(n / (1 + spread**2))
+    # With ever more temperatures between the same ends.
+    close = _annealing.annealed_within(
+        0.05, model, base, temperature_ladder(2), 200, Stream(1), workers
+    )
+    assert close.value == pytest.approx(law.log_Z, abs=SIGMAS * max(close.std_err, 0.01))
 
 
 def test_reverse_ais_is_unbiased(law, workers):

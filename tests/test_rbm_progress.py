@@ -311,3 +311,10 @@ def test_p_values_of_independence_are_uniform(d):
         n_rejected += found.joint < 0.05, found.pairs < 0.05
     assert (n_rejected <= 35).all()
     assert d == 1 or (n_rejected > 3).any()
+
+
+@pytest.mark.parametrize(("init", "scale"), [(0.3, 0.3), ("scaled", 0.1)])
+def test_the_size_of_initial_weights(init, scale):
+    X = np.random.default_rng(0).integers(2, size=(20, 60))
+    model = SDCPRBM(40, init=init, max_iter=0, random_state=0).fit(X)
+    assert model.components_.std() == pytest.approx(scale, rel=0.1)

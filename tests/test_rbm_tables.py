@@ -331,3 +331,11 @@ def test_early_stopping_measures_on_the_scale_of_the_table():
     for estimator in (UNLABELLED[0], UNLABELLED[1]):
         model = mixed(estimator, early_stopping=0.5).fit(X)
         assert abs(model.history_["validation_log_likelihood"].max() - model.score(X)) < 0.6
+
+
+def test_units_for_all_columns_take_two_categories():
+    X = np.array([["a", "x"], ["b", "y"]] * 10, dtype=object)
+    model = SDCPRBM(2, columns=Bernoulli(np.zeros(2)), max_iter=1).fit(X)
+    assert model.components_.shape == (2, 2)
+    with pytest.raises(ValueError, match="column 1 has 3 categories, .* have 2 values"):
+        SDCPRBM(2, columns=Bernoulli(np.zeros(2))).fit(np.append(X, [["a", "z"]], axis=0))

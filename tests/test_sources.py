@@ -233,6 +233,37 @@ def test_samples_have_the_values_of_all_batches_whichever_comes_first(what, firs
         assert forms_of(drawn) == forms_of(batches[0]) | forms_of(batches[1])
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["frames", "arrow", "polars", "parquet", "csv"])
+@pytest.mark.parametrize("zones", [("Asia/Tokyo", "America/New_York"), (None, "UTC")])
+def test_dates_of_two_zones_are_instants_in_utc(tmp_path, zones, form):
+    """Those without a zone are no instants, and refused beside others."""
+    dates = pd.Series(pd.date_range("2020-01-01 20:00", periods=40, freq="7h"), name="at")
+    frames = [
+        dates.dt.tz_localize(zone).dt.as_unit(unit).to_frame()
+        for zone, unit in zip(zones, ("s", "us"), strict=True)
+    ]
+    arrow = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
+    polars = list(map(pl.from_arrow, arrow))
+    source = {"frames": frames, "arrow": arrow, "polars": polars}.get(form)
+    if source is None:
+        for k, frame in enumerate(frames):
+            getattr(frame, f"to_{form}")(tmp_path / f"{k}.{form}", index=False)
+        source = dataset.dataset(tmp_path, format=form)
+    if None in zones:
+        with pytest.raises(
+            ValueError, match="(?i)column 'at' .*UTC.* in .*(without one in|0.*and)"
+        ):
+            FSLLDensity().fit(Batches(source))
+        return
+    model = FSLLDensity().fit(Batches(source))
+    whole = pd.concat([frame["at"].dt.tz_convert("UTC").to_frame() for frame in frames])
+    expected = FSLLDensity().fit(whole).score_samples(whole)
+    assert_allclose(model.score_samples(whole), expected)
+    drawn = model.sample(1, random_state=0)
+    assert "UTC" in str(getattr(drawn, "schema", None) or drawn.dtypes)
+
+
 def test_partitions_and_given_schemas_are_no_other_columns(tmp_path):
     for part in ("x", "y"):
         (tmp_path / f"kind={part}").mkdir()

@@ -324,6 +324,9 @@ def test_known_units_are_held_fast(pair, workers):
     evidence = _tap.Evidence(known=np.ones(V.shape, dtype=bool))
     all_known = _tap.solve(model, V, EXACTLY, workers, evidence=evidence)
     assert_allclose(all_known.hidden_mean, model.mean_hidden(V), atol=1e-10)
+    # The evidence has the weight of what it says.
+    found = _tap.free_energy(model, all_known, 2, evidence) - model.visible.log_weight(V)
+    assert_allclose(found, model.free_energy(V), atol=1e-8)
 
 
 # Gaussian units, and what there is not.
@@ -366,6 +369,17 @@ def test_starts_reach_the_second_order_beyond_its_limit(beta, workers):
     # Those between patterns have none, and would have a second share of what is there already.
     kept = _tap.select(solutions, _tap.distinct(model, solutions)[0])
     assert set(kept.order) == {1, 2} and len(chosen.order) == 4
+
+
+@pytest.mark.parametrize("beta", [0.8, 0.9, 1.0])
+@pytest.mark.parametrize("n_patterns", [1, 2, 3])
+def test_adaptive_tap_is_near_where_no_start_has_a_second_order(n_patterns, beta, workers):
+    patterns = np.random.default_rng(2).choice([-1.0, 1.0], size=(n_patterns, 12))
+    model = hopfield(patterns, beta)
+    _, plain = parts_of(model, TWELVE_BITS, TAP(max_iter=1000), workers)
+    _, chosen = parts_of(model, TWELVE_BITS, TAP(max_iter=1000, adaptive=True), workers)
+    errors = [_tap.total_log_partition(s) - exact_log_partition(model) for s in (plain, chosen)]
+    assert (plain.order == 1).all() and abs(errors[0]) > 0.1 > abs(errors[1])
 
 
 def test_units_keep_a_quarter_of_their_precision_on_the_way():

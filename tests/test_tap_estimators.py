@@ -119,6 +119,8 @@ def test_pre_training_is_that_of_rbms(digits):
         assert_array_equal(mine, rbm.components_)
     assert_array_equal(model.intercept_visible_, first.intercept_visible_)
     assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
+    # Its solutions start at the data, what tempering replaces.
+    assert TAPDBM((4, 3), tempered=True, max_iter=1).fit(X[:50]).pretrain_history_ == []
 
 
 def test_pre_training_on_a_single_column_of_levels():
@@ -224,19 +226,14 @@ def test_early_stopping_returns_the_best_epoch(kind, digits):
 # What they give.
 
 
-def test_output_layers_and_their_names(digits):
+def test_hidden_layers_and_the_names_of_the_last(digits):
     X = digits[:100]
     model = TAPDBM((6, 4, 3), max_iter=1, pretrain_max_iter=1, random_state=0).fit(X)
     layers = model.mean_hidden(X)
     assert [H.shape for H in layers] == [(100, 6), (100, 4), (100, 3)]
-    for output, expected in [(-1, layers[2]), (0, layers[0]), (1, layers[1]), (-2, layers[1])]:
-        model.set_params(output_layer=output)
-        assert_array_equal(model.transform(X), expected)
-        assert len(model.get_feature_names_out()) == expected.shape[1]
-    model.set_params(output_layer="all").set_output(transform="pandas")
-    frame = model.transform(X)
-    assert_array_equal(frame.to_numpy(), np.hstack(layers))
-    assert list(frame.columns) == [f"tapdbm{j}" for j in range(13)]
+    frame = model.set_output(transform="pandas").transform(X)
+    assert_array_equal(frame.to_numpy(), layers[-1])
+    assert list(frame.columns) == [f"tapdbm{j}" for j in range(3)]
 
 
 def test_denoising_is_exact_where_there_is_nothing_to_learn_from():

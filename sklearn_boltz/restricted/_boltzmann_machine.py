@@ -353,7 +353,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             columns = np.flatnonzero(~legal.all(axis=0))
             self._warn_of_clipping(X, row, column, (~legal).sum(), len(columns))
         X = X.clip(low, high).astype(X.dtype, copy=False)
-        return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
+        return np.rint(X, out=X, where=layout.one_hot) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
         layout = self._layout

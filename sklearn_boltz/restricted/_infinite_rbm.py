@@ -12,7 +12,7 @@ from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner
+from sklearn_boltz.restricted.training._frank_wolfe import FITTED_ROWS, GrowingLearner
 from sklearn_boltz.restricted.training._growth import GrowthPlan
 from sklearn_boltz.restricted.training._initial import n_units_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
@@ -27,7 +27,7 @@ from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
 from sklearn_boltz.units._unit import observed_sums
 
-# Of the rows with one-hot numbers, at least, that a fit has: the data, and those of the model.
+# Of rows with one-hot numbers, at least, that a fit has at a time: of the data, and of the model.
 COPIES = 3
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
@@ -351,7 +351,7 @@ class InfiniteRBM(BaseRBM):
                 "can learn from batches."
             )
         rows, weights = self._rows_of_fit(X, sample_weight, reset)
-        self._check_dense(rows, COPIES)
+        self._check_dense(rows[:FITTED_ROWS], COPIES)
         return rows, weights
 
     def _plan(self, growth, n_rows, stops):

@@ -93,6 +93,7 @@ class TAPDBM(BaseTAP):
         them, not the shares of the rows. ``"auto"`` begins anew with it after a fit with early
         stopping and ``max_iter="auto"`` whose model has modes that chains from the data do not
         leave, by the same measure as in :class:`SDCPRBM`; it takes up to some 25 times as long.
+        It begins without pre-training, whose solutions start at the data.
 
     inference : {"tap", "naive", "adaptive"} or TAP, default="tap"
         How the solutions of the mean-field equations are found, in training and later, and how
@@ -105,8 +106,8 @@ class TAPDBM(BaseTAP):
         800 mini-batches, in at least 10 and at most 200 epochs, also if `max_iter` is a number.
         The other settings are those of the joint training, without early stopping;
         ``alpha="auto"`` depends on `pretrain_max_iter` instead of `max_iter`. 0 means no
-        pre-training; the weights of the upper layers then stay small. If data come in batches, it
-        must be 0; otherwise `fit` raises a ValueError.
+        pre-training, as does ``"auto"`` with ``tempered=True``; the weights of the upper layers
+        then stay small. If data come in batches, it must be 0; otherwise `fit` raises a ValueError.
 
     learning_rate : float or "auto", default="auto"
         Step size: the factor of the mean gradient in each update. With early stopping, it is that
@@ -161,10 +162,6 @@ class TAPDBM(BaseTAP):
         estimate is used where they differ. A number is this cost in multiplications, as a
         fraction of those of training; True means 0.12, and 0.07 without early stopping and
         with fewer than 100,000 weights. With early stopping, the log-likelihood is always measured.
-
-    output_layer : int or "all", default=-1
-        The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``
-        returns all of them side by side.
 
     unseen : {"smooth", "error", "missing"}, default="smooth"
         What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
@@ -314,7 +311,6 @@ class TAPDBM(BaseTAP):
         ],
         "hidden": [*HIDDEN, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "output_layer": [Integral, StrOptions({"all"})],
     }
 
     _is_deep = True
@@ -339,7 +335,6 @@ class TAPDBM(BaseTAP):
         early_stopping="auto",
         tol=1e-3,
         track_likelihood=True,
-        output_layer=-1,
         unseen="smooth",
         warm_start=False,
         n_jobs=None,
@@ -362,7 +357,6 @@ class TAPDBM(BaseTAP):
         self.early_stopping = early_stopping
         self.tol = tol
         self.track_likelihood = track_likelihood
-        self.output_layer = output_layer
         self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -387,20 +381,9 @@ class TAPDBM(BaseTAP):
             )
         return sizes.tolist()
 
-    def _output(self, layers):
-        """The list of hidden layers that `transform` returns, from a list of all."""
-        if self.output_layer == "all":
-            return layers
-        if not -len(layers) <= self.output_layer < len(layers):
-            raise ValueError(
-                f"output_layer is {self.output_layer}, but there are {len(layers)} hidden layers. "
-                f"Use a number from {-len(layers)} to {len(layers) - 1}, or 'all'."
-            )
-        return [layers[self.output_layer]]
-
     @property
     def _n_features_out(self):
-        return sum(len(W) for W in self._output(self.components_))
+        return len(self.components_[-1])
 
     def _hidden_kinds(self, n_layers):
         """The unit type that `hidden` asks for, for each hidden layer."""
@@ -418,12 +401,13 @@ class TAPDBM(BaseTAP):
         sizes = self._given_sizes()
         if sizes is None:
             sizes = [chosen_components(n_rows, X.shape[1], UNITS_PER_ROOT)] * N_LAYERS
-        self._output(sizes)
         scheme = self._scheme(n_rows, X.shape[1], self.max_iter)
         return self._training_of(self._hidden_kinds(len(sizes)), sizes, scheme, X, weights)
 
     def _plan(self, training, n_rows, stops):
-        prepare = self._pretrain if self.pretrain_max_iter else None
+        # The layers would be pre-trained by what tempering is to replace.
+        without = self.pretrain_max_iter == "auto" and self.tempered is True
+        prepare = self._pretrain if self.pretrain_max_iter and not without else None
         return super()._plan(training, n_rows, stops)._replace(prepare=prepare)
 
     def _pretrain(self, training, rows, workers):
@@ -508,7 +492,9 @@ class TAPDBM(BaseTAP):
         return found
 
     def transform(self, X):
-        """Return the means of the hidden units given each row, as features for a classifier.
+        """Return the means of the last hidden layer given each row, as features for a classifier.
+
+        `mean_hidden` returns those of all layers.
 
         Parameters
         ----------
@@ -518,10 +504,9 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         H : ndarray of shape (n_samples, n_features_out)
-            Means of the hidden units of `output_layer`, by TAP with the visible units clamped to
-            the row.
+            E[h | v] of the last layer, by TAP with the visible units clamped to the row.
         """
-        return np.hstack(self._output(self.mean_hidden(X)))
+        return self.mean_hidden(X)[-1]
 
     def mean_hidden(self, V):
         """Return the means of all hidden units given the visible ones.
@@ -546,13 +531,13 @@ class TAPDBM(BaseTAP):
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
 
-        The means of each layer are computed from those of the layer above it, from the lowest
-        given layer down to the visible one.
+        The means of each layer are computed from those of the layer above it, from the last one
+        down to the visible one.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
-            Means of the units of `output_layer`.
+            Means of the units of the last layer.
 
         Returns
         -------
@@ -561,16 +546,13 @@ class TAPDBM(BaseTAP):
             they are E[v | h] with h at its mean.
         """
         check_is_fitted(self)
-        layered, sizes = self._layered(), [len(W) for W in self.components_]
-        X = np.ascontiguousarray(X, dtype=layered.weights[0].dtype)
-        if X.ndim != 2 or X.shape[1] != self._n_features_out:
+        layered = self._layered()
+        mean = np.ascontiguousarray(X, dtype=layered.weights[0].dtype)
+        if mean.ndim != 2 or mean.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X must have shape (n_samples, {self._n_features_out}), got {X.shape}."
+                f"X must have shape (n_samples, {self._n_features_out}), got {mean.shape}."
             )
-        # With all layers, the lowest comes first.
-        lowest = range(len(sizes))[0 if self.output_layer == "all" else self.output_layer]
-        mean = X[:, : sizes[lowest]]
-        for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
+        for units, W in zip(layered.layers[-2::-1], layered.weights[::-1], strict=True):
             mean = units.mean(mean @ W)
         return self._layout.unscaled(mean)
 

@@ -221,6 +221,8 @@ class TAPRBM(BaseTAP):
     The second-order term lowers the precision of a Gaussian unit. Where a solution would have lost
     more than three quarters of it, that of naive mean field takes its place, with variances
     of 0 (`order` of `tap_solutions`). ln Z is the sum over solutions of one order, the greater.
+    Near the critical coupling, where no start has a solution of second order, that is up to a nat
+    off; ``inference="adaptive"`` is then much closer.
 
     Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
     number of threads.

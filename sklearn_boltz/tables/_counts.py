@@ -25,6 +25,7 @@ from sklearn_boltz.tables._frames import (
     frame_like,
     is_frame,
     types_of,
+    zones_of,
 )
 from sklearn_boltz.tables._table import of_each
 from sklearn_boltz.tables._values import (
@@ -144,6 +145,8 @@ class ColumnCounts(NamedTuple):
     has_dates : bool
     of_objects : str
         As of `Column`.
+    zone : str or None
+        Of dates.
     """
 
     title: str
@@ -152,16 +155,17 @@ class ColumnCounts(NamedTuple):
     texts: dict
     has_dates: bool = False
     of_objects: str = ""
+    zone: str | None = None
 
     @classmethod
-    def of(cls, title, cells, dtype=None):
+    def of(cls, title, cells, dtype=None, zone=None):
         """Count the cells of a column of a batch."""
         is_listed = dtype is not None and dtype.name == "category"
         unit = None if is_listed else unit_of_dates(cells)
         if unit is not None:
             dates = as_dates(cells, "ns" if unit == "ns" else "us")
             found = Counts.of(dates[~np.isnat(dates)])
-            return cls(title, dtype, found, {}, True, type_of_dates(cells))
+            return cls(title, dtype, found, {}, True, type_of_dates(cells), zone)
         if cells.dtype.kind in "iuf" and not beyond_floats(cells):
             return cls(title, dtype, Counts.of(cells), {})
         cells = [plain(cell) for cell in cells.tolist()]
@@ -186,13 +190,20 @@ class ColumnCounts(NamedTuple):
                 "for example by pandas.to_datetime.",
             )
         # Where all cells of a batch are missing, its type means nothing.
-        dtypes = [one.dtype for one in (self, other) if one.n_cells] or [self.dtype]
-        dtype = _joined(self.title, dtypes[0], dtypes[-1])
-        of_objects = {one.of_objects for one in (self, other) if one.n_cells}
+        some = [one for one in (self, other) if one.n_cells] or [self]
+        zones, of_objects = {one.zone for one in some}, {one.of_objects for one in some}
+        zone = next(filter(None, zones), None)
+        if len(zones) > 1 and None in zones:
+            raise UnfitColumn(
+                "zones",
+                f"{self.title} has dates with a time zone, {zone}, in some batches and without one "
+                "in others, which are no instants. Give them one, as by tz_localize of pandas.",
+            )
+        dtype = _joined(self.title, some[0].dtype, some[-1].dtype)
         has_dates = self.has_dates or other.has_dates
         added = ColumnCounts(
             self.title, dtype, self.numbers + other.numbers, texts, has_dates,
-            of_objects.pop() if len(of_objects) == 1 else "",
+            of_objects.pop() if len(of_objects) == 1 else "", zone,
         )  # fmt: skip
         return added._checked()
 
@@ -287,8 +298,9 @@ class TableCounts(NamedTuple):
         header = Header.of(batch) if is_frame(batch) else None
         batch = batch if header else as_array(batch)
         dtypes = types_of(batch) if header else [None] * batch.shape[1]
-        columns = zip(columns_of(batch), dtypes, strict=True)
-        columns = of_each((c[0], partial(ColumnCounts.of, *c, dtype)) for c, dtype in columns)
+        zones = zones_of(batch) if header else dtypes
+        columns = zip(columns_of(batch), dtypes, zones, strict=True)
+        columns = of_each((c[0], partial(ColumnCounts.of, *c, *types)) for c, *types in columns)
         is_numeric = not header and batch.dtype.kind in "biuf"
         return cls(len(batch), columns, header, batch.dtype if is_numeric else None)
 

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from sklearn_boltz.tables._frames import in_one_zone
+
 
 def open_dataset(path):
     """The dataset of a parquet file or of a folder of them."""
@@ -71,10 +73,9 @@ def _with_types(schema, files):
         common = field
         for file, other in own:
             try:
-                common = pyarrow.unify_schemas(
-                    [pyarrow.schema([common]), pyarrow.schema([other])],
-                    promote_options="permissive",
-                ).field(0)
+                types = in_one_zone(common.type, other.type)
+                pair = [pyarrow.schema([field.with_type(own)]) for own in types]
+                common = pyarrow.unify_schemas(pair, promote_options="permissive").field(0)
             except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
                 raise ValueError(
                     f"Column {field.name!r} is of type {other.type} in {file.path!r}, and of type "

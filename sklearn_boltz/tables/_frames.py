@@ -617,6 +617,17 @@ def types_of(frame):
     return [None if order is None else Dtype("category", (order, None, True)) for order in orders]
 
 
+def zones_of(frame):
+    """The time zone of each column, None of those that have none."""
+    return [_zone(_type(frame[name])) for name in names_of(frame)]
+
+
+def _zone(dtype):
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    zone = getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)  # the latter of polars
+    return None if zone is None else str(zone)
+
+
 def _described(dtype):
     kind = type(dtype).__name__
     if kind == "CategoricalDtype":
@@ -661,12 +672,21 @@ def common_type(one, other):
     if one.name == other.name == "arrow":
         arrow = _common_of_arrow(*(dtype.pyarrow_dtype for dtype in types))
         return _described(pandas.ArrowDtype(arrow))
+    if len({*map(_zone, types)} - {None}) > 1:
+        types = [pandas.DatetimeTZDtype(dtype.unit, "UTC") for dtype in types]
     return _described(pandas.concat([pandas.Series([], dtype=dtype) for dtype in types]).dtype)
+
+
+def in_one_zone(one, other):
+    """Two types of Arrow, of which timestamps in two time zones are in UTC."""
+    if len({_zone(one), _zone(other)} - {None}) < 2:
+        return one, other
+    return tuple(import_module("pyarrow").timestamp(dtype.unit, "UTC") for dtype in (one, other))
 
 
 def _common_of_arrow(one, other):
     pyarrow = import_module("pyarrow")
-    schemas = [pyarrow.schema([("", dtype)]) for dtype in (one, other)]
+    schemas = [pyarrow.schema([("", dtype)]) for dtype in in_one_zone(one, other)]
     try:
         return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):  # dates have no times
@@ -676,7 +696,9 @@ def _common_of_arrow(one, other):
 def _common_of_polars(one, other):
     polars, units = import_module("polars"), ("ms", "us", "ns")
     if isinstance(one, polars.Datetime) and isinstance(other, polars.Datetime):
-        return max(one, other, key=lambda dtype: units.index(dtype.time_unit))
+        finest = max(one, other, key=lambda dtype: units.index(dtype.time_unit))
+        is_same = _zone(one) == _zone(other)
+        return finest if is_same else polars.Datetime(finest.time_unit, "UTC")
     frames = [polars.DataFrame(schema={"": dtype}) for dtype in (one, other)]
     try:
         return polars.concat(frames, how="vertical_relaxed").schema[""]

@@ -194,7 +194,6 @@ VALUES = {
     "n_jobs": [None, 1, 2, -1],
     "n_model_samples": [1, 16, 64],
     "nodewise": [False, "and", "or"],
-    "output_layer": ["all", 0, -1],
     "penalty": [None, "l1", "l2", "elasticnet", "group"],
     "persistent": [False, True],
     "pretrain_max_iter": [0, 2, "auto"],

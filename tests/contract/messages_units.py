@@ -165,7 +165,6 @@ OF_LAYERS = {
     f"layers of {sizes}": fit(TAPDBM(sizes), BITS) for sizes in [(), (3, 0), (3, 2.5), ((3,), (2,))]
 } | {
     "an unknown unit type of a layer": fit(TAPDBM((3, 2), hidden=["bernoulli", "gauss"]), BITS),
-    "an output layer that is not there": fit(TAPDBM((3, 2), output_layer=2), BITS),
     "features of another layer": lambda: deep().inverse_transform(H3),
     "hidden layers as an array": lambda: deep().mean_visible(H3),
     "one hidden layer of two": lambda: deep().mean_visible([H3]),

@@ -1,11 +1,13 @@
 """Rows of the model that are kept as rows of the table."""
 
+from copy import copy
+
 import numpy as np
 from sklearn.utils import gen_batches
 
 from sklearn_boltz.units._unit import observed_sums
 
-# Numbers that are expanded at a time, where only sums of them are needed.
+# Numbers that are expanded at a time.
 EXPANDED = 2**18
 
 
@@ -47,6 +49,18 @@ class CodedRows:
         """The numbers of all rows, NaN where a cell is missing."""
         return self.layout.expand(self.codes).astype(self.dtype, copy=False)
 
+    def parts(self):
+        """Slices of the rows, and the numbers of these, a few rows at a time."""
+        for some in gen_batches(len(self), max(1, EXPANDED // self.shape[1])):
+            yield some, self[some].toarray()
+
+    def standardised(self):
+        """The same rows as codes and numbers of the model, which need no scale."""
+        layout = copy(self.layout)
+        layout.center = layout.scale = None
+        codes = self.layout.standardised(self.codes).astype(self.dtype, copy=False)
+        return CodedRows(layout, codes)
+
     def followed_by(self, other):
         """These rows and other ones."""
         codes = np.concatenate([self.codes, other.codes])
@@ -58,11 +72,10 @@ class CodedRows:
 
     def observed_sums(self, weights=None):
         """See `sklearn_boltz.units._unit.observed_sums`."""
-        n_rows = max(1, EXPANDED // self.shape[1])
-        if len(self) <= n_rows:
+        if len(self) * self.shape[1] <= EXPANDED:
             return observed_sums(self.toarray(), weights)
         weights, total, count = np.ones(len(self)) if weights is None else weights, 0, 0
-        for rows in gen_batches(len(self), n_rows):
-            found = observed_sums(self[rows].toarray(), weights[rows])
+        for some, rows in self.parts():
+            found = observed_sums(rows, weights[some])
             total, count = total + found[0], count + found[1]
         return total, count if np.ndim(count) or weights.min() != 1 else len(self)

@@ -253,19 +253,7 @@ class ColumnLayout:
         """
         if self.is_plain:
             return X
-        X = dense(X)
-        V = np.zeros((len(X), self.n_numbers), X.dtype)
-        single, starts = ~self.one_hot, self.starts[:-1]
-        numbers = X
-        if self.scale is not None:
-            numbers = ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
-        V[:, starts[single]] = numbers[:, single]
-        codes = np.nan_to_num(X[:, self.one_hot]).astype(np.intp)
-        V[np.arange(len(X))[:, np.newaxis], starts[self.one_hot] + codes] = 1
-        missing = np.isnan(X)
-        if missing.any():
-            V[self.spread(missing)] = np.nan
-        return V
+        return self.with_one_hot(self.standardised(dense(X)))
 
     def collapse(self, V):
         """Rows of the table for rows of the model: of one-hot numbers, the greatest.
@@ -280,13 +268,36 @@ class ColumnLayout:
         """
         if self.is_plain:
             return V
+        X = self.without_one_hot(V)
+        return X if self.scale is None else X * self.scale + self.center
+
+    def standardised(self, X):
+        """Cells as codes and standardised numbers; not copied where no column has a scale."""
+        if self.scale is None:
+            return X
+        return ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
+
+    def with_one_hot(self, X):
+        """Rows of the model for rows of codes and standardised numbers."""
+        V = np.zeros((len(X), self.n_numbers), X.dtype)
+        single, starts = ~self.one_hot, self.starts[:-1]
+        V[:, starts[single]] = X[:, single]
+        codes = np.nan_to_num(X[:, self.one_hot]).astype(np.intp)
+        V[np.arange(len(X))[:, np.newaxis], starts[self.one_hot] + codes] = 1
+        missing = np.isnan(X)
+        if missing.any():
+            V[self.spread(missing)] = np.nan
+        return V
+
+    def without_one_hot(self, V):
+        """Codes and standardised numbers for rows of the model."""
         single, missing = ~self.one_hot, np.isnan(V)
         X = np.empty((len(V), len(self.widths)), np.float64 if self.scale is not None else V.dtype)
         X[:, single] = V[:, self.starts[:-1][single]]
         for j in np.flatnonzero(~single):
             numbers = self.numbers_of(j)
             X[:, j] = np.where(missing[:, numbers].any(axis=1), np.nan, V[:, numbers].argmax(1))
-        return X if self.scale is None else X * self.scale + self.center
+        return X
 
     def spread(self, of_columns):
         """What is true of columns, for each of their numbers."""

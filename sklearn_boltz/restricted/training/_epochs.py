@@ -83,7 +83,8 @@ class Training:
     tempered : bool
         Whether states of the negative phase come from a ladder because chains did not mix.
     start : object or None
-        While fitting, the learner before the first epoch, if the training may begin anew.
+        While fitting, the learner before the first epoch, and before any pre-training, if the
+        training may begin anew: pre-training has the modes of chains that do not mix.
     peak : Training or None
         While fitting, as it was after the epoch in which held-out rows were likeliest.
     """
@@ -219,9 +220,9 @@ class Plan(NamedTuple):
 
     def begin(self, training, rows, monitor, workers):
         """Prepare a training, which may have had another plan; -> what epochs learn from."""
+        training.start = deepcopy(training.learner) if self.may_temper else None
         if self.prepare is not None and not training.n_passes and not training.before:
             self.prepare(training, rows, workers)
-        training.start = deepcopy(training.learner) if self.may_temper else None
         if self.fall_after is None and self.stages is None:
             training.rate_factor = 1.0
         if self.keep_best and not self.patience:

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
+from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
@@ -36,6 +37,9 @@ LOG_2 = np.log(2)
 MIN_ESS = 0.2
 # Transitions of chains that start at data, and not at a sample of the model before a change.
 BURN_IN = 100
+# Rows that a unit is fitted to; of more, this many are drawn for each unit. A unit has one
+# weight a feature, and the samples of the model are fewer: more rows would not add to it.
+FITTED_ROWS = 10_000
 # Copies of a row of mean weight, where rows have weights.
 COPIES = 10
 # The means of the model match those of the data when they differ by no more than this times
@@ -49,12 +53,17 @@ MOST_BIAS_STEPS = 1000
 SHAPE_STEPS = 30
 
 
+def without_codes(rows):
+    """Rows as numbers, an array or a CSR matrix."""
+    return rows.toarray() if isinstance(rows, CodedRows) else rows
+
+
 class Sample:
     """Rows, and expectations over them.
 
     Parameters
     ----------
-    rows : {ndarray, CSR} of shape (n_rows, n_visible)
+    rows : {ndarray, CSR, CodedRows} of shape (n_rows, n_visible)
     probability : ndarray of float64 of shape (n_rows,), default=None
         Of each row; None for equal ones.
     """
@@ -65,9 +74,15 @@ class Sample:
     def __len__(self):
         return self.rows.shape[0]
 
+    def parts(self, numbers=None):
+        """Slices of rows of some numbers, and these rows; of codes, a few at a time."""
+        rows = self.rows if numbers is None else self.rows[numbers]
+        return rows.parts() if isinstance(rows, CodedRows) else [(slice(None), rows)]
+
     def field(self, unit):
         """w·v + c of each row, in float64."""
-        field = safe_sparse_dot(self.rows, unit[:-1].astype(self.rows.dtype))
+        weights = unit[:-1].astype(self.rows.dtype)
+        field = np.concatenate([safe_sparse_dot(rows, weights) for _, rows in self.parts()])
         return field.astype(np.float64) + unit[-1]
 
     def mean(self, values):
@@ -77,8 +92,9 @@ class Sample:
     def moment(self, values):
         """E[x v], and last E[x], for the dummy visible unit."""
         weighted = values / len(self) if self.probability is None else values * self.probability
-        moment = safe_sparse_dot(self.rows.T, weighted.astype(self.rows.dtype))
-        return np.append(moment.astype(np.float64), weighted.sum())
+        each = weighted.astype(self.rows.dtype)
+        moments = [safe_sparse_dot(rows.T, each[some]) for some, rows in self.parts()]
+        return np.append(np.sum(moments, axis=0, dtype=np.float64), weighted.sum())
 
     def log_mean_exp(self, values):
         """ln E[exp(x)], and the part of the rows that counts when weighted by exp(x)."""
@@ -95,11 +111,13 @@ class Sample:
 
     def shape_slopes(self, units):
         """E of the derivatives of ln w(v) by the parameters that are no biases."""
-        rows = self.rows
+        numbers = None
         if self.probability is not None:  # to whole numbers of copies
             ends = np.round(np.cumsum(self.probability) * COPIES * len(self)).astype(int)
-            rows = rows[np.repeat(np.arange(len(self)), np.diff(ends, prepend=0))]
-        return units.gradients(rows)
+            numbers = np.repeat(np.arange(len(self)), np.diff(ends, prepend=0))
+        found = [(rows.shape[0], units.gradients(rows)) for _, rows in self.parts(numbers)]
+        n_rows = sum(n for n, _ in found)
+        return {name: sum(n / n_rows * of[name] for n, of in found) for name in found[0][1]}
 
     def draw(self, rng, n_rows):
         """Numbers of rows, drawn by their probabilities with replacement."""
@@ -113,21 +131,29 @@ class IncompleteSample(Sample):
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_visible)
+    rows : {ndarray, CodedRows} of shape (n_rows, n_visible)
         NaN in missing cells, which are filled in place.
     probability : ndarray of float64 of shape (n_rows,) or None
     """
 
     def __init__(self, rows, probability=None):
-        super().__init__(rows, probability)
-        self.missing = np.isnan(rows)
+        is_coded = isinstance(rows, CodedRows)
+        super().__init__(rows.standardised() if is_coded else rows, probability)
+        self.missing = rows.missing if is_coded else np.isnan(rows)
 
     def follow(self, learner, workers):
         """Draw the missing cells under the model as it stands."""
-        seed = seed_of_batch(learner.stream)
+        model, seed = learner.model(), seed_of_batch(learner.stream)
         # Other numbers the next time.
         learner.stream.take(1)
-        self.rows = complete(learner.model(), self.rows, self.missing, seed, workers)
+        if not isinstance(self.rows, CodedRows):
+            self.rows = complete(model, self.rows, self.missing, seed, workers)
+            return
+        layout, codes = self.rows.layout, self.rows.codes
+        for some, rows in self.parts():
+            missing = layout.spread(self.missing[some])
+            rows = complete(model, rows, missing, seed, workers, some.start)
+            codes[some] = layout.without_one_hot(rows)
 
 
 class ChainSample(Sample):

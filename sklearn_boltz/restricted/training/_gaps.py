@@ -5,6 +5,7 @@ hidden units given it, less that over the model. A draw of the missing cells mak
 complete, and the algorithm goes on as if it always had been.
 """
 
+from copy import copy
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -30,32 +31,53 @@ class KeptValues:
     digest : object
         Of where they are: a fit goes on with values that are kept for the same cells only.
     dtype : dtype
+    layout : ColumnLayout, default=None
+        Of columns of one-hot numbers, whose codes are kept; None to keep all numbers of rows.
     """
 
-    def __init__(self, counts, digest, dtype):
+    def __init__(self, counts, digest, dtype, layout=None):
         self.starts = np.append(0, np.cumsum(counts, dtype=np.int64))
         self.digest, self.values = digest, np.full(self.starts[-1], np.nan, dtype)
+        self.layout = layout
 
     @classmethod
     def of(cls, X, dtype):
         """For an array of rows, without values as yet; None if it is complete."""
         if rows_with_gaps(X) is None:
             return None
-        if isinstance(X, CodedRows):
-            return cls(X.missing @ X.layout.widths, mask_digest(X.missing), dtype)
-        missing = np.isnan(X)
-        return cls(missing.sum(axis=1), mask_digest(missing), dtype)
+        layout = X.layout if isinstance(X, CodedRows) else None
+        missing = np.isnan(X) if layout is None else X.missing
+        return cls(missing.sum(axis=1), mask_digest(missing), dtype, layout)
 
     def copy(self):
         """The values as they are now."""
-        other = KeptValues.__new__(KeptValues)
-        vars(other).update(vars(self), values=self.values.copy())
+        other = copy(self)
+        other.values = self.values.copy()
         return other
 
-    def places(self, numbers, missing):
-        """Where the missing cells of rows of some numbers are kept, row by row."""
-        rank = np.cumsum(missing, axis=1)[missing] - 1
-        return self.starts[numbers][np.nonzero(missing)[0]] + rank
+    def fill(self, V, missing, numbers):
+        """Fill the missing cells of rows of some numbers, if they have values as yet."""
+        cells, places = self._places(missing, numbers)
+        values = self.values[places]
+        if np.isnan(values).any():  # rows are met for the first time
+            return
+        if self.layout is not None:
+            codes = np.zeros(cells.shape, values.dtype)
+            codes[cells] = values
+            values = self.layout.with_one_hot(codes)[missing]
+        V[missing] = values
+
+    def keep(self, V, missing, numbers):
+        """Keep the values of the missing cells of rows of some numbers."""
+        cells, places = self._places(missing, numbers)
+        V = V if self.layout is None else self.layout.without_one_hot(V)
+        self.values[places] = V[cells]
+
+    def _places(self, missing, numbers):
+        """Which cells are missing, and where their values are kept, row by row."""
+        cells = missing if self.layout is None else missing[:, self.layout.starts[:-1]]
+        rank = np.cumsum(cells, axis=1)[cells] - 1
+        return cells, self.starts[numbers][np.nonzero(cells)[0]] + rank
 
 
 def mask_digest(missing):
@@ -95,11 +117,9 @@ class Incomplete(NamedTuple):
         missing, V = np.isnan(self.V), np.array(self.V, model.dtype)
         if self.kept is None:
             return complete(model, V, missing, seed, workers)
-        places = self.kept.places(self.numbers, missing)
-        if not np.isnan(self.kept.values[places]).any():  # else a row is met for the first time
-            V[missing] = self.kept.values[places]
+        self.kept.fill(V, missing, self.numbers)
         completed = complete(model, V, missing, seed, workers)
-        self.kept.values[places] = completed[missing]
+        self.kept.keep(completed, missing, self.numbers)
         return completed
 
 

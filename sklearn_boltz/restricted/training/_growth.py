@@ -7,24 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._estimator import dense
-from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._epochs import QUIET, Diverged
 from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
+    FITTED_ROWS,
     ChainSample,
     Enumeration,
     IncompleteSample,
     Sample,
     find_unit,
     match_means,
+    without_codes,
 )
 
-# Rows that a unit is fitted to; of more, this many are drawn for each unit. A unit has one
-# weight a feature, and the samples of the model are fewer: more rows would not add to it.
-FITTED_ROWS = 10_000
 # Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
 TRIES = 5
@@ -60,7 +58,7 @@ class GrowthPlan(NamedTuple):
         """Prepare the sample of the model, and measure the model; -> the rows as a `Sample`."""
         # Row after row in memory, however a table lies there.
         V = rows.source[rows.numbers]
-        V = V.toarray() if isinstance(V, CodedRows) else V
+        V = without_codes(V) if V.shape[0] <= FITTED_ROWS else V
         weights, learner, monitor = rows.weights, growth.learner, monitor()
         kind = Sample if rows_with_gaps(V) is None else IncompleteSample
         data = kind(V, None if weights is None else weights / weights.sum())
@@ -182,8 +180,10 @@ def _subset(growth, data):
     if len(data) <= FITTED_ROWS:
         return data
     if data.probability is not None:
-        return Sample(data.rows[data.draw(growth.rng, FITTED_ROWS)])
-    return Sample(data.rows[growth.rng.choice(len(data), FITTED_ROWS, replace=False)])
+        chosen = data.draw(growth.rng, FITTED_ROWS)
+    else:
+        chosen = growth.rng.choice(len(data), FITTED_ROWS, replace=False)
+    return Sample(without_codes(data.rows[chosen]))
 
 
 def train_together(growth, data, plan, workers):
