@@ -47,15 +47,13 @@ from sklearn_boltz.tables._cells import (
     without_codes,
 )
 from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
+from sklearn_boltz.tables._encoder import Encoder, check_form, opened, without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
-    OF_LEVELS,
     Kind,
     Tabular,
     grouped,
 )
-from sklearn_boltz.tables._remedies import Place
-from sklearn_boltz.tables._table import Table, check_form, opened, without_columns
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
@@ -97,7 +95,7 @@ OTHER_NAMES = {
 
 
 # What is known of the columns of batches.
-KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_table", "_layout"
+KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_encoder"
 
 
 # Constraints of the arguments of `sample` and `impute` in all models.
@@ -335,8 +333,8 @@ class BaseBoltzmann(
         with named(self):
             if reset:
                 numbers, kinds = checked if numbers_only else None, self._kinds(X)
-                self._table = Table.learn(X, numbers, self._need, kinds, weights)
-            table = vars(self).get("_table") or Table.of_numbers(checked)
+                self._encoder = Encoder.learn(X, numbers, self._need, kinds, weights)
+            table = vars(self).get("_encoder") or Encoder.of_numbers(checked)
             coded = table.encode(checked, self.unseen if allow_nan else "refuse")
         if options.pop("skip_check_array"):
             with self._naming_cells(X, complete):
@@ -369,15 +367,15 @@ class BaseBoltzmann(
         if reset:
             for name in KNOWN:
                 vars(self).pop(name, None)
+            found = batches.blocks.first(self._reader(batches)._of_first_batch)
             # Without rows, an error follows in the pass over all batches.
-            found = batches.blocks.first(self._reader(batches)._of_first_batch) or {"_table": None}
-            vars(self).update(found)
-            if "_table" in found:
+            vars(self).update(found or {"_encoder": None})
+            if hasattr(self, "_encoder"):
                 return batches
             if batches.blocks.is_single:
                 raise ValueError(ONE_PASS)
             self._learn_from_all(batches)
-        elif self._table.is_plain:
+        elif self._encoder.is_plain:
             return batches
         return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
 
@@ -398,11 +396,11 @@ class BaseBoltzmann(
             X, numbers_only = opened(X)
         self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        if numbers_only and Table.stands_for_itself(X, self._need, kinds):
+        if numbers_only and Encoder.stands_for_itself(X, self._need, kinds):
             with named(self):
                 are_listed = any(kind.levels for kind in kinds)
-                learn = partial(Table.learn, numbers=X, need=self._need, kinds=kinds)
-                self._table = learn(X) if are_listed else Table.of_numbers(X)
+                learn = partial(Encoder.learn, numbers=X, need=self._need, kinds=kinds)
+                self._encoder = learn(X) if are_listed else Encoder.of_numbers(X)
         return {name: value for name, value in vars(self).items() if name in KNOWN}
 
     def _learn_from_all(self, batches):
@@ -419,7 +417,7 @@ class BaseBoltzmann(
         for warning in caught:
             text = without_rows(str(warning.message))
             warnings.warn(text, warning.category, stacklevel=find_stack_level())
-        self._table = interpolating(self._table, counts)
+        self._encoder = interpolating(self._encoder, counts)
         empty = np.array([not column.n_cells for column in counts.columns])
         if empty.any() and not empty.all():
             self._without_empty(empty)
@@ -460,7 +458,7 @@ class BaseBoltzmann(
         generator : Generator
             Draws numbers from their bins.
         """
-        table, numbers = self._table, {}
+        table, numbers = self._encoder, {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
                 numbers[j] = self._mean_numbers(X, missing[:, j], j)
@@ -476,7 +474,7 @@ class BaseBoltzmann(
         some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
         means = np.full(len(rows), np.nan)
         p = self.predict_column_proba(some, self._keys()[j])
-        means[rows] = p @ self._table.columns[j].bins.means
+        means[rows] = p @ self._encoder.columns[j].bins.means
         return means
 
     @property
@@ -486,24 +484,13 @@ class BaseBoltzmann(
         return self._kinds_now()
 
     def _kinds_now(self):
-        return {key: self._kind_of(j) for j, key in enumerate(self._keys())}
+        kinds = [kind or self._kind_of_codes(j) for j, kind in enumerate(self._encoder.kinds)]
+        return dict(zip(self._keys(), kinds, strict=True))
 
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
         if self.verbose:
             print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
-
-    def _kind_of(self, j):
-        column = self._table.columns[j]
-        if column.scores is not None:
-            return "number"
-        if column.bins is not None:
-            return "count" if column.kind.name == "count" else "binned"
-        if column.kind.name in OF_LEVELS:
-            return column.kind.name
-        if column.categories is None:
-            return self._kind_of_codes(j)
-        return "binary" if len(column.categories) <= 2 else "nominal"
 
     def _kind_of_codes(self, j):
         """The kind of a column of numbers that stand for themselves."""
@@ -518,57 +505,17 @@ class BaseBoltzmann(
         names of the bins.
         """
         check_is_fitted(self)
-        return [column.values for column in self._table.columns]
-
-    def _labels(self, j, values):
-        """The values of a column as the training table has them; for numbers, those given.
-
-        A model may have more values than the table: of a constant column.
-        """
-        categories = self._table.columns[j].categories
-        if categories is None:
-            return values
-        n_unused = max(len(values) - len(categories), 0)
-        unused = [f"(unused {k + 1})" if k else "(unused)" for k in range(n_unused)]
-        return np.append(categories, np.array(unused, dtype=object)) if unused else categories
-
-    def _of_categories(self, probability, j):
-        """Probabilities of the values of column j that are in the training table."""
-        n_values = self._table.n_categories[j]
-        if self._table.is_empty[j]:  # nothing is known: the prior
-            return np.full_like(probability, 1 / probability.shape[1])
-        if not 0 < n_values < probability.shape[1]:
-            return probability
-        probability = probability[:, :n_values]
-        return probability / probability.sum(axis=1, keepdims=True)
+        return self._encoder.categories
 
     def _known_cells(self, X, **options):
         """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
         X = self._validate(X, reset=False, allow_nan=True, **options)
-        if self.unseen == "smooth" and self._unseen is not None:
-            return self._unseen.hidden(X)
+        if self.unseen == "smooth" and self._encoder.unseen:
+            return self._encoder.unseen.hidden(X)
         if self.unseen != "missing":
             return X
         strange = is_whole(X) & (X >= self.n_values_)
         return np.where(strange, np.nan, X) if strange.any() else X
-
-    # Values that `fit` did not see.
-
-    _unseen = None
-
-    def _n_values_of_codes(self, n_values):
-        """As `Unseen` needs them, from the numbers of values of a model of codes.
-
-        In an array of numbers, these stand for themselves, and others are errors.
-        """
-        table = self._table
-        is_code = table.header is not None or table.dtype is None
-        if not is_code and not table.is_word.any():
-            return np.full(len(table.columns), -1)
-        # There is a code for every number, and a list of values is complete.
-        is_known = table.is_number | table.is_listed
-        numbers = np.where(is_known, -1, n_values if is_code else -1)
-        return np.where(table.is_word & ~is_known, table.n_categories, numbers)
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.
@@ -582,7 +529,7 @@ class BaseBoltzmann(
             f"no row that counts has a value in {names}. Nothing is learned about such a column: "
             "its cells do not count in scores, and stay missing in imputed rows."
         )
-        self._table = self._table.without_values(empty)
+        self._encoder = self._encoder.without_values(empty)
 
     def _refuse_empty(self, empty):
         """Refuse columns that have no value, of which others say what they are like."""
@@ -600,10 +547,10 @@ class BaseBoltzmann(
                 f"{type(self).__name__}: all cells are missing in all rows that count. Pass rows "
                 "with observed cells."
             )
-        empty = self._table.is_empty
+        empty = self._encoder.is_empty
         if codes.dtype.kind == "i":
             empty = empty | (codes < 0).all(axis=0)
-        if not self._table.is_empty[empty].all():
+        if not self._encoder.is_empty[empty].all():
             self._without_empty(empty)
         return empty
 
@@ -613,25 +560,25 @@ class BaseBoltzmann(
         And with the probabilities of unseen cells, which were taken as missing.
         """
         X = X if hasattr(X, "shape") else as_array(X)
-        if self._table.is_binned.any():
-            log_probability = log_probability + self._table.log_density(X)
-        if self.unseen != "smooth" or self._unseen is None or is_foreign(X):
+        if self._encoder.is_binned.any():
+            log_probability = log_probability + self._encoder.log_density(X)
+        if self.unseen != "smooth" or not self._encoder.unseen or is_foreign(X):
             return log_probability
 
         def log_weight(codes):
-            return -self.free_energy(self._table.decode(codes))
+            return -self.free_energy(self._encoder.decode(codes))
 
-        shares = self._cached("unseen", lambda: self._unseen.shares(log_weight))
+        shares = self._cached("unseen", lambda: self._encoder.unseen.shares(log_weight))
         with telling_once(nothing=True):
             seen = ~np.isnan(dense(self._known_cells(X)))
-        added = self._unseen.log_probability(seen, ~missing_cells(X), shares)
+        added = self._encoder.unseen.log_probability(seen, ~missing_cells(X), shares)
         return log_probability + added
 
     def _given_numbers(self, given):
         """The given cells of columns of numbers, by the numbers of the columns."""
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
-        columns = self._table.columns
-        return {j: columns[j].cell_of(v) for j, v in found.items() if self._table.is_number[j]}
+        table = self._encoder
+        return {j: table.columns[j].cell_of(v) for j, v in found.items() if table.is_number[j]}
 
     # Codes.
 
@@ -643,13 +590,13 @@ class BaseBoltzmann(
         legal = np.isnan(X) | is_whole(X)
         if not legal.all():
             self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
-        words = self._table.is_word
+        words = self._encoder.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
         for j, codes, values in found[:1]:
             more = also(self._column(k) for k, *_ in found[1:])
             self._warn(
                 f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
-                f"{without_codes(codes, values, self._place(j))}{more}"
+                f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"
             )
         highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
         columns = np.flatnonzero((highest > 1) & ~words)
@@ -661,13 +608,8 @@ class BaseBoltzmann(
                 "columns='nominal'."
             )
         # Numbers without an atom have one value in a network.
-        least = np.where(self._table.is_scored, 1, 2)
-        return np.maximum(np.maximum(highest + 1, self._table.n_categories), least)
-
-    def _place(self, j):
-        """A column as code names it."""
-        header = self._table.header
-        return Place(None, int(j)) if header is None else Place(header.library, header.names[j])
+        least = np.where(self._encoder.is_scored, 1, 2)
+        return np.maximum(np.maximum(highest + 1, self._encoder.n_categories), least)
 
     def _refuse_codes(self, X, legal, domain, in_fit=False):
         """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
@@ -712,7 +654,7 @@ class BaseBoltzmann(
         remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            place = self._place(j)
+            place = self._encoder.columns[j].place
             coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"

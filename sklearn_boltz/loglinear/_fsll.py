@@ -376,7 +376,8 @@ class FSLLDensity(BaseBoltzmann):
             verbose=self.verbose,
         )
 
-        unseen = Unseen.learn(counts.rows, counts.weights, self._n_values_of_codes(counts.n_values))
+        n_values = self._encoder.n_open_values(counts.n_values)
+        encoder = self._encoder.of_model(None, Unseen.learn(counts.rows, counts.weights, n_values))
 
         def attributes(basis, theta):
             return {
@@ -384,7 +385,7 @@ class FSLLDensity(BaseBoltzmann):
                 "basis_": basis,
                 "theta_": theta,
                 "_n_features_out": len(theta),
-                "_unseen": unseen,
+                "_encoder": encoder,
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
@@ -440,8 +441,8 @@ class FSLLDensity(BaseBoltzmann):
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
-        if self._table.is_empty.any():
-            X = np.where(self._table.is_empty, 0, X)
+        if self._encoder.is_empty.any():
+            X = np.where(self._encoder.is_empty, 0, X)
         legal = np.isnan(X) | (X < self.n_values_) & is_whole(X)
         if not legal.all():
             self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
@@ -630,7 +631,7 @@ class FSLLDensity(BaseBoltzmann):
         check_is_fitted(self)
         names = self._input_names(input_features)
         codes = enumerate(map(np.arange, self.n_values_))
-        labels = [self._labels(j, values) for j, values in codes]
+        labels = [self._encoder.labels(j, values) for j, values in codes]
         names = StateSpace(self.n_values_).term_names(self.basis_, names, labels)
         return np.array(names, dtype=object)
 
@@ -760,7 +761,7 @@ class FSLLDensity(BaseBoltzmann):
         generator = make_generator(random_state)
         states = model.sample(n_samples, generator)
         states[:, columns] = values
-        return self._table.decode(states, generator, self._given_numbers(given))
+        return self._encoder.decode(states, generator, self._given_numbers(given))
 
     @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
@@ -827,7 +828,8 @@ class FSLLDensity(BaseBoltzmann):
         states = self._to_states(X)
         missing = np.isnan(states)
         states = np.where(missing, 0, states).astype(np.int64)
-        return self._of_categories(self._model().column_probabilities(states, missing, j), j)
+        p = self._model().column_probabilities(states, missing, j)
+        return self._encoder.of_categories(p, j)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -26,9 +26,9 @@ from sklearn_boltz.tables._cells import (
     unmasked,
     unusable_cell,
 )
+from sklearn_boltz.tables._encoder import Encoder, check_form
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES, Tabular
-from sklearn_boltz.tables._table import Table, check_form
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # The densities that are chosen where none is given.
@@ -67,7 +67,7 @@ class OfTables(Tabular):
 
     def _own_error(self, error):
         """As of `Tabular`; the default density knows codes, and not what columns are called."""
-        error, table = super()._own_error(error), vars(self).get("_table")
+        error, table = super()._own_error(error), vars(self).get("_encoder")
         is_default = table is not None and getattr(self, "estimator", self) is None
         text = str(error)
         if not is_default or type(error) is not ValueError or not text.startswith(DEFAULTS):
@@ -230,7 +230,7 @@ def with_values(estimator, X, n_classes=0):
     -------
     estimator : estimator
         A clone whose parameter `columns` is set, if it is at ``"auto"``.
-    table : Table or None
+    table : Encoder or None
         The encoder of the rows for it; None if it takes the rows as they are.
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
@@ -242,7 +242,7 @@ def with_values(estimator, X, n_classes=0):
                 f"column; got {estimator!r}. {remedy}"
             )
         return estimator, None
-    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
+    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Encoder.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero(~table.is_word):
         n_values[j] = n_codes(codes[:, j].astype(np.float64), is_rbm)

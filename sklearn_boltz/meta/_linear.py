@@ -30,7 +30,7 @@ class LinearMeans:
 
     Parameters
     ----------
-    table : Table
+    table : Encoder
     numeric : ndarray of bool of shape (n_columns,)
         Which columns are numbers; all others are categories.
     n_values : ndarray of int of shape (n_columns,)
@@ -38,7 +38,7 @@ class LinearMeans:
     """
 
     def __init__(self, table, numeric, n_values):
-        self._table, self._numeric, self._n_values = table, numeric, n_values
+        self._encoder, self._numeric, self._n_values = table, numeric, n_values
 
     def fit(self, X, codes, weights):
         """Learn from a table and its codes; -> self, or None if there are too few rows for that."""
@@ -90,7 +90,7 @@ class LinearMeans:
         found = np.clip(found * self._scale + self._center, *self._ends_of(variances))
         columns, inside = np.flatnonzero(self._numeric), np.zeros(z.shape)
         for k, j in enumerate(columns):
-            bins = self._table.columns[j].bins
+            bins = self._encoder.columns[j].bins
             if bins is not None:
                 inside[:, k] = shares[j][:, : bins.n_bins] @ bins.values.var(axis=1)
         weights = np.maximum(0.5, inside / (inside + variances * self._scale**2 + TINY))
@@ -110,7 +110,7 @@ class LinearMeans:
     def _numbers(self, X):
         cells = [cells for _, cells in columns_of(X)]
         return np.column_stack([
-            self._table.columns[j].finite(cells[j]) for j in np.flatnonzero(self._numeric)
+            self._encoder.columns[j].finite(cells[j]) for j in np.flatnonzero(self._numeric)
         ])  # fmt: skip
 
     def _scores(self, X):

@@ -20,7 +20,7 @@ def surprises(density, rows, X, table):
         Fitted, with `predict_column_proba`.
     rows, X : data frame or array of shape (n, n_columns)
         Rows as `density` takes them, and as `table` does.
-    table : Table
+    table : Encoder
 
     Returns
     -------
@@ -52,7 +52,7 @@ def keys_of(density, rows):
 
 def table_of(density):
     """The table of a density of this package; else None."""
-    return density._table if isinstance(density, BaseBoltzmann) else None
+    return density._encoder if isinstance(density, BaseBoltzmann) else None
 
 
 def _of_codes(p, codes):

@@ -45,7 +45,7 @@ def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
 
 
 class Drawing:
-    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+    """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     @validate_arguments(
         SAMPLE_CONSTRAINTS
@@ -131,7 +131,7 @@ class Drawing:
                 n_temperatures=n_temperatures, sampler=sampler,
             )  # fmt: skip
             return rows_where(draw_rows, n_samples, random_state, where, type(self).__name__)
-        columns, places = self._given(given, self._coding.values)
+        columns, places = self._given(given, self._encoder.coding.values)
         generator, steps = make_generator(random_state), (n_steps, n_temperatures, sampler)
         if self._gaussians is None:
             model, base = self._tempered(temperature, columns, places)
@@ -147,9 +147,9 @@ class Drawing:
             codes, numbers = drawn
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        cells = {j: self._table.columns[j].back(own) for j, own in numbers.items()}
+        cells = {j: self._encoder.columns[j].back(own) for j, own in numbers.items()}
         cells |= self._given_numbers(given)
-        return self._table.decode(self._coding.decode(codes), generator, cells)
+        return self._encoder.decode(self._encoder.coding.decode(codes), generator, cells)
 
     def _drawn(self, n_samples, model, base, columns, places, steps, generator):
         """Codes, of which some columns are given, and the others from the model of these."""
@@ -179,7 +179,7 @@ class Drawing:
         model, base = self._location_model()
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
-        z = self._table.scores_of(self._given_numbers(given))
+        z = self._encoder.scores_of(self._given_numbers(given))
         n_each = model.class_counts(row, z, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = base[model.network.places(free)], [], []
@@ -193,7 +193,7 @@ class Drawing:
             scores.append(model.complete_scores(c, drawn, known, "sample", generator))
         order = generator.permutation(n_samples)
         codes = np.concatenate(codes)[order]
-        return codes, self._table.numbers(codes, np.concatenate(scores)[order])
+        return codes, self._encoder.numbers(codes, np.concatenate(scores)[order])
 
     @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
@@ -227,14 +227,15 @@ class Drawing:
             return self._impute_numbers(X, how, make_generator(random_state))
         cells = self._known_cells(X)
         missing, generator = np.isnan(cells), make_generator(random_state)
-        rows, codes = missing.any(axis=1), self._coding.codes(cells, self._refuse_codes)
+        rows, codes = missing.any(axis=1), self._encoder.coding.codes(cells, self._refuse_codes)
 
         def impute(how):
             filled = cells.astype(np.float64)
             if rows.any():
                 parts = self._model(), self._base, codes[rows]
                 found = _incomplete.impute(*parts, how, n_steps, generator)
-                filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
+                found = self._encoder.coding.decode(found)
+                filled[rows] = np.where(missing[rows], found, cells[rows])
             return filled
 
         return self._fill(X, missing, how, impute, generator)
@@ -246,28 +247,30 @@ class Drawing:
         (model, _), rows = self._location_model(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
-        numbers, filled = self._table.numbers(codes, z), codes.astype(np.float64)
+        numbers, filled = self._encoder.numbers(codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
             self._set_means(X, model, args, missing, numbers, filled)
-        generator = generator if how == "sample" else None
-        return self._table.fill(X, self._coding.decode(filled), missing, generator, numbers)
+        filled = self._encoder.coding.decode(filled)
+        return self._encoder.fill(
+            X, filled, missing, generator if how == "sample" else None, numbers
+        )
 
     def _set_means(self, X, model, args, missing, numbers, filled):
         """Means of numbers, and of the codes that stand for themselves, in rows with gaps."""
-        rows, scored = missing.any(axis=1), np.flatnonzero(self._table.is_scored)
-        for j in np.flatnonzero(self._table.is_binned & missing.any(axis=0)):
+        rows, scored = missing.any(axis=1), np.flatnonzero(self._encoder.is_scored)
+        for j in np.flatnonzero(self._encoder.is_binned & missing.any(axis=0)):
             numbers[j] = self._mean_numbers(X, missing[:, j], j)
 
         def means(codes, z, variances):
             return np.column_stack([
-                self._table.columns[j].scores.mean(codes[:, j], z[:, k], variances[:, k])
+                self._encoder.columns[j].scores.mean(codes[:, j], z[:, k], variances[:, k])
                 for k, j in enumerate(scored)
             ])  # fmt: skip
 
         found = model.expectation(*args, means, len(scored))
         for j, own in zip(scored, found.T, strict=True):
             numbers[j][rows] = own
-        plain = np.flatnonzero(~self._table.is_word & missing.any(axis=0))
+        plain = np.flatnonzero(~self._encoder.is_word & missing.any(axis=0))
         p = model.category_probabilities(*args) if len(plain) else None
         for j in plain:
             filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
@@ -278,7 +281,7 @@ class Drawing:
             codes, z, _ = self._scored_rows(X)
             return self._location_model()[0].category_probabilities(codes, z)
         cells = self._known_cells(X)
-        codes = self._coding.codes(cells, self._refuse_codes)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         generator = make_generator(random_state)
         parts = self._model(), self._base, codes
         return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
@@ -332,15 +335,15 @@ class Drawing:
             return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
         j = self._variable(column)
         X = self._ignoring(X, j)
-        if self._table.is_scored[j]:
+        if self._encoder.is_scored[j]:
             return self._bin_probabilities(X, j)
         if self._gaussians is not None:
-            return self._of_categories(self._given_others(X, j), j)
+            return self._encoder.of_categories(self._given_others(X, j), j)
         cells, seed = self._known_cells(X, copy=True), _incomplete.SEED
         if random_state is not None:
             seed = int(make_generator(random_state).integers(2**31))
         cells[:, j] = 1  # any legal value
-        codes = self._coding.codes(cells, self._refuse_codes)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         with Workers() as workers:
             found, errors = _incomplete.column_probabilities(
                 self._model(), codes, j, n_steps, seed, workers
@@ -349,26 +352,26 @@ class Drawing:
         message = message_of_errors(name, self._column(j), errors, n_steps)
         if message:
             warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._of_categories(found, j)
+        return self._encoder.of_categories(found, j)
 
     def _cells_of(self, codes):
-        return self._coding.decode(codes)
+        return self._encoder.coding.decode(codes)
 
     def _bin_probabilities(self, X, j):
         """Of the bins of a number with normal scores, given the rest of each row."""
-        scores = self._table.columns[j].scores
+        scores = self._encoder.columns[j].scores
         return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 
     def _distribution(self, X, j):
-        if not self._table.is_scored[j]:
+        if not self._encoder.is_scored[j]:
             return None
-        scores = self._table.columns[j].scores
+        scores = self._encoder.columns[j].scores
         return self._mean_of_scores(self._ignoring(X, j), j, scores.up_to, len(scores.points))
 
     def _mean_of_scores(self, X, j, function, n_figures):
         """Means of what a function makes of the level and the score of a number, given the rest."""
         codes, z = self._without(*self._scored_rows(X)[:2], j)
-        k = np.flatnonzero(self._table.is_scored).tolist().index(j)
+        k = np.flatnonzero(self._encoder.is_scored).tolist().index(j)
         model, _ = self._location_model()
 
         def own(codes, z, variances):

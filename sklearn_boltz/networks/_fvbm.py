@@ -384,12 +384,12 @@ class FVBMPseudoLikelihood(Network):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
-        ordered = order_of_levels(self._table, rows.coding, self.alpha)
+        ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
         task = self._task(rows, batches, alpha, ordered)
         first = task.method("newton")
         if self.alpha == "auto":
             # With bins, two more fits have gained .00 to .03 nats a row.
-            estimate = not (ordered & self._table.is_binned).any()
+            estimate = not (ordered & self._encoder.is_binned).any()
             # Without second derivatives if so asked: on ALARM, in a third of the time.
             quick = task.method("lbfgs") if self.solver == "lbfgs" else first
             alpha, initial = choose_strength(task, quick, initial, estimate=estimate)
@@ -421,7 +421,7 @@ class FVBMPseudoLikelihood(Network):
     def _no_errors(self):
         # Of levels, they are those of the estimate without the penalty. Bins are too many for it;
         # statistics.inference has scores of numbers instead.
-        ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
+        ordered = self.ordered_ & (self._encoder.is_binned | (not self._is_chosen()))
         remedy = "Fit with alpha='auto', and `inference` is about trends without a penalty."
         if self.alpha == "auto":
             remedy = "Compare models by `score` of other rows."

@@ -45,7 +45,7 @@ N_EXPECTED = 2000
 
 
 class Likelihoods(BaseBoltzmann):
-    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+    """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     def _parameters(self):
         terms, weights, potential = self._beyond_pairs()
@@ -58,10 +58,10 @@ class Likelihoods(BaseBoltzmann):
 
     def _model(self):
         """The distribution."""
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             pairs, further = (self.coupling_, self.intercept_), self._beyond_pairs()
             return SpinModel(*pairs, *further, constant=self._constant)
-        return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
+        return PottsModel(self.coupling_, self.intercept_, self.n_values_)
 
     # What the energies of given couplings of bits are less than those of spins.
     _constant = 0.0
@@ -77,7 +77,7 @@ class Likelihoods(BaseBoltzmann):
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
-        scored = np.flatnonzero(self._table.is_scored)
+        scored = np.flatnonzero(self._encoder.is_scored)
         if len(scored):
             warnings.warn(
                 f"{type(self).__name__}: {self._have(scored)} normal scores, and this is about "
@@ -89,14 +89,14 @@ class Likelihoods(BaseBoltzmann):
     def _scored_rows(self, X):
         """Codes, normal scores z = T(x), and ln T'."""
         codes, _ = self._codes(X)
-        codes[:, self._coding.n_values == 1] = 0  # which are known, also where the number is not
-        return codes, *self._table.scores(X)
+        codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
+        return codes, *self._encoder.scores(X)
 
     def _without(self, codes, z, j):
         """Copies of codes and scores, in which the cells of a column are missing."""
         codes, z = codes.copy(), z.copy()
-        codes[:, j] = -1 if self._coding.n_values[j] > 1 else 0
-        z[:, np.flatnonzero(self._table.is_scored) == j] = np.nan
+        codes[:, j] = -1 if self.n_values_[j] > 1 else 0
+        z[:, np.flatnonzero(self._encoder.is_scored) == j] = np.nan
         return codes, z
 
     def _given_others(self, X, j):
@@ -110,7 +110,7 @@ class Likelihoods(BaseBoltzmann):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
         X = self._known_cells(X)
-        return self._coding.codes(X, self._refuse_codes), X.dtype
+        return self._encoder.coding.codes(X, self._refuse_codes), X.dtype
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns that `transform` returns.
@@ -128,10 +128,10 @@ class Likelihoods(BaseBoltzmann):
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             return as_objects(list(map(str, names)))
-        codes = enumerate(map(np.arange, self._coding.n_values))
-        labels = [self._labels(j, values) for j, values in codes]
+        codes = enumerate(map(np.arange, self.n_values_))
+        labels = [self._encoder.labels(j, values) for j, values in codes]
         pairs = zip(names, labels, strict=True)
         return np.array([f"{name}={a}" for name, values in pairs for a in values], dtype=object)
 
@@ -154,11 +154,12 @@ class Likelihoods(BaseBoltzmann):
         codes, dtype = self._codes(X)
         if self._gaussians is None:
             expectation = self._model().expectation(codes)
-            if self._coding.is_binary and self._coding.low == 0:
+            if self._encoder.coding.is_binary and self._encoder.coding.low == 0:
                 expectation = (1 + expectation) / 2
         else:
             p = [self._given_others(X, j) for j in range(self.n_features_in_)]
-            expectation = np.hstack([own[:, 1:] for own in p] if self._coding.is_binary else p)
+            first = int(self._encoder.coding.is_binary)
+            expectation = np.hstack([own[:, first:] for own in p])
         return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
 
     def log_pseudo_likelihood(self, X):
@@ -185,7 +186,7 @@ class Likelihoods(BaseBoltzmann):
         """ln p of each observed cell given the others, 0 for a missing one."""
         codes, z, log_slope = self._scored_rows(X)
         model, base = self._location_model()
-        scored = np.flatnonzero(self._table.is_scored)
+        scored = np.flatnonzero(self._encoder.is_scored)
         rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
         for j in range(codes.shape[1]):
             found[:, j] = rows - model.log_sums(*self._without(codes, z, j), base)
@@ -233,7 +234,7 @@ class Likelihoods(BaseBoltzmann):
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
-        codes[:, self._table.is_empty] = 0  # a value that says nothing
+        codes[:, self._encoder.is_empty] = 0  # a value that says nothing
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
             titles = map(self._column, np.flatnonzero((codes < 0).any(axis=0)))
@@ -415,7 +416,7 @@ class Likelihoods(BaseBoltzmann):
             self._warn_of_partition(estimate)
         elif not estimate.trusted:
             warnings.warn(estimate.verdict, stacklevel=find_stack_level())
-        estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
+        estimate.states = self._encoder.coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
 
     def _tempered(self, temperature, columns=(), places=()):
@@ -467,15 +468,16 @@ class Likelihoods(BaseBoltzmann):
     def _value_label(self, place):
         """How messages name what is counted at a place of `rates`."""
         j, code = place, 1
-        if not self._coding.is_binary:
-            ends = np.cumsum(self._coding.n_values)
+        if not self._encoder.coding.is_binary:
+            ends = np.cumsum(self.n_values_)
             j = int(np.searchsorted(ends, place, side="right"))
-            code = place - ends[j] + self._coding.n_values[j]
-        return f"{self._column(j)} is {self._labels(j, self._coding.values(j))[code]}"
+            code = place - ends[j] + self.n_values_[j]
+        values = self._encoder.labels(j, self._encoder.coding.values(j))
+        return f"{self._column(j)} is {values[code]}"
 
     def _check_enumerable(self, remedy):
         limit = "2**26 joint states"
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             limit = f"{int(np.log2(_model.MAX_STATES))} variables"
         if not self._model().is_enumerable():
             raise ValueError(
@@ -580,11 +582,11 @@ class Likelihoods(BaseBoltzmann):
         ('x0*x1*x2', 3, 0.7)
         """
         check_is_fitted(self)
-        if not self._coding.is_binary:
-            j = int(self._coding.n_values.argmax())
+        if not self._encoder.coding.is_binary:
+            j = int(self.n_values_.argmax())
             raise ValueError(
                 f"{type(self).__name__}.interactions: {self._column(j)} has "
-                f"{self._coding.n_values[j]} values. `coupling_` has a block for each pair of "
+                f"{self.n_values_[j]} values. `coupling_` has a block for each pair of "
                 "variables, and `interaction_scores` a number."
             )
         pairs = np.argwhere(np.triu(self.coupling_))

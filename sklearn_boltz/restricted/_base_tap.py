@@ -141,7 +141,7 @@ class BaseTAP(MiniBatchEstimator):
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         return TAPMonitor(
             X, train[:n_rows], valid, training.seen, self._iteration(), weights,
-            self._layout.log_scale, self._is_deep,
+            self._encoder.coding.log_scale, self._is_deep,
         )  # fmt: skip
 
     def _trouble(self, status, comparison):
@@ -311,12 +311,12 @@ class BaseTAP(MiniBatchEstimator):
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
         means = self._mean_given(model, mean, variance, evidence, max_iter)
-        return self._layout.unscaled(means)
+        return self._encoder.coding.unscaled(means)
 
     def _flipped(self, Y, flip_probability):
         """The field of observations through a symmetric channel."""
         p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        base, layout = self._training.seen.base, self._layout
+        base, layout = self._training.seen.base, self._encoder.coding
         fields, parts = [], base.parts()
         numbers = [
             (int(np.searchsorted(layout.starts, k, side="right")) - 1, type(units).__name__)
@@ -348,7 +348,7 @@ class BaseTAP(MiniBatchEstimator):
 
     def _noisy(self, Y, noise_variance):
         """Noisy rows as numbers of the model, and the variance of the noise on their scale."""
-        layout = self._layout
+        layout = self._encoder.coding
         if layout.one_hot.any():
             raise ValueError(
                 "noise_variance is for columns of numbers, but the table has columns of "
@@ -364,7 +364,7 @@ class BaseTAP(MiniBatchEstimator):
         mean, variance = self._marginal().side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
-        return solutions.visible_mean[:, : self._layout.n_numbers]
+        return solutions.visible_mean[:, : self._encoder.coding.n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):

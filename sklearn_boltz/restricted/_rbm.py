@@ -102,7 +102,7 @@ class BaseRBM(BaseBoltzmannMachine):
         """Refuse units that are no bits, and so no spins of an Ising model."""
         if visible.is_binary and hidden.is_binary:
             return
-        other = [k for k, kind in enumerate(self._layout.kinds) if kind is not Bernoulli]
+        other = [k for k, kind in enumerate(self._encoder.coding.kinds) if kind is not Bernoulli]
         have = self._have(other) if other else "its hidden units have"
         raise ValueError(
             f"{what} needs an RBM of bits, and {have} other values. Use binary columns and "
@@ -128,7 +128,7 @@ class BaseRBM(BaseBoltzmannMachine):
             # Looked at before rows are set aside.
             independence, is_array = None, isinstance(rows, (np.ndarray, CodedRows))
             if is_array and stops and getattr(self, "max_iter", 0) == "auto" and weights is None:
-                independence = tested_independence(rows, self._layout.starts)
+                independence = tested_independence(rows, self._encoder.coding.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
             if independence is not None:
@@ -252,7 +252,8 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _monitor(self, training, X, train, valid, weights=None):
         """What measures the progress of a training."""
-        base, seed, log_scale = training.base, training.evaluation_seed, self._layout.log_scale
+        base, seed = training.base, training.evaluation_seed
+        log_scale = self._encoder.coding.log_scale
         return RBMMonitor(X, train, valid, base, seed, weights, log_scale)
 
     def _tell_choice(self, training, n_rows, stops):
@@ -346,7 +347,7 @@ class BaseRBM(BaseBoltzmannMachine):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
-        return self._layout.unscaled(self._marginal().mean_visible(H[0]))
+        return self._encoder.coding.unscaled(self._marginal().mean_visible(H[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.

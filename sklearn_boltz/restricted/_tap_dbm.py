@@ -436,8 +436,8 @@ class TAPDBM(BaseTAP):
             )
         X, weights = with_information(rows.in_memory(), rows.weights)
         learner, visible, before = training.learner, training.learner.layers[0], []
-        if isinstance(self.columns, str) and self._layout.is_plain:
-            visible = self._layout.initial_units(X, weights)
+        if isinstance(self.columns, str) and self._encoder.coding.is_plain:
+            visible = self._encoder.coding.initial_units(X, weights)
         for k, kind in enumerate(self._hidden_kinds(len(learner.weights))):
             size = learner.layers[k + 1].n_units
             layer = self._trained_layer(k, kind, size, visible, X, weights, training.rng, workers)
@@ -572,7 +572,7 @@ class TAPDBM(BaseTAP):
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
             mean = units.mean(mean @ W)
-        return self._layout.unscaled(mean)
+        return self._encoder.coding.unscaled(mean)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}

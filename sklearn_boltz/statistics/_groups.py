@@ -338,9 +338,9 @@ def block_norms(model, coupling=None, *, signed=False):
     coupling = all_couplings(model) if coupling is None else coupling
     if model._gaussians is not None:
         return joint_scores(coupling, model._layout())
-    if model._coding.is_binary:
+    if model._encoder.coding.is_binary:
         return coupling if signed else np.abs(coupling)
-    starts = np.cumsum(model._coding.n_values) - model._coding.n_values
+    starts = np.cumsum(model.n_values_) - model.n_values_
     return np.sqrt(reduce_blocks(np.add, coupling**2, starts))
 
 

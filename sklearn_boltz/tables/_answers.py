@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._encoder import without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._table import without_columns
 
 
 class Answers:
@@ -68,7 +68,7 @@ class Answers:
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"quantiles must be a list of numbers from 0 to 1, got {quantiles!r}.")
-        j, table = self._variable(column), self._table
+        j, table = self._variable(column), self._encoder
         if not table.has_means[j]:
             raise ValueError(
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
@@ -94,7 +94,7 @@ class Answers:
     @told_once
     def _joint_probabilities(self, X, columns, **options):
         """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order."""
-        table, places = self._table, self._variables(columns)
+        table, places = self._encoder, self._variables(columns)
         # Of a number with normal scores, another column would be told the number, not the bin.
         order = sorted(places, key=lambda j: table.is_scored[j])
         if table.is_scored[order[:-1]].any():
@@ -120,5 +120,5 @@ class Answers:
         values = np.full((n * q, X.shape[1]), np.nan)
         values[:, j] = self._cells_of(np.tile(np.arange(q), n))
         rows = some_rows(X, np.repeat(np.arange(n), q))
-        rest = self._chained(self._table.fill(rows, values, ~np.isnan(values)), others, ask)
+        rest = self._chained(self._encoder.fill(rows, values, ~np.isnan(values)), others, ask)
         return np.einsum("nq,nq...->nq...", p, rest.reshape(n, q, *rest.shape[1:]))

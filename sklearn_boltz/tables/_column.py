@@ -367,6 +367,19 @@ class Column(NamedTuple):
         return numbers if self.codec is None else self.codec.cells(numbers)
 
     @property
+    def found_kind(self):
+        """What the column is, as `columns` calls it; None for plain numbers, which models know."""
+        if self.scores is not None:
+            return "number"
+        if self.bins is not None:
+            return "count" if self.kind.name == "count" else "binned"
+        if self.kind.name in OF_LEVELS:
+            return self.kind.name
+        if self.categories is None:
+            return None
+        return "binary" if len(self.categories) <= 2 else "nominal"
+
+    @property
     def levels(self):
         """Its values in order, if they are categories; None for numbers, also those in bins."""
         return self.categories if self.bins is None and self.scores is None else None

@@ -18,6 +18,7 @@ from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
 from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
 from sklearn_boltz.tables._column import UnfitColumn, check_cells
+from sklearn_boltz.tables._encoder import of_each
 from sklearn_boltz.tables._frames import (
     Dtype,
     Header,
@@ -26,7 +27,6 @@ from sklearn_boltz.tables._frames import (
     is_frame,
     types_of,
 )
-from sklearn_boltz.tables._table import of_each
 from sklearn_boltz.tables._values import (
     as_cells,
     as_objects,

@@ -312,7 +312,7 @@ class Tabular:
         found = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            column = self._table.columns[j]
+            column = self._encoder.columns[j]
             legal = values(j) if column.categories is None else column.categories
             code = column.code_of(value, legal)
             if j in found or code is None:

@@ -147,7 +147,7 @@ def nodes_of(column):
 
 def table_of(model):
     """What a model knows of the columns."""
-    return model._table if hasattr(model, "_table") else model._coding.table
+    return model._encoder if hasattr(model, "_table") else model._encoder.coding.table
 
 
 WITH_DENSITY = [e for e in ALL[:-1] if name_of(e) != "BoltzmannOutlierDetector"]

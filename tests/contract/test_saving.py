@@ -213,7 +213,7 @@ def test_headers_of_columns_with_levels():
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["wave", None])
     X = pd.DataFrame([[0, 1], [1, 1], [1, 0]] * 10, columns=columns)
     model = FSLLDensity().fit(X)
-    same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._table)).template)
+    same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._encoder)).template)
     pd.testing.assert_index_equal(model.sample(5).columns, columns)
     gaps = X.astype(float).mask(np.random.default_rng(0).random(X.shape) < 0.2)
     gaps.index = pd.Index(np.arange(30) // 2, name="respondent")

@@ -199,7 +199,7 @@ def ratios(model, rows, name):
     """exp(score_samples) of the values of a column over their sum."""
     logs = np.column_stack([
         model.score_samples(rows.assign(**{name: pd.Series([value] * len(rows), dtype=object)}))
-        for value in model._table.columns[rows.columns.get_loc(name)].categories.tolist()
+        for value in model._encoder.columns[rows.columns.get_loc(name)].categories.tolist()
     ])  # fmt: skip
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 

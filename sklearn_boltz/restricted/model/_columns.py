@@ -17,8 +17,9 @@ from sklearn_boltz._estimator import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of
+from sklearn_boltz.tables._encoder import holds_numbers
 from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
-from sklearn_boltz.tables._table import holds_numbers
+from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
@@ -92,7 +93,7 @@ def units_of(entry):
 
 
 def kinds_of(specs, entries, X):
-    """What `Table.learn` is to make of each column.
+    """What `Encoder.learn` is to make of each column.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ class ColumnLayout:
         ----------
         names : list of str
             Of the columns.
-        table : Table
+        table : Encoder
 
         Returns
         -------
@@ -319,6 +320,29 @@ class ColumnLayout:
                 values = values[1:2]
             found += [f"{name}={_shown(value)}" for value in values] or [name]
         return found
+
+    def unseen(self, table, X, weights=None):
+        """What is known of other values than those of the training rows.
+
+        Parameters
+        ----------
+        table : Encoder
+        X : ndarray of shape (n_rows, n_columns)
+            Codes and numbers.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+
+        Returns
+        -------
+        unseen : Unseen or None
+        """
+        found = table.is_word & ~table.is_binned & ~table.is_listed
+        n_values = np.where(found, table.n_categories, -1)
+        if table.is_open:
+            codes = ~table.is_word & self.one_hot
+            n_values[codes] = self.n_states[codes]
+            is_bit = ~table.is_word & [kind is Bernoulli for kind in self.kinds]
+            n_values[is_bit & self.hold_bits] = 2
+        return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
     # Units.
 
@@ -386,7 +410,7 @@ def learn_layout(specs, table, X, column, weights=None):
     ----------
     specs : list of {"auto", type, UnitType}, or UnitType
         As of `units_of`, or the units of all columns.
-    table : Table
+    table : Encoder
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
     column : callable
@@ -398,6 +422,12 @@ def learn_layout(specs, table, X, column, weights=None):
     -------
     layout : ColumnLayout
     """
+    layout = _layout(specs, table, X, column, weights)
+    layout.hold_bits = hold_bits(X)
+    return layout
+
+
+def _layout(specs, table, X, column, weights):
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)

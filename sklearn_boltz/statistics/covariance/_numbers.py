@@ -81,20 +81,21 @@ class TableRows(NamedTuple):
             codes[drawn], others, _ = cells_of(network, filled)
             for j, own in others.items():
                 numbers[j][drawn] = own
-            obey(codes, known, np.flatnonzero((codes.max(axis=0) > 0) & ~network._table.is_number))
+            is_code = (codes.max(axis=0) > 0) & ~network._encoder.is_number
+            obey(codes, known, np.flatnonzero(is_code))
         of_draws, squares = weights[rows] / np.repeat(n_each, n_each), squares_of(weights)[kept]
         return cls(codes, numbers, known, of_draws, first, squares)
 
 
 def cells_of(network, X):
     """Codes of levels, numbers of the other columns, and which cells have been observed."""
-    table, (codes, _) = network._table, network._codes(X)
+    table, (codes, _) = network._encoder, network._codes(X)
     known, numbers = codes >= 0, {}
     for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
         if table.is_number[j]:
             numbers[j] = column.finite(cells)
             known[:, j] = ~np.isnan(numbers[j])
-    known |= (network._coding.n_values == 1) & ~table.is_number
+    known |= (network.n_values_ == 1) & ~table.is_number
     return np.maximum(codes, 0), numbers, known
 
 
@@ -155,8 +156,8 @@ class NumberEstimates(NamedTuple):
     @classmethod
     def of(cls, network, X, weights, free, jackknife):
         """From a fitted network, and the rows of its fit."""
-        rows, (d,) = TableRows.read(network, X, weights), network._coding.n_values.shape
-        trends = network._table.declared("ordinal")
+        rows, (d,) = TableRows.read(network, X, weights), network.n_values_.shape
+        trends = network._encoder.declared("ordinal")
         columns = [column_of(rows, j, trends[j]) for j in range(d)]
         kept = np.flatnonzero([column is not None for column in columns])
         free, columns = free[np.ix_(kept, kept)], [columns[j] for j in kept]
@@ -174,7 +175,7 @@ class NumberEstimates(NamedTuple):
             find_separated=lambda _: together(separated(mixed, theta, free), undetermined),
             is_symmetric=rows.first is None,
         )  # fmt: skip
-        sizes = np.where(network._table.is_number, 1, network._coding.n_values)
+        sizes = np.where(network._encoder.is_number, 1, network.n_values_)
         return cls(mixed, kept, rows.known[:, kept], theta, curvature, sizes)
 
     def results(self):
