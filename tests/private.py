@@ -5,7 +5,7 @@ A room that moves changes this file, not the tests.
 
 # ruff: noqa: F401
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.datasets import _fetch, _files
 from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _search, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit

@@ -17,7 +17,8 @@ MAY_IMPORT = {
     "tables": TOP | {"numerics"},
     "missing": {"tables"},
     "partition": {"numerics"},
-    "_estimator": TOP | {"numerics", "tables"},
+    "_methods": TOP | {"numerics"},
+    "_density": TOP | {"_methods", "numerics", "tables", "partition"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}
 MAY_IMPORT |= {

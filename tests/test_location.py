@@ -44,7 +44,7 @@ COLUMNS = NUMBERS | {
 @functools.cache
 def learnt(name):
     """What a model of the column alone has learnt of it."""
-    return Location().fit(COLUMNS[name][:, np.newaxis])._table.columns[0].scores
+    return Location().fit(COLUMNS[name][:, np.newaxis])._encoder.columns[0].scores
 
 
 def log_density(name, x):

@@ -14,10 +14,10 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
+from sklearn_boltz._density import Density
+from sklearn_boltz._methods import (
     IMPUTE_CONSTRAINTS,
     SAMPLE_CONSTRAINTS,
-    BaseBoltzmann,
     unchanged_on_error,
     validate_arguments,
 )
@@ -31,7 +31,7 @@ from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
-from sklearn_boltz.tables._cells import first_of, is_whole
+from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
 from sklearn_boltz.tables._new_values import recoded, take_new_values
@@ -43,7 +43,7 @@ from sklearn_boltz.tables._where import rows_where
 BITS = 16
 
 
-class FSLLDensity(BaseBoltzmann):
+class FSLLDensity(Density):
     """Full-span log-linear model of discrete data.
 
     A Boltzmann machine without hidden units and with interactions of any order. Each term of the
@@ -457,18 +457,15 @@ class FSLLDensity(BaseBoltzmann):
     def _incomplete_states(self, X):
         """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
         check_is_fitted(self)
-        X = self._known_cells(X)
-        states = self._to_states(X)
+        cells = self._known_cells(X)
+        return *self._states_of(cells), cells.dtype
+
+    def _states_of(self, cells):
+        states = self._to_states(cells)
         missing = np.isnan(states)
-        return np.where(missing, 0, states).astype(np.int64), missing, X.dtype
+        return np.where(missing, 0, states).astype(np.int64), missing
 
     # Methods of a fitted model.
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant, in nats."""
-        check_is_fitted(self)
-        return self._cached("log_partition", lambda: self._model().log_partition())
 
     @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
     def log_partition(self, method="auto", *, random_state=None):
@@ -488,26 +485,8 @@ class FSLLDensity(BaseBoltzmann):
             nats, `std_err` 0, `low` and `high` equal to `value`, `ess` infinite, `method`
             ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
-        return estimate_from_value(self.log_partition_)
-
-    def score_samples(self, X):
-        """Return the log-probability of the observed cells of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. Missing cells (NaN) are summed out.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            Log-probabilities in nats, exactly normalised; 0 for a row without an observed cell.
-            Values that `fit` did not see count as `unseen` says.
-        """
-        states, missing, _ = self._incomplete_states(X)
-        log_probability = self._log_weight(states, missing) - self.log_partition_
-        log_probability[missing.all(axis=1)] = 0.0
-        return self._with_cells(X, log_probability)
+        check_is_fitted(self)
+        return estimate_from_value(self._model().log_partition())
 
     def _log_weight(self, states, missing):
         """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
@@ -528,35 +507,14 @@ class FSLLDensity(BaseBoltzmann):
             E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
         """
         states, missing, _ = self._incomplete_states(X)
-        if missing.any():
-            row, j = np.argwhere(missing)[0]
-            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
-            more = first_of(missing.sum(), "missing cells", titles)
-            raise ValueError(
-                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}{more}, but "
-                "`energy` needs complete rows. Use `free_energy`, which sums missing cells out, or "
-                "fill them with `impute`."
-            )
+        self._check_complete(missing)
         return -self._model().log_weight(states)
 
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        The model has no hidden units: only missing cells are summed out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)), with the sum over all values of the missing cells. The
-            probability of the observed cells is exp(-F) / Z. For complete rows, F equals
-            ``energy(X)``.
-        """
-        return -self._log_weight(*self._incomplete_states(X)[:2])
+    def _free_energy(self, X, cells):
+        states, missing = self._states_of(cells)
+        log_weight = self._log_weight(states, missing)
+        log_weight[missing.all(axis=1)] = self.log_partition_
+        return -log_weight
 
     def entropy(self):
         """Return the entropy of the model.
@@ -797,39 +755,11 @@ class FSLLDensity(BaseBoltzmann):
 
         return self._fill(X, missing, how, impute, generator)
 
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probability of each value of one column, given the other columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values of the column itself are ignored. Missing values (NaN) in other
-            columns are summed out.
-        column : int, str or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : Ignored
-            Present for API consistency.
-        random_state : Ignored
-            Present for API consistency.
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Exact probabilities of the values: those of `categories_`, or the numbers 0, ...,
-            `n_values_[column]` - 1. Each row sums to 1. Of several columns, joint probabilities, of
-            shape (n_samples, n_values, n_values, ...).
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column)
-        j = self._variable(column)
-        X = self._known_cells(self._ignoring(X, j), copy=True)
-        X[:, j] = 0
-        states = self._to_states(X)
-        missing = np.isnan(states)
-        states = np.where(missing, 0, states).astype(np.int64)
-        p = self._model().column_probabilities(states, missing, j)
-        return self._encoder.of_categories(p, j)
+    def _column_probabilities(self, X, j, n_steps, seed):
+        cells = self._known_cells(X, copy=True)
+        cells[:, j] = 0
+        states, missing = self._states_of(cells)
+        return self._model().column_probabilities(states, missing, j), np.zeros(len(states))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
-from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity

@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import named
+from sklearn_boltz._methods import named
 from sklearn_boltz.networks import FVBMPseudoLikelihood
-from sklearn_boltz.numerics._memory import tell_of_memory
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
@@ -60,10 +59,6 @@ needs_column_proba = available_if(
 
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
-
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        tell_of_memory(cls)
 
     def _own_error(self, error):
         """As of `Tabular`; the default density knows codes, and not what columns are called."""

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
+from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile

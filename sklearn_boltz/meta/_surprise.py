@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz._estimator import BaseBoltzmann
+from sklearn_boltz._density import Density
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
 from sklearn_boltz.tables._kinds import Tabular
@@ -52,7 +52,7 @@ def keys_of(density, rows):
 
 def table_of(density):
     """The table of a density of this package; else None."""
-    return density._encoder if isinstance(density, BaseBoltzmann) else None
+    return density._encoder if isinstance(density, Density) else None
 
 
 def _of_codes(p, codes):

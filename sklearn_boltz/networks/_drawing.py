@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
@@ -17,7 +17,6 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -242,8 +241,8 @@ class Drawing:
 
     def _impute_numbers(self, X, how, generator):
         """Impute rows of which some numbers have normal scores."""
-        missing = np.isnan(self._known_cells(X))
-        codes, z, _ = self._scored_rows(X)
+        cells = self._known_cells(X)
+        missing, (codes, z, _) = np.isnan(cells), self._scored_rows(X, cells)
         (model, _), rows = self._location_model(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
@@ -291,68 +290,16 @@ class Drawing:
         codes, _ = self._codes(X)
         return _incomplete.expected_log_weights(self._model(), codes)
 
-    @validate_arguments(
-        {
-            "random_state": ["random_state", np.random.Generator],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-        }
-    )
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probabilities of the values of one column given the rest of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values in `column` are ignored. Missing values (NaN) in other columns are
-            summed out. This is exact in rows whose connected missing values, `column` included,
-            have no more than 2**20 joint states. In other rows the probabilities are estimated by
-            importance sampling for each value of the column, with up to 512 draws, and, if more
-            are needed, by annealed chains. Where numbers have normal scores, rows with more than
-            1,024 joint states of missing categories have 200 weighted draws instead.
-        column : int, str or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : int, default=1000
-            Where chains are needed, they run until the standard error of the probabilities of a row
-            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness of estimates. None means the same random numbers in each call.
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n_samples, n_values)
-            The probabilities of the values of the column in their order, for strings that of
-            `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
-            probabilities in any table. Of several columns, joint probabilities, of shape
-            (n_samples, n_values, n_values, ...).
-
-        Warns
-        -----
-        UserWarning
-            If the standard errors of some rows are greater than 0.01.
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
-        j = self._variable(column)
-        X = self._ignoring(X, j)
+    def _column_probabilities(self, X, j, n_steps, seed):
         if self._encoder.is_scored[j]:
-            return self._bin_probabilities(X, j)
+            return self._bin_probabilities(X, j), np.zeros(1)
         if self._gaussians is not None:
-            return self._encoder.of_categories(self._given_others(X, j), j)
-        cells, seed = self._known_cells(X, copy=True), _incomplete.SEED
-        if random_state is not None:
-            seed = int(make_generator(random_state).integers(2**31))
+            return self._given_others(X, j), np.zeros(1)
+        cells = self._known_cells(X, copy=True)
         cells[:, j] = 1  # any legal value
         codes = self._encoder.coding.codes(cells, self._refuse_codes)
         with Workers() as workers:
-            found, errors = _incomplete.column_probabilities(
-                self._model(), codes, j, n_steps, seed, workers
-            )
-        name = f"{type(self).__name__}.predict_column_proba"
-        message = message_of_errors(name, self._column(j), errors, n_steps)
-        if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._encoder.of_categories(found, j)
+            return _incomplete.column_probabilities(self._model(), codes, j, n_steps, seed, workers)
 
     def _cells_of(self, codes):
         return self._encoder.coding.decode(codes)

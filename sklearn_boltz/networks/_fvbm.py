@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
 from sklearn_boltz.networks._rows import no_errors_of_ordered, order_of_levels

@@ -8,7 +8,8 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import BaseBoltzmann, fingerprint, validate_arguments
+from sklearn_boltz._density import Density
+from sklearn_boltz._methods import fingerprint, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
@@ -28,11 +29,9 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import (
     combined,
     compare_with_floor,
-    contradiction,
     estimate_from_value,
     temperature_ladder,
 )
-from sklearn_boltz.tables._cells import first_of
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._values import as_objects
 
@@ -44,7 +43,7 @@ N_COMPARED, N_STEPS = 200, 200
 N_EXPECTED = 2000
 
 
-class Likelihoods(BaseBoltzmann):
+class Likelihoods(Density):
     """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     def _parameters(self):
@@ -86,9 +85,10 @@ class Likelihoods(BaseBoltzmann):
                 stacklevel=find_stack_level(),
             )
 
-    def _scored_rows(self, X):
-        """Codes, normal scores z = T(x), and ln T'."""
-        codes, _ = self._codes(X)
+    def _scored_rows(self, X, cells=None):
+        """Codes, of cells if these are known, normal scores z = T(x), and ln T'."""
+        cells = self._known_cells(X) if cells is None else cells
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
         return codes, *self._encoder.scores(X)
 
@@ -193,24 +193,6 @@ class Likelihoods(BaseBoltzmann):
         found[:, scored] += log_slope
         return found
 
-    def score_samples(self, X):
-        """Return the log-probability of the observed cells of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
-            the connected ones have no more than 2**20 joint states; otherwise annealed importance
-            sampling with a fixed seed estimates it. Values that `fit` did not see count as
-            `unseen` says.
-        """
-        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
-
     def energy(self, X):
         """Return the energy of each row.
 
@@ -235,55 +217,16 @@ class Likelihoods(BaseBoltzmann):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
         codes[:, self._encoder.is_empty] = 0  # a value that says nothing
-        if (codes < 0).any():
-            row, j = np.argwhere(codes < 0)[0]
-            titles = map(self._column, np.flatnonzero((codes < 0).any(axis=0)))
-            more = first_of((codes < 0).sum(), "missing cells", titles)
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
-                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
-                "`impute` fills them."
-            )
+        self._check_complete(codes < 0)
         return codes
 
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        Other models sum out hidden units. This one has none, and sums out missing cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. With more than
-            2**20 joint states of connected missing cells it is an estimate, as in `score_samples`.
-        """
+    def _free_energy(self, X, cells):
         if self._gaussians is not None:
-            codes, z, log_slope = self._scored_rows(X)
+            codes, z, log_slope = self._scored_rows(X, cells)
             model, base = self._location_model()
             return -model.log_sums(codes, z, base) - log_slope.sum(axis=1)
-        codes, _ = self._codes(X)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         return -self._model().log_sums(codes, self._base)
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant, in nats; computed at first access."""
-        check_is_fitted(self)
-
-        def compute():
-            estimate = self.log_partition(random_state=0)
-            return Bunch(value=estimate.value, method=estimate.method)
-
-        estimate = self._cached("log_partition", compute)
-        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
-        if against:
-            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
-        return estimate.value
 
     @validate_arguments(
         {

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
-from sklearn_boltz._estimator import fingerprint, unchanged_on_error
+from sklearn_boltz._methods import fingerprint, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.missing._completion import distinct_incomplete

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, dense, validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, like
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers

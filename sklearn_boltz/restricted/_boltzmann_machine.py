@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import SAMPLE_CONSTRAINTS, BaseBoltzmann, dense, validate_arguments
+from sklearn_boltz._density import Density
+from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -38,12 +39,10 @@ from sklearn_boltz.partition._estimates import (
     LogPartition,
     combined,
     compare_with_floor,
-    contradiction,
     estimate_from_value,
     has_wide_ends,
     temperature_ladder,
 )
-from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
 from sklearn_boltz.restricted.mean_field._tap import total_log_partition
@@ -153,7 +152,7 @@ def _are_probabilities(X):
     return bool(low >= -ROUNDING and np.fmax.reduce(cells, axis=None, initial=1) <= 1 + ROUNDING)
 
 
-class BaseBoltzmannMachine(BaseBoltzmann):
+class BaseBoltzmannMachine(Density):
     """A model whose units are on two sides. The units of a side are independent given the other.
 
     In an RBM, the sides are the visible and the hidden layer. In a deep Boltzmann machine, they
@@ -237,17 +236,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     # Data.
 
     def _validated(
-        self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None, lazily=False
-    ):
+        self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None, lazily=False,
+        cells=None,
+    ):  # fmt: skip
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        With `lazily`, rows with one-hot numbers are `CodedRows`. With `clip`, values out of range
-        are set to the nearest bound, with a warning. With `reset`, the weighted means and standard
-        deviations of continuous columns are learned.
+        `cells` are those of `_coded`, where they are known. With `lazily`, rows with one-hot
+        numbers are `CodedRows`. With `clip`, values out of range are set to the nearest bound, with
+        a warning. With `reset`, the weighted means and standard deviations of continuous columns
+        are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
-        X = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
+        if cells is None:
+            cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
+        X = cells
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
@@ -322,7 +325,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return X
 
     def _known_cells(self, X):
-        return self._coded(X, allow_nan=True)
+        return None if dispatched(X) else self._coded(X, allow_nan=True)
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
@@ -418,9 +421,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             stacklevel=find_stack_level(),
         )
 
-    def _checked(self, X, allow_nan=False, lazily=False):
+    def _checked(self, X, allow_nan=False, lazily=False, cells=None):
+        """Rows of a table, or their cells if they are known, as the model takes them."""
         check_is_fitted(self)
-        X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
+        X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily, cells=cells)
         if not is_foreign(X):
             return X.astype(numpy_dtype(self._layered().weights[0]), copy=False)
         xp = namespace_of(X)
@@ -634,39 +638,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return free_energy
 
     # Likelihoods.
-
-    def score_samples(self, X):
-        """Return the log-probability of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
-            and the same in each call. For a row with missing values, the log-probability of the
-            observed ones. With ``unseen="smooth"``, a table with columns of categories also has the
-            probabilities of unseen and of seen values there.
-        """
-        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant."""
-        check_is_fitted(self, "components_")
-
-        def compute():
-            estimate = self.log_partition(random_state=self._training.evaluation_seed)
-            return Bunch(value=estimate.value, method=estimate.method)
-
-        estimate = self._cached("log_partition", compute)
-        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
-        if against:
-            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
-        return estimate.value
 
     @validate_arguments(
         {
@@ -1134,74 +1105,27 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         starts = layout.starts[:-1]
         return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)
 
-    @by_processor
-    @validate_arguments({"X": ["array-like"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE})
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probability of each value of one column, given the other columns.
+    predict_column_proba = by_processor(Density.predict_column_proba)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values of the column itself are ignored. NaN in other columns is a
-            missing value, which is summed out: exactly if the missing values, or the hidden units,
-            have no more joint states than 2**23 divided by the number of all units, and otherwise
-            by annealed importance sampling for each value of the column.
-        column : str, int or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : int, default=1000
-            Where annealing is needed, chains run until the standard error of the probabilities
-            of a row is at most 0.01, or until they made 50 `n_steps` transitions for each value.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness. None means the same random numbers in each call.
-
-        Returns
-        -------
-        probability : ndarray of float64 of shape (n_samples, n_states)
-            One column for each value, in the order of `categories_`; for a column of numbers, in
-            the order of the states of its visible unit, such as 0 and 1. They depend on the row
-            alone: equal rows have equal probabilities in any table. Of several columns, joint
-            probabilities, of shape (n_samples, n_states, n_states, ...).
-
-        Raises
-        ------
-        ValueError
-            If the column has continuous values.
-
-        Warns
-        -----
-        UserWarning
-            If the standard errors of some rows are greater than 0.01.
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
-        units, j = self._layered().layers[0], self._variable(column)
+    def _column_probabilities(self, X, j, n_steps, seed):
+        units = self._layered().layers[0]
         if not np.isfinite(units.state_counts[j]):
             domain = self._encoder.coding.domain(j)
             raise ValueError(
                 f"{self._column(j)} takes {domain}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
-        X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))
+        X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
         V = np.array(self._encoder.coding.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
-        rows, seed = (pad(V), pad(missing, True)), self._seed_of(random_state)
+        parts = self._model(), self._base(), pad(V), pad(missing, True)
         with Workers(self.n_jobs) as workers:
-            probability, errors = _conditional.column_probabilities(
-                self._model(), self._base(), *rows, j, units, n_steps, seed, workers
-            )
-        name = f"{type(self).__name__}.predict_column_proba"
-        message = message_of_errors(name, self._column(j), errors, n_steps)
-        if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._encoder.of_categories(probability, j)
+            return _conditional.column_probabilities(*parts, j, units, n_steps, seed, workers)
 
-    def _seed_of(self, random_state):
-        """The seed of figures that depend on a row alone: the same each time by default."""
-        if random_state is None:
-            return self._training.evaluation_seed
-        return int(make_generator(random_state).integers(2**31))
+    @property
+    def _evaluation_seed(self):
+        return self._training.evaluation_seed
 
     @by_processor
     def entropy(self):

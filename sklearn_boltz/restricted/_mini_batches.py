@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import dense, unchanged_on_error
+from sklearn_boltz._methods import dense, unchanged_on_error
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory

@@ -6,12 +6,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
-    IMPUTE_CONSTRAINTS,
-    dense,
-    unchanged_on_error,
-    validate_arguments,
-)
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -488,7 +483,11 @@ class BaseRBM(BaseBoltzmannMachine):
             most 20 bits, and otherwise by annealed importance sampling with 50 chains for each row.
             The random numbers are the same in each call.
         """
-        V = self._checked(V, allow_nan=True, lazily=True)
+        check_is_fitted(self)
+        return self._free_energy(V)
+
+    def _free_energy(self, V, cells=None):
+        V = self._checked(V, allow_nan=True, lazily=True, cells=cells)
         return by_rows(self._marginal().free_energy, self._free_energy_of_gaps, V)
 
     def log_pseudo_likelihood(self, X):

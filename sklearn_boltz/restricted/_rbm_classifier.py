@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._estimator import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._methods import dense, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -750,7 +750,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         The generative term makes it a density of the data: with ``generative=0`` the machine models
         labels given rows, but not the rows.
         """
-        return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
+        if y is None:
+            return super().score_samples(X)
+        free_energy = self.free_energy(X, y)
+        return self._with_cells(X, self._known_cells(X), -free_energy - self.log_partition_)
 
     # Rows that the machine makes.
 

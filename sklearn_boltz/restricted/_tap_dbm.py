@@ -10,7 +10,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import dense, validate_arguments
+from sklearn_boltz._methods import dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -628,22 +628,23 @@ class TAPDBM(BaseTAP):
             hidden layers have at most 12 binary units together, it is as in :class:`TAPRBM`;
             otherwise, it is approximated by TAP.
         """
-        if self._has_one_layer():
-            return super().free_energy(V)
-        if hidden_bits(self._layered()) <= EXACT_BITS:
-            V = self._checked(V, allow_nan=True, lazily=True)
-            return by_chunks(self._free_energy_of_gaps, V)
-        return self._tap_free_energy(V)
+        return super().free_energy(V)
 
-    def _tap_free_energy(self, V):
+    def _free_energy(self, V, cells=None):
+        if not self._has_one_layer() and hidden_bits(self._layered()) <= EXACT_BITS:
+            V = self._checked(V, allow_nan=True, lazily=True, cells=cells)
+            return by_chunks(self._free_energy_of_gaps, V)
+        return self._tap_free_energy(V, cells)
+
+    def _tap_free_energy(self, V, cells=None):
         """F(v) of rows by mean field, as in training."""
         if self._has_one_layer():
-            return super().free_energy(V)
+            return super()._free_energy(V, cells)
 
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True))
+        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True, cells=cells))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.

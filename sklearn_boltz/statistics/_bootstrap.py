@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel

@@ -225,6 +225,8 @@ class Encoder:
     def of_categories(self, probability, j):
         """Probabilities of the values of column j that are in the training table."""
         n_values = self.n_categories[j]
+        if self.is_scored[j]:  # of its bins
+            return probability
         if self.is_empty[j]:  # nothing is known: the prior
             return np.full_like(probability, 1 / probability.shape[1])
         if not 0 < n_values < probability.shape[1]:

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.numerics._memory import out_of_memory
+from sklearn_boltz.numerics._memory import out_of_memory, tell_of_memory
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import N_NAMES, having, some_of
 from sklearn_boltz.tables._codec import Dates
@@ -192,6 +192,10 @@ class Tabular:
 
     # What the model takes of the columns.
     _need = Need()
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        tell_of_memory(cls)
 
     _doc_link_module = "sklearn_boltz"
     _doc_link_template = (

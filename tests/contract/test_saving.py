@@ -260,7 +260,7 @@ def test_pickles_of_other_versions_warn(estimator, monkeypatch):
     assert_same(model, again)
     same(model.score_samples(X), again.score_samples(X))
     with monkeypatch.context() as other_version:
-        other_version.setattr("sklearn_boltz._estimator.VERSION", "0.0.1")
+        other_version.setattr("sklearn_boltz._density.VERSION", "0.0.1")
         old = pickle.dumps(model)
     expected = f"{name_of(model)} of sklearn_boltz from version 0.0.1 when using version "
     with pytest.warns(InconsistentVersionWarning, match=expected + sklearn_boltz.__version__):

@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of

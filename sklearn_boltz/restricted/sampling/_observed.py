@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.partition._shares import chosen_chains

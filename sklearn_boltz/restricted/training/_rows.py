@@ -12,7 +12,7 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.model._coded_rows import CodedRows

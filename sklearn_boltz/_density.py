@@ -1,32 +1,29 @@
-"""What every estimator shares: domain checks, score, feature names, tags."""
+"""Density: what all models of the rows of tables share, from checks of tables to their verbs."""
 
-import math
 import operator
 import warnings
 from contextlib import contextmanager
-from difflib import get_close_matches
-from functools import partial, wraps
-from hashlib import sha1
+from functools import partial
 from importlib.metadata import version
-from inspect import Parameter, signature
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
-    StrOptions,
-    validate_parameter_constraints,
 )
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_boltz._warnings import find_stack_level, telling_once
-from sklearn_boltz.callbacks import CallbackSupportMixin, context_of_fit
+from sklearn_boltz._methods import dense, fingerprint, named, validate_arguments
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
-from sklearn_boltz.numerics._memory import check_memory, tell_of_memory
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.partition._estimates import contradiction
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
@@ -72,90 +69,11 @@ LIST_VALUES = (
     "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
     "NaN."
 )
-# What other libraries call a parameter, and what it is called here: the first that there is.
-OTHER_NAMES = {
-    "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
-    "n_components": "n_hidden num_hidden hidden_units n_hidden_units hidden_size nh k_hidden",
-    "hidden_layer_sizes": "n_hidden hidden_layers layers n_components n_layers hidden_units",
-    "max_components": "n_components n_hidden hidden_units",
-    "learning_rate": "learning_rate_init lr eta eta0 step epsilon",
-    "batch_size": "batch minibatch_size mini_batch_size n_batch batchsize",
-    "n_gibbs": "k cd_k n_gibbs_steps gibbs_steps gibbs_k cd_steps n_steps",
-    "alpha": "C l1 l2 lambda_ reg penalty_strength weight_decay weight_cost weightcost",
-    "early_stopping": "validation_fraction val_fraction validation_split val_split patience",
-    "init": "weights_init init_std sigma",
-    "random_state": "seed rng random_seed",
-    "n_jobs": "n_threads num_threads n_workers",
-    "columns": "visible visible_type visible_units v_type input_type n_values ordered binarize",
-    "hidden": "hidden_type h_type",
-    "warm_start": "resume",
-    "max_order": "order interaction_order degree",
-    "solver": "method algorithm optimizer",
-}
-
-
 # What is known of the columns of batches.
 KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_encoder"
 
 
-# Constraints of the arguments of `sample` and `impute` in all models.
-SAMPLE_CONSTRAINTS = {
-    "n_samples": [Interval(Integral, 1, None, closed="left")],
-    "random_state": ["random_state", np.random.Generator],
-    "given": [dict, None],
-    "where": [callable, None],
-    "temperature": [Interval(Real, 0, None, closed="neither")],
-    "n_steps": [Interval(Integral, 1, None, closed="left")],
-}
-IMPUTE_CONSTRAINTS = {
-    "X": ["array-like"],
-    "how": [StrOptions({"mean", "mode", "sample"})],
-    "n_steps": [Interval(Integral, 1, None, closed="left")],
-    "random_state": ["random_state", np.random.Generator],
-}
-
-
-def dense(X):
-    """Rows as an ndarray, which is new where they are sparse or rows of codes."""
-    if not issparse(X):
-        return X.toarray() if hasattr(X, "toarray") else X
-    check_memory(
-        math.prod(X.shape) * X.dtype.itemsize,
-        f"A dense copy of the sparse table of {X.shape[0]:,} rows and {X.shape[1]:,} columns",
-        "Use fewer rows or columns.",
-    )
-    return X.toarray()
-
-
-def _with_hints(method):
-    """The method, with an error for unknown arguments that names the class and the right one."""
-    parameters = signature(method).parameters
-    known = [name for name in parameters if name != "self"]
-    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return method
-
-    @wraps(method)
-    def hinting(self, *args, **kwargs):
-        for name in kwargs:
-            if name not in known:
-                of_method = "" if method.__name__ == "__init__" else f".{method.__name__}()"
-                hint = _hint(name, known)
-                raise TypeError(
-                    f"{type(self).__name__}{of_method} has no parameter {name!r}. {hint}"
-                )
-        return method(self, *args, **kwargs)
-
-    return hinting
-
-
-def _hint(name, known):
-    """What a user probably means by an unknown parameter, in a sentence."""
-    same = [ours for ours, theirs in OTHER_NAMES.items() if name in theirs.split()]
-    found = [ours for ours in same if ours in known] or get_close_matches(name, known, 1)
-    return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
-
-
-class BaseBoltzmann(
+class Density(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,
@@ -165,36 +83,9 @@ class BaseBoltzmann(
 ):
     """A density model of discrete data that is also a transformer.
 
-    A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
+    A child defines `fit`, `transform`, `free_energy`, `log_partition`, `_parameters` and
+    `_column_probabilities`, and sets `_n_features_out` and `_encoder`.
     """
-
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        for name in ("__init__", "fit", "partial_fit", "score"):
-            if name in vars(cls):
-                setattr(cls, name, _with_hints(vars(cls)[name]))
-        tell_of_memory(cls)
-
-    def set_params(self, **params):
-        """Set parameters.
-
-        Parameters
-        ----------
-        **params : dict
-            Names and values.
-
-        Returns
-        -------
-        self : estimator instance
-            The estimator.
-        """
-        known = self.get_params(deep=False)
-        for name in params:
-            if "__" not in name and name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}. {_hint(name, known)}"
-                )
-        return super().set_params(**params)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -229,7 +120,46 @@ class BaseBoltzmann(
             )
         super().__setstate__(state)
 
-    @_with_hints
+    def score_samples(self, X):
+        """Return the log-probability of the observed cells of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. Missing cells (NaN) are summed out.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            ``-free_energy(X) - log_partition_``, in nats: normalised, the same in each call, and 0
+            for a row without an observed cell. It is exact, or estimated with a fixed seed, where
+            these are. Values that `fit` did not see count as `unseen` says.
+        """
+        check_is_fitted(self)
+        cells = self._known_cells(X)
+        return self._with_cells(X, cells, -self._free_energy(X, cells) - self.log_partition_)
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        Other models sum out hidden units. This one has none, and sums out missing cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. In a network,
+            with more than 2**20 joint states of connected missing cells, it is an estimate by
+            annealed importance sampling with a fixed seed.
+        """
+        check_is_fitted(self)
+        return self._free_energy(X, self._known_cells(X))
+
     def score(self, X, y=None, sample_weight=None):
         """Return the mean log-probability of the rows.
 
@@ -248,6 +178,95 @@ class BaseBoltzmann(
             Mean of `score_samples`, in nats. Higher is better.
         """
         return mean_of_rows(as_numpy(self.score_samples(X)), sample_weight)
+
+    @property
+    def log_partition_(self):
+        """Logarithm of the normalising constant, in nats; computed at first access."""
+        check_is_fitted(self)
+
+        def compute():
+            estimate = self.log_partition(random_state=self._seed_of(None))
+            return Bunch(value=estimate.value, method=estimate.method)
+
+        estimate = self._cached("log_partition", compute)
+        _, floor = self._derived.get("log_partition_floor", (None, Bunch()))
+        against = contradiction(estimate, floor)
+        if against:
+            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
+        return estimate.value
+
+    @validate_arguments(
+        {
+            "random_state": ["random_state", np.random.Generator],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+        }
+    )
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
+        """Return the probability of each value of one column, given the rest of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. The values of the column itself are ignored. Missing cells (NaN) in other
+            columns are summed out: exactly in rows where `impute` is exact, the column included,
+            and in others by sampling for each value of the column.
+        column : int, str or list of them
+            The label of the column in a data frame, its number in an array, or those of several.
+        n_steps : int, default=1000
+            Where chains are needed, they run until the standard error of the probabilities of a row
+            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness of estimates. None means the same random numbers in each call.
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n_samples, n_values)
+            The probabilities of the values of the column in the order of `categories_`; of numbers
+            that stand for themselves, of 0, 1, 2, ..., or of -1 and 1. Each row sums to 1. They
+            depend on the row alone: equal rows have equal probabilities in any table. Of several
+            columns, joint probabilities, of shape (n_samples, n_values, n_values, ...).
+
+        Raises
+        ------
+        ValueError
+            If the model has the column as continuous numbers.
+
+        Warns
+        -----
+        UserWarning
+            If the standard errors of some rows are greater than 0.01.
+        """
+        check_is_fitted(self)
+        if not self._is_one(column):
+            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
+        j, seed = self._variable(column), self._seed_of(random_state)
+        p, errors = self._column_probabilities(self._ignoring(X, j), j, n_steps, seed)
+        name = f"{type(self).__name__}.predict_column_proba"
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
+        return self._encoder.of_categories(p, j)
+
+    # The seed of figures that are the same in each call.
+    _evaluation_seed = 0
+
+    def _seed_of(self, random_state):
+        """The seed of what depends on a row alone: the same each time by default."""
+        if random_state is None:
+            return self._evaluation_seed
+        return int(make_generator(random_state).integers(2**31))
+
+    def _check_complete(self, missing):
+        """Refuse rows with missing cells, which have no energy."""
+        if missing.any():
+            row, j = np.argwhere(missing)[0]
+            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
+            more = first_of(missing.sum(), "missing cells", titles)
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
+                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
+                "`impute` fills them."
+            )
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -554,10 +573,10 @@ class BaseBoltzmann(
             self._without_empty(empty)
         return empty
 
-    def _with_cells(self, X, log_probability):
+    def _with_cells(self, X, cells, log_probability):
         """ln p of rows from that of their codes: with the densities of numbers in their bins.
 
-        And with the probabilities of unseen cells, which were taken as missing.
+        And with the probabilities of unseen cells, which were taken as missing in `cells`.
         """
         X = X if hasattr(X, "shape") else as_array(X)
         if self._encoder.is_binned.any():
@@ -569,8 +588,7 @@ class BaseBoltzmann(
             return -self.free_energy(self._encoder.decode(codes))
 
         shares = self._cached("unseen", lambda: self._encoder.unseen.shares(log_weight))
-        with telling_once(nothing=True):
-            seen = ~np.isnan(dense(self._known_cells(X)))
+        seen = ~np.isnan(dense(cells))
         added = self._encoder.unseen.log_probability(seen, ~missing_cells(X), shares)
         return log_probability + added
 
@@ -662,64 +680,3 @@ class BaseBoltzmann(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
             f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
         )
-
-
-@contextmanager
-def named(estimator):
-    """Context that puts the name of an estimator in front of errors about a table."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
-
-
-def fingerprint(arrays):
-    """A digest of the content of arrays: another one if a single bit differs."""
-    digest = sha1(usedforsecurity=False)
-    for array in arrays:
-        array = as_numpy(array)
-        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
-        digest.update(f"{array.dtype.str} {array.shape} {by_columns};".encode())
-        digest.update(np.ascontiguousarray(array.T if by_columns else array).data)
-    return digest.hexdigest()
-
-
-def validate_arguments(constraints):
-    """Check the arguments of a method, as scikit-learn does; errors name the public class."""
-
-    def decorate(method):
-        parameters = signature(method)
-
-        @wraps(method)
-        def checked(self, *args, **kwargs):
-            if not get_config()["skip_parameter_validation"]:
-                given = parameters.bind(self, *args, **kwargs)
-                given.apply_defaults()
-                values = {k: v for k, v in given.arguments.items() if k in constraints}
-                caller = f"{type(self).__name__}.{method.__name__}"
-                validate_parameter_constraints(constraints, values, caller_name=caller)
-            return method(self, *args, **kwargs)
-
-        return checked
-
-    return decorate
-
-
-@contextmanager
-def unchanged_on_error(estimator):
-    """Give an estimator back its state if a fit ends by an error or by Ctrl-C.
-
-    However the fit ends, and whenever Ctrl-C comes, no attribute is of another fit than the others.
-    """
-    before = vars(estimator).copy()
-    try:
-        yield
-    except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
-        raise
-    except BaseException as error:
-        own = estimator._own_error(error)
-        estimator.__dict__ = before | context_of_fit(estimator)
-        if own is error:
-            raise
-        raise own from error.__cause__ or error
