@@ -353,12 +353,6 @@ class MiniBatchEstimator(BaseRBM):
 
     def _trouble(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
-        if status == "independent":
-            return (
-                "The columns look independent, by likelihood-ratio tests against all joint "
-                "distributions and of each pair of columns, so that there is nothing to learn, and "
-                "the training ended after an epoch. Set max_iter to train longer."
-            )
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):

@@ -32,7 +32,7 @@ from sklearn_boltz.restricted.model._model import (
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, tested_independence
+from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED
 from sklearn_boltz.restricted.training._epochs import train
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._mixing import sticks
@@ -120,14 +120,8 @@ class BaseRBM(BaseBoltzmannMachine):
             training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
-            # Looked at before rows are set aside.
-            independence, is_array = None, isinstance(rows, (np.ndarray, CodedRows))
-            if is_array and stops and getattr(self, "max_iter", 0) == "auto" and weights is None:
-                independence = tested_independence(rows, self._encoder.coding.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
-            if independence is not None:
-                plan = plan.adapted(independence)
             if self.verbose:
                 self._tell_columns()
                 self._tell_choice(training, rows.n_rows, stops)
@@ -147,8 +141,6 @@ class BaseRBM(BaseBoltzmannMachine):
                 if status == "interrupted" and nothing_new:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
-                if independence is not None and independence.is_likely and status == "max_iter":
-                    status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)
