@@ -22,7 +22,6 @@ from sklearn_boltz.tables._cells import (
     is_whole,
     kind_of_times,
     looks_missing,
-    missing_code,
     some_of,
     suspected_codes,
     without_codes,
@@ -470,7 +469,7 @@ def are_amounts(numbers, most):
     if (values != np.floor(values)).any():
         return True
     whole = set(values.tolist())
-    if whole <= {-1.0, 0.0, 1.0} or missing_code(whole) is not None:
+    if whole <= {-1.0, 0.0, 1.0} or suspected_codes(whole):
         return False
     return len(whole) > 0 and (min(whole) < 0 or len(whole) > most or max(whole) >= MOST_CODES)
 
