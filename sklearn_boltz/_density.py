@@ -27,21 +27,14 @@ from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
-    ROWS_TO_TELL,
-    also,
     as_array,
     as_numbers,
-    columns_with_codes,
     first_of,
     foreign_coding,
-    if_missing,
-    is_whole,
     listed,
-    looks_missing,
     missing_cells,
     shown,
     unusable_cell,
-    without_codes,
 )
 from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
 from sklearn_boltz.tables._encoder import Encoder, check_form, opened, without_columns
@@ -61,13 +54,6 @@ MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 COMPLETE_IF_SPARSE = (
     "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
-)
-# What to do about numbers that are no codes, and about codes beyond those of `fit`.
-DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
-RECODE = "Recode the column, or compare it with a threshold."
-LIST_VALUES = (
-    "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
-    "NaN."
 )
 # What is known of the columns of batches.
 KNOWN = "n_features_in_", "feature_names_in_", "_other_labels", "_encoder"
@@ -138,27 +124,6 @@ class Density(
         check_is_fitted(self)
         cells = self._known_cells(X)
         return self._with_cells(X, cells, -self._free_energy(X, cells) - self.log_partition_)
-
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        Other models sum out hidden units. This one has none, and sums out missing cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. In a network,
-            with more than 2**20 joint states of connected missing cells, it is an estimate by
-            annealed importance sampling with a fixed seed.
-        """
-        check_is_fitted(self)
-        return self._free_energy(X, self._known_cells(X))
 
     def score(self, X, y=None, sample_weight=None):
         """Return the mean log-probability of the rows.
@@ -255,18 +220,6 @@ class Density(
         if random_state is None:
             return self._evaluation_seed
         return int(make_generator(random_state).integers(2**31))
-
-    def _check_complete(self, missing):
-        """Refuse rows with missing cells, which have no energy."""
-        if missing.any():
-            row, j = np.argwhere(missing)[0]
-            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
-            more = first_of(missing.sum(), "missing cells", titles)
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
-                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
-                "`impute` fills them."
-            )
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -463,39 +416,6 @@ class Density(
             return without_columns(X, [j])
         return X
 
-    def _fill(self, X, missing, how, impute, generator):
-        """A copy of a table in which missing cells have values.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-        missing : ndarray of bool of shape (n_samples, n_features)
-        how : {"mean", "mode", "sample"}
-            Strings and levels have no mean: the mode is taken for that.
-        impute : callable
-            From `how`, the rows as numbers without missing cells.
-        generator : Generator
-            Draws numbers from their bins.
-        """
-        table, numbers = self._encoder, {}
-        if how == "mean":
-            for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
-                numbers[j] = self._mean_numbers(X, missing[:, j], j)
-        if how == "mean" and table.is_word.all():
-            how = "mode"
-        filled = impute(how)
-        if how == "mean" and table.is_word.any():
-            filled = np.where(table.is_word, impute("mode"), filled)
-        return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
-
-    def _mean_numbers(self, X, rows, j):
-        """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
-        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
-        means = np.full(len(rows), np.nan)
-        p = self.predict_column_proba(some, self._keys()[j])
-        means[rows] = p @ self._encoder.columns[j].bins.means
-        return means
-
     @property
     def columns_(self):
         """The kind of each column, by label or number, as `columns` calls it: declared or found."""
@@ -511,10 +431,6 @@ class Density(
         if self.verbose:
             print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
-    def _kind_of_codes(self, j):
-        """The kind of a column of numbers that stand for themselves."""
-        return "binary" if self.n_values_[j] <= 2 else "nominal"
-
     @property
     def categories_(self):
         """Values of each column in the order of their codes, or None for a column of numbers.
@@ -525,16 +441,6 @@ class Density(
         """
         check_is_fitted(self)
         return self._encoder.categories
-
-    def _known_cells(self, X, **options):
-        """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
-        X = self._validate(X, reset=False, allow_nan=True, **options)
-        if self.unseen == "smooth" and self._encoder.unseen:
-            return self._encoder.unseen.hidden(X)
-        if self.unseen != "missing":
-            return X
-        strange = is_whole(X) & (X >= self.n_values_)
-        return np.where(strange, np.nan, X) if strange.any() else X
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.
@@ -558,20 +464,6 @@ class Density(
             f"{type(self).__name__}: {self._have(empty)} no value in any row that counts. "
             f"Leave {it} out: the data say nothing about {it}."
         )
-
-    def _empty_columns(self, codes):
-        """Which columns have no value in the rows that count; they are noted."""
-        if not len(codes):
-            raise ValueError(
-                f"{type(self).__name__}: all cells are missing in all rows that count. Pass rows "
-                "with observed cells."
-            )
-        empty = self._encoder.is_empty
-        if codes.dtype.kind == "i":
-            empty = empty | (codes < 0).all(axis=0)
-        if not self._encoder.is_empty[empty].all():
-            self._without_empty(empty)
-        return empty
 
     def _with_cells(self, X, cells, log_probability):
         """ln p of rows from that of their codes: with the densities of numbers in their bins.
@@ -597,49 +489,6 @@ class Density(
         found = {self._variable(feature): value for feature, value in (given or {}).items()}
         table = self._encoder
         return {j: table.columns[j].cell_of(v) for j, v in found.items() if table.is_number[j]}
-
-    # Codes.
-
-    def _numbers_of_values(self, X):
-        """How many values each column of codes has; with a warning of doubtful ones.
-
-        Others than 0, 1, 2, ... and NaN are refused.
-        """
-        legal = np.isnan(X) | is_whole(X)
-        if not legal.all():
-            self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
-        words = self._encoder.is_word
-        found = [about for about in columns_with_codes(X) if not words[about[0]]]
-        for j, codes, values in found[:1]:
-            more = also(self._column(k) for k, *_ in found[1:])
-            self._warn(
-                f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
-                f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"
-            )
-        highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
-        columns = np.flatnonzero((highest > 1) & ~words)
-        columns = columns[np.fmin.reduce(X[:, columns], axis=0) == 1]
-        if len(columns) and len(X) >= ROWS_TO_TELL:
-            self._warn(
-                f"{self._have(columns)} values from 1 to {highest[columns].max()} and never 0. "
-                "Values are counted from 0, so the model has an unused value 0. Subtract 1, or set "
-                "columns='nominal'."
-            )
-        # Numbers without an atom have one value in a network.
-        least = np.where(self._encoder.is_scored, 1, 2)
-        return np.maximum(np.maximum(highest + 1, self._encoder.n_categories), least)
-
-    def _refuse_codes(self, X, legal, domain, in_fit=False):
-        """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
-        values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
-        if in_fit:
-            remedy = DECLARE if self._need.bins else RECODE
-        elif values == {0, 1}:
-            remedy = "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
-        elif not is_whole(X[~legal]).all():
-            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
-        # Signs in place of bits are recognised after the fit, too.
-        self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
 
     def _refuse_cells(self, X, legal, domain, remedy, first_row=0, *, coded=True, declare=None):
         """Raise a ValueError that names the first entry where `legal` is False, and all columns.

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "partition": {"numerics"},
     "_methods": TOP | {"numerics"},
     "_density": TOP | {"_methods", "numerics", "tables", "partition"},
+    "_discrete": {"_density", "tables"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}
 MAY_IMPORT |= {

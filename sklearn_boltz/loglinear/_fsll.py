@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._density import Density
+from sklearn_boltz._discrete import DiscreteDensity
 from sklearn_boltz._methods import (
     IMPUTE_CONSTRAINTS,
     SAMPLE_CONSTRAINTS,
@@ -43,7 +43,7 @@ from sklearn_boltz.tables._where import rows_where
 BITS = 16
 
 
-class FSLLDensity(Density):
+class FSLLDensity(DiscreteDensity):
     """Full-span log-linear model of discrete data.
 
     A Boltzmann machine without hidden units and with interactions of any order. Each term of the
@@ -507,7 +507,7 @@ class FSLLDensity(Density):
             E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
         """
         states, missing, _ = self._incomplete_states(X)
-        self._check_complete(missing)
+        self._refuse_gaps(missing)
         return -self._model().log_weight(states)
 
     def _free_energy(self, X, cells):

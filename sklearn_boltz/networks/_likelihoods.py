@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._density import Density
+from sklearn_boltz._discrete import DiscreteDensity
 from sklearn_boltz._methods import fingerprint, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
@@ -43,7 +43,7 @@ N_COMPARED, N_STEPS = 200, 200
 N_EXPECTED = 2000
 
 
-class Likelihoods(Density):
+class Likelihoods(DiscreteDensity):
     """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     def _parameters(self):
@@ -217,7 +217,7 @@ class Likelihoods(Density):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
         codes[:, self._encoder.is_empty] = 0  # a value that says nothing
-        self._check_complete(codes < 0)
+        self._refuse_gaps(codes < 0)
         return codes
 
     def _free_energy(self, X, cells):

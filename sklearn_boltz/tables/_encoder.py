@@ -96,9 +96,9 @@ class Encoder:
         self.columns, self.header, self.dtype = columns, header, dtype
         self.coding, self.unseen = coding, unseen
         values = [column.categories for column in columns]
-        self.is_plain = all(categories is None for categories in values)
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
         self.is_word = np.array([v is not None for v in values], dtype=bool)
+        self.is_plain = not self.is_word.any()
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
@@ -328,7 +328,9 @@ class Encoder:
 
     def of_model(self, coding=None, unseen=None):
         """The encoder with what a model makes of codes, and of values that `fit` did not see."""
-        return Encoder(self.columns, self.header, self.dtype, coding, unseen)
+        other = object.__new__(Encoder)
+        vars(other).update(vars(self), coding=coding, unseen=unseen)
+        return other
 
     def with_bins(self, X, binned, sample_weight=None, most=MOST, scored=None):
         """The table where some columns of numbers have bins, or normal scores.

@@ -1,0 +1,168 @@
+"""DiscreteDensity: what models of rows of codes share."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz._density import Density
+from sklearn_boltz.tables._cells import (
+    ROWS_TO_TELL,
+    also,
+    as_array,
+    columns_with_codes,
+    first_of,
+    if_missing,
+    is_whole,
+    looks_missing,
+    without_codes,
+)
+from sklearn_boltz.tables._frames import is_frame, some_rows
+
+# What to do about numbers that are no codes, and about codes beyond those of `fit`.
+DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
+RECODE = "Recode the column, or compare it with a threshold."
+LIST_VALUES = (
+    "List all values of the column in `columns` and fit again, or correct the cell, or write it as "
+    "NaN."
+)
+
+
+class DiscreteDensity(Density):
+    """A density of rows of codes: 0, 1, ... for the values of each column.
+
+    A child has `n_values_`, and defines `_free_energy` of codes besides what a `Density` does.
+    """
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        Other models sum out hidden units. This one has none, and sums out missing cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. In a network,
+            with more than 2**20 joint states of connected missing cells, it is an estimate by
+            annealed importance sampling with a fixed seed.
+        """
+        check_is_fitted(self)
+        return self._free_energy(X, self._known_cells(X))
+
+    def _refuse_gaps(self, missing):
+        """Refuse rows with missing cells, which have no energy."""
+        if missing.any():
+            row, j = np.argwhere(missing)[0]
+            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
+            more = first_of(missing.sum(), "missing cells", titles)
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
+                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
+                "`impute` fills them."
+            )
+
+    def _fill(self, X, missing, how, impute, generator):
+        """A copy of a table in which missing cells have values.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        missing : ndarray of bool of shape (n_samples, n_features)
+        how : {"mean", "mode", "sample"}
+            Strings and levels have no mean: the mode is taken for that.
+        impute : callable
+            From `how`, the rows as numbers without missing cells.
+        generator : Generator
+            Draws numbers from their bins.
+        """
+        table, numbers = self._encoder, {}
+        if how == "mean":
+            for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
+                numbers[j] = self._mean_numbers(X, missing[:, j], j)
+        if how == "mean" and table.is_word.all():
+            how = "mode"
+        filled = impute(how)
+        if how == "mean" and table.is_word.any():
+            filled = np.where(table.is_word, impute("mode"), filled)
+        return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
+
+    def _mean_numbers(self, X, rows, j):
+        """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
+        some = some_rows(X if is_frame(X) else as_array(X), np.flatnonzero(rows))
+        means = np.full(len(rows), np.nan)
+        p = self.predict_column_proba(some, self._keys()[j])
+        means[rows] = p @ self._encoder.columns[j].bins.means
+        return means
+
+    def _known_cells(self, X, **options):
+        """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
+        X = self._validate(X, reset=False, allow_nan=True, **options)
+        if self.unseen == "smooth" and self._encoder.unseen:
+            return self._encoder.unseen.hidden(X)
+        if self.unseen != "missing":
+            return X
+        strange = is_whole(X) & (X >= self.n_values_)
+        return np.where(strange, np.nan, X) if strange.any() else X
+
+    def _kind_of_codes(self, j):
+        """The kind of a column of numbers that stand for themselves."""
+        return "binary" if self.n_values_[j] <= 2 else "nominal"
+
+    def _empty_columns(self, codes):
+        """Which columns have no value in the rows that count; they are noted."""
+        if not len(codes):
+            raise ValueError(
+                f"{type(self).__name__}: all cells are missing in all rows that count. Pass rows "
+                "with observed cells."
+            )
+        empty = self._encoder.is_empty
+        if codes.dtype.kind == "i":
+            empty = empty | (codes < 0).all(axis=0)
+        if not self._encoder.is_empty[empty].all():
+            self._without_empty(empty)
+        return empty
+
+    def _numbers_of_values(self, X):
+        """How many values each column of codes has; with a warning of doubtful ones.
+
+        Others than 0, 1, 2, ... and NaN are refused.
+        """
+        legal = np.isnan(X) | is_whole(X)
+        if not legal.all():
+            self._refuse_codes(X, legal, lambda j: "the integers 0, 1, 2, ...", in_fit=True)
+        words = self._encoder.is_word
+        found = [about for about in columns_with_codes(X) if not words[about[0]]]
+        for j, codes, values in found[:1]:
+            more = also(self._column(k) for k, *_ in found[1:])
+            self._warn(
+                f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
+                f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"
+            )
+        highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)
+        columns = np.flatnonzero((highest > 1) & ~words)
+        columns = columns[np.fmin.reduce(X[:, columns], axis=0) == 1]
+        if len(columns) and len(X) >= ROWS_TO_TELL:
+            self._warn(
+                f"{self._have(columns)} values from 1 to {highest[columns].max()} and never 0. "
+                "Values are counted from 0, so the model has an unused value 0. Subtract 1, or set "
+                "columns='nominal'."
+            )
+        # Numbers without an atom have one value in a network.
+        least = np.where(self._encoder.is_scored, 1, 2)
+        return np.maximum(np.maximum(highest + 1, self._encoder.n_categories), least)
+
+    def _refuse_codes(self, X, legal, domain, in_fit=False):
+        """Refuse cells that are no codes, as `_refuse_cells`; those of new rows, or `in_fit`."""
+        values, remedy = set(np.unique(X[~np.isnan(X)]).tolist()), LIST_VALUES
+        if in_fit:
+            remedy = DECLARE if self._need.bins else RECODE
+        elif values == {0, 1}:
+            remedy = "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
+        elif not is_whole(X[~legal]).all():
+            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
+        # Signs in place of bits are recognised after the fit, too.
+        self._refuse_cells(X, legal, domain, remedy, coded=in_fit or values == {-1, 1})
