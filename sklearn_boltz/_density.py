@@ -329,6 +329,18 @@ class Density(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
+    def fit_codes(self, codes, sample_weight=None):
+        """Fit to codes of columns that `columns` lists, or calls numbers: there is none to learn.
+
+        This is for estimators that have encoded a table. All methods take codes then, too.
+        """
+        self.n_features_in_, self._reads_codes = codes.shape[1], True
+        self._encoder = Encoder.of_codes(self._kinds(codes), codes.dtype)
+        try:
+            return self.fit(codes, sample_weight=sample_weight)
+        finally:
+            del self._reads_codes
+
     # Tables in batches.
 
     def _encoded(self, batches, *, reset=True):

@@ -487,7 +487,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
-        return DensityOfEachClass(density), rows
+        return DensityOfEachClass(density, self._encoder is not None), rows
 
     def _fitted_joint(self, X):
         """The densities of a FrozenEstimator, of columns and class."""

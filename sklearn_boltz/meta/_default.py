@@ -151,10 +151,10 @@ class OfTables(Tabular):
         return tags
 
 
-def timed_fit(estimator, rows, weights):
+def timed_fit(estimator, rows, weights, are_codes=False):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None.
 
-    What is inside of a FrozenEstimator is fitted.
+    What is inside of a FrozenEstimator is fitted. Rows may be codes of columns that it lists.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator, 0.0
@@ -162,7 +162,9 @@ def timed_fit(estimator, rows, weights):
     with warnings.catch_warnings():
         # It would name the columns of `rows`, which may be codes.
         warnings.filterwarnings("ignore", f".*: {APART}")
-        return clone(estimator).fit(rows, **weights), perf_counter() - start
+        density = clone(estimator)
+        fit = density.fit_codes if are_codes else density.fit
+        return fit(rows, **weights), perf_counter() - start
 
 
 def choose_density(n_values, ordered, n_rows, **options):

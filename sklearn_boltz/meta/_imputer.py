@@ -235,13 +235,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 table = Encoder.learn(X, None, Need(bins=True), kinds, weights)
                 self._encoder = table.with_bins(X, _left(table, X), weights).with_levels()
                 self._has_means = self._encoder.has_means
-        rows = X if self._encoder is None else self._encoder.encode(X)
+        rows = X if self._encoder is None else self._encoder.encode(X).astype(np.float64)
         estimator = clone(self.estimator) if self._encoder is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
         self.estimator_, seconds = timed_fit(
-            estimator, rows, None if sample_weight is None else weights
+            estimator, rows, None if sample_weight is None else weights, self._encoder is not None
         )
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
@@ -249,8 +249,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             n_values = self.estimator_.n_values_
             linear = LinearMeans(self._encoder, self._has_means & (n_values > 2), n_values)
             with named(self):
-                self._linear = linear.fit(X, rows.astype(np.float64), weights)
-                self._few = FewNumbers(self._encoder).fit(X, rows.astype(np.float64), weights)
+                self._linear = linear.fit(X, rows, weights)
+                self._few = FewNumbers(self._encoder).fit(X, rows, weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)

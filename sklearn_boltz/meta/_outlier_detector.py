@@ -479,8 +479,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             rows = self._rows(X, table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
-            density, some_rows(rows, kept), weights[kept] if is_weighted else None
-        )
+            density, some_rows(rows, kept), weights[kept] if is_weighted else None,
+            not self._takes_tables,
+        )  # fmt: skip
         # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(fitted, table, X, rows)
         mean = float(np.average(scores, weights=weights))

@@ -92,6 +92,9 @@ class Encoder:
         Which columns hold numbers with normal scores.
     """
 
+    # Whether rows are arrays of the codes themselves.
+    are_codes = False
+
     def __init__(self, columns, header=None, dtype=None, coding=None, unseen=None):
         self.columns, self.header, self.dtype = columns, header, dtype
         self.coding, self.unseen = coding, unseen
@@ -115,6 +118,20 @@ class Encoder:
         places = places_of(X)
         columns = [Column(f"column {place.name!r}", place=place) for place in places]
         return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
+
+    @classmethod
+    def of_codes(cls, kinds, dtype):
+        """Of codes themselves: 0, 1, ... in columns whose kinds list these, and plain numbers."""
+        columns = [
+            Column(
+                f"column {j}", None if kind.levels is None else np.array(kind.levels), kind=kind,
+                place=Place(None, j),
+            )
+            for j, kind in enumerate(kinds)
+        ]  # fmt: skip
+        found = cls(columns, None, dtype)
+        found.are_codes = True
+        return found
 
     @classmethod
     def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
@@ -461,7 +478,7 @@ class Encoder:
             NaN where a cell is missing.
         """
         are_numbers = issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        if are_numbers and self.is_plain:
+        if are_numbers and (self.is_plain or self.are_codes):
             return X
         # That columns are too few or too many is an error of scikit-learn.
         coded = of_each(
