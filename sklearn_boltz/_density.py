@@ -30,14 +30,20 @@ from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
     first_of,
-    foreign_coding,
     listed,
     missing_cells,
+    recognise_coding,
     shown,
     unusable_cell,
 )
-from sklearn_boltz.tables._counts import TableCounts, blamed, interpolating, of_batch, without_rows
-from sklearn_boltz.tables._encoder import Encoder, check_form, opened, without_columns
+from sklearn_boltz.tables._counts import (
+    TableCounts,
+    interpolating,
+    locate_error_batch,
+    of_batch,
+    without_rows,
+)
+from sklearn_boltz.tables._encoder import Encoder, as_plain_table, check_form, without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
@@ -286,7 +292,7 @@ class Density(
             self._check_library(X)
             with named(self):
                 check_form(X)
-                X, numbers_only = opened(X)
+                X, numbers_only = as_plain_table(X)
         with self._naming_cells(X, complete):
             options["skip_check_array"] = not numbers_only
             checked = self._validate_data(X, reset=reset, **options)
@@ -377,7 +383,7 @@ class Density(
         """What is known of the columns if other batches make no difference, else their names."""
         with named(self):
             check_form(X)
-            X, numbers_only = opened(X)
+            X, numbers_only = as_plain_table(X)
         self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
         if numbers_only and Encoder.stands_for_itself(X, self._need, kinds):
@@ -397,7 +403,9 @@ class Density(
                 warnings.simplefilter("always")
                 self._validate(X, sample_weight=weights, **learn)
         except (TypeError, ValueError) as error:
-            raise blamed(batches, partial(self._unfitted()._validate, **learn), error) from error
+            raise locate_error_batch(
+                batches, partial(self._unfitted()._validate, **learn), error
+            ) from error
         for warning in caught:
             text = without_rows(str(warning.message))
             warnings.warn(text, warning.category, stacklevel=find_stack_level())
@@ -424,7 +432,7 @@ class Density(
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
         has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
-        if has_words and len(X.shape) == 2 and j < X.shape[1] and not opened(X)[1]:
+        if has_words and len(X.shape) == 2 and j < X.shape[1] and not as_plain_table(X)[1]:
             return without_columns(X, [j])
         return X
 
@@ -534,7 +542,7 @@ class Density(
         coding = None
         if coded:
             place = self._encoder.columns[j].place
-            coding = foreign_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
+            coding = recognise_coding(X, j, MISSING_IN_FIT, declare and declare(columns), place)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -12,7 +12,7 @@ from sklearn_boltz.tables._cells import (
     first_of,
     if_missing,
     is_whole,
-    looks_missing,
+    missing_code_hint,
     without_codes,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
@@ -139,7 +139,7 @@ class DiscreteDensity(Density):
         for j, codes, values in found[:1]:
             more = also(self._column(k) for k, *_ in found[1:])
             self._warn(
-                f"in {self._column(j)}, {looks_missing(codes, values)}. {if_missing(codes)} "
+                f"in {self._column(j)}, {missing_code_hint(codes, values)}. {if_missing(codes)} "
                 f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"
             )
         highest = np.fmax.reduce(X, axis=0, initial=0).astype(np.int64)

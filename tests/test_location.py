@@ -30,7 +30,7 @@ def log_densities(gaussians, x, z):
 
 def without_categories(z, weights=None):
     weights = np.ones(len(z)) if weights is None else weights
-    return location_fit.Rows(csr_array((len(z), 0)), location_gaussians.Scores(z), weights)
+    return location_fit.ScoredRows(csr_array((len(z), 0)), location_gaussians.Scores(z), weights)
 
 
 # Normal scores.

@@ -24,7 +24,7 @@ from sklearn_boltz._methods import (
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
+from sklearn_boltz.loglinear._fit import CountedRows, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.numerics._memory import check_drawn
@@ -348,7 +348,7 @@ class FSLLDensity(DiscreteDensity):
                 rule, *weights = self._rule.together(rule, self._weights, counts.weights)
                 n_values = np.maximum(counts.n_values, self.n_values_)
                 rows = np.concatenate([recoded(self._rows, places), counts.rows])
-                counts = Counts(counts.dtype, n_values, rows, np.concatenate(weights))
+                counts = CountedRows(counts.dtype, n_values, rows, np.concatenate(weights))
             self._rule = rule
             return self._learn(X, y, counts)
 
@@ -427,9 +427,9 @@ class FSLLDensity(DiscreteDensity):
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
-            return Counts(dtype, n_values, *informative(rows, weights)), rule
+            return CountedRows(dtype, n_values, *informative(rows, weights)), rule
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
-        return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0]), rule
+        return CountedRows(dtype, n_values, rows[weights > 0], weights[weights > 0]), rule
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""
@@ -513,7 +513,9 @@ class FSLLDensity(DiscreteDensity):
     def _free_energy(self, X, cells):
         states, missing = self._states_of(cells)
         log_weight = self._log_weight(states, missing)
-        log_weight[missing.all(axis=1)] = self.log_partition_
+        empty = missing.all(axis=1)
+        if empty.any():
+            log_weight[empty] = self.log_partition_
         return -log_weight
 
     def entropy(self):
@@ -770,10 +772,10 @@ class FSLLDensity(DiscreteDensity):
 def _counts_of_batch(reader, batch):
     found, _ = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
-    return Counts(found.dtype, found.n_values, rows, weights)
+    return CountedRows(found.dtype, found.n_values, rows, weights)
 
 
 def _merge_counts(one, other):
     rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
     n_values = np.maximum(one.n_values, other.n_values)
-    return Counts(one.dtype, n_values, *distinct_incomplete(rows, weights))
+    return CountedRows(one.dtype, n_values, *distinct_incomplete(rows, weights))

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.location._fit import Rows, fit_one
+from sklearn_boltz.networks.location._fit import ScoredRows, fit_one
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.tables._cells import columns_of
@@ -62,7 +62,7 @@ class LinearMeans:
         ]
         some = np.linspace(0, len(X) - 1, n_rows).astype(np.intp)
         x, z = self._one_hot(codes, shares)[some], self._scores(X)[some]
-        self._gaussian = fit_one(Rows(csr_array(x), Scores(z), weights[some]), STRENGTH)
+        self._gaussian = fit_one(ScoredRows(csr_array(x), Scores(z), weights[some]), STRENGTH)
         return self
 
     def means(self, X, codes, shares):

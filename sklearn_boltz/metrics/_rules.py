@@ -17,7 +17,7 @@ COEFFICIENT, ROUNDING, FINE = 0.05, 1e-9, 0.1
 MOST_DIGITS = 6
 
 
-class Rule(NamedTuple):
+class TableRule(NamedTuple):
     """What all rows of a table obey.
 
     Attributes
@@ -47,7 +47,7 @@ def rules_of(names, rows, is_category):
 
     Yields
     ------
-    rule : Rule
+    rule : TableRule
     """
     numbers = [j for j in np.flatnonzero(~is_category) if len(np.unique(_known(rows[:, j]))) > 1]
     yield from _orders(names, rows, numbers)
@@ -71,7 +71,7 @@ def _orders(names, rows, numbers):
         between = any((j, m) in below and (m, k) in below for m in numbers if m not in (j, k))
         if not between and not (is_equal and k < j):
             sign = "=" if is_equal else "<="
-            yield Rule("order", f"{names[j]} {sign} {names[k]}", _order(j, k, is_equal))
+            yield TableRule("order", f"{names[j]} {sign} {names[k]}", _order(j, k, is_equal))
 
 
 def _order(j, k, is_equal):
@@ -161,7 +161,7 @@ def _sum(names, rows, terms):
     def is_broken(rows):
         return np.abs(_total(rows, terms) - value) > tolerance + ROUNDING
 
-    return Rule(kind, f"{left} = {' + '.join(right)}", is_broken)
+    return TableRule(kind, f"{left} = {' + '.join(right)}", is_broken)
 
 
 # Dependencies.
@@ -171,7 +171,9 @@ def _dependencies(names, rows):
     for j, k in permutations(range(len(names)), 2):
         found = _map(rows[:, j], rows[:, k], len(names))
         if found is not None:
-            yield Rule("dependency", f"{names[j]} determines {names[k]}", _dependency(j, k, found))
+            yield TableRule(
+                "dependency", f"{names[j]} determines {names[k]}", _dependency(j, k, found)
+            )
 
 
 def _dependency(j, k, found):

@@ -116,7 +116,7 @@ class BaseTAP(MiniBatchEstimator):
         seen = Seen(visible, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         return Training(learner, rng, *seen.more(X, weights, base))
 
-    def _resumed(self, training):
+    def _restore(self, training):
         layered, learner = self._layered(), training.learner
         learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
@@ -144,14 +144,14 @@ class BaseTAP(MiniBatchEstimator):
             self._encoder.coding.log_scale, self._is_deep,
         )  # fmt: skip
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         names = {"share_converged_clamped"}
         if not self._given_tap().n_gibbs:  # else training does not need the solutions
             names.add("share_converged")
         figures = self._training.measured(self.n_iter_)
         converged = min((figures[name] for name in names & figures.keys()), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
-            return super()._trouble(status, comparison)
+            return super()._failure_message(status, comparison)
         return (
             f"TAP converges from only {converged:.0%} of the training rows: the model may be in "
             "a spin-glass phase. Use a smaller learning_rate, a larger alpha or fewer hidden "
@@ -392,7 +392,7 @@ class BaseTAP(MiniBatchEstimator):
               divided by the number of all units; otherwise by annealed Markov chains with the
               observed values clamped;
             - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP, as
-              are means of unit types without `sample` or `fallen`.
+              are means of unit types without `sample` or `annealed`.
         n_steps : int, default=1000
             Number of transitions of the chains of a row.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -438,7 +438,7 @@ class BaseTAP(MiniBatchEstimator):
         """Whether all unit types define what annealed chains need: a user's may not."""
         types = [type(units) for layer in self._layered().layers for units, _ in layer.parts()]
         return all(
-            kind.sample is not UnitType.sample and kind.fallen is not UnitType.fallen
+            kind.sample is not UnitType.sample and kind.annealed is not UnitType.annealed
             for kind in types
         )
 

@@ -75,7 +75,7 @@ from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     evenly_spaced,
     of_some,
-    with_information,
+    rows_with_information,
 )
 from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._encoder import Encoder
@@ -281,7 +281,7 @@ class BaseBoltzmannMachine(Density):
             take_new_values(self, X, sample_weight)
         options = {"allow_nan": True, "sample_weight": sample_weight, "lazily": True}
         rows = self._validated(X, reset=reset, **options)
-        rows, weights = with_information(rows, sample_weight)
+        rows, weights = rows_with_information(rows, sample_weight)
         if rows_with_gaps(rows) is not None:
             self._check_observed(rows)
         return rows, weights

@@ -32,9 +32,9 @@ from sklearn_boltz.restricted.training._rows import (
     as_mini_batch,
     merge_sums,
     relative,
+    rows_with_information,
     sums_of_batch,
     visits,
-    with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
@@ -167,7 +167,7 @@ class MiniBatchEstimator(BaseRBM):
             X, weights = self._source(X, y, sample_weight, reset=first, is_batch=True)
             if first:
                 self._fit_init()
-            training = self._new(X, weights, STREAMED_ROWS) if first else self._taken_up()
+            training = self._new(X, weights, STREAMED_ROWS) if first else self._resume_training()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
             if first:
@@ -195,7 +195,7 @@ class MiniBatchEstimator(BaseRBM):
             if not reset:
                 take_new_values(self, X, sample_weight)
             X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-            return with_information(X, sample_weight)
+            return rows_with_information(X, sample_weight)
         batches = as_batches(X)
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
@@ -351,7 +351,7 @@ class MiniBatchEstimator(BaseRBM):
 
     # The training, and after it.
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."

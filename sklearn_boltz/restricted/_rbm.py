@@ -58,12 +58,12 @@ class BaseRBM(BaseBoltzmannMachine):
     A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
 
     - `_source(X, y, sample_weight, reset)`, the rows to train on and their weights;
-    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
-      chosen by n_rows;
-    - `_resumed(training)`, which has it continue from the public attributes;
+    - `_new_training(X, weights, n_rows)`, a new `Training` for rows X; parameters that are
+      ``"auto"`` are chosen by n_rows;
+    - `_restore(training)`, which has it continue from the public attributes;
     - `_tracker(training, stops)`, which follows ln Z, or None;
     - `_plan(training, n_rows, stops)`, which says what an epoch is, and how many there are;
-    - `_trouble(status, comparison)`, the warning of a failed fit, or None.
+    - `_failure_message(status, comparison)`, the warning of a failed fit, or None.
 
     Rows have NaN in missing cells. Weights are None for 1 each.
     """
@@ -117,7 +117,9 @@ class BaseRBM(BaseBoltzmannMachine):
                 self._fit_init(X, sample_weight)
             n_rows = effective_rows(rows, weights)
             stops = self._stops_early(rows, n_rows)
-            training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
+            training = (
+                self._resume_training(n_rows) if going_on else self._new(rows, weights, n_rows)
+            )
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights, stops)
@@ -174,12 +176,12 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _new(self, X, weights, n_rows):
         """A new training, where the rows lie."""
-        training = self._begun(X, weights, n_rows)
+        training = self._new_training(X, weights, n_rows)
         training.n_rows, rows = n_rows, X.V if isinstance(X, LabelledRows) else X
         there = isinstance(rows, DeviceRows)
         return training.moved(partial(like, rows.array)) if there else training
 
-    def _taken_up(self, n_rows=None):
+    def _resume_training(self, n_rows=None):
         """A copy of the last training, which goes on from the public attributes."""
         found = [units.n_units for units in self._layered().layers[1:]]
         name, shown = "hidden_layer_sizes", f"layers of {found} units"
@@ -194,7 +196,7 @@ class BaseRBM(BaseBoltzmannMachine):
             )
         training = self._training.copy()
         training.n_rows = n_rows or training.n_rows
-        self._resumed(training)
+        self._restore(training)
         if training.tempered and self.tempered == "auto":
             training.learner.turn_tempered()
         return training
@@ -261,7 +263,7 @@ class BaseRBM(BaseBoltzmannMachine):
             model, figures = training.learner.model(), training.measured(training.of_epoch)
             comparison = monitor().compare(figures, model, workers)
             trouble = self._worse_than_tree(training, monitor(), workers)
-        self._warn_of_trouble(self._trouble(status, comparison) or trouble)
+        self._warn_of_trouble(self._failure_message(status, comparison) or trouble)
 
     def _worse_than_tree(self, training, monitor, workers):
         """The text of the warning for a model that a tree of pairs of columns beats, or None."""

@@ -33,7 +33,7 @@ from sklearn_boltz.restricted.sampling._observed import (
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
-from sklearn_boltz.restricted.training._rows import StreamedRows, divide, with_information
+from sklearn_boltz.restricted.training._rows import StreamedRows, divide, rows_with_information
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
@@ -414,7 +414,7 @@ class TAPDBM(BaseTAP):
 
     # Training.
 
-    def _begun(self, X, weights, n_rows):
+    def _new_training(self, X, weights, n_rows):
         sizes = self._given_sizes()
         if sizes is None:
             sizes = [chosen_components(n_rows, X.shape[1], UNITS_PER_ROOT)] * N_LAYERS
@@ -434,7 +434,7 @@ class TAPDBM(BaseTAP):
                 "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
                 "with warm_start=True."
             )
-        X, weights = with_information(rows.in_memory(), rows.weights)
+        X, weights = rows_with_information(rows.in_memory(), rows.weights)
         learner, visible, before = training.learner, training.learner.layers[0], []
         if isinstance(self.columns, str) and self._encoder.coding.is_plain:
             visible = self._encoder.coding.initial_units(X, weights)

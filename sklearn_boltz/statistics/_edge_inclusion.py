@@ -258,7 +258,7 @@ def edge_inclusion(
         f"edge_inclusion: {n_sweeps:,} sweeps of {n_chains} chains and {len(pairs[0]):,} pairs",
         "Set a smaller n_sweeps, or leave out columns.",
     )
-    chains = Chains(
+    chains = EdgeChains(
         *(codes, weights, network.n_values_, edge_prior, interaction_scale),
         *(likelihood_power, n_chains, make_generator(random_state)),
     )
@@ -350,7 +350,7 @@ def threshold_steps(counts, power):
     return found
 
 
-class Chains:
+class EdgeChains:
     """Metropolis chains of thresholds, interactions and edges, all moved at once.
 
     Cells are centred. So are the thresholds, μ_jh + h Σ_k σ_jk mean_k, which hardly depend on the

@@ -403,7 +403,7 @@ def _sorted(values):
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
-def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
+def recognise_coding(X, j, missing_remedy, category_remedy=None, place=None):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -436,7 +436,7 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
         if codes and (values is own or values - set(codes) == {0, 1}):
             it = "it" if len(codes) == 1 else "them"
             return (
-                f"{looks_missing(codes, values)}. Write {it} as NaN: "
+                f"{missing_code_hint(codes, values)}. Write {it} as NaN: "
                 f"{without_codes(codes, own, place, missing_remedy + ' ')}"
             )
     if own == {-1, 1}:
@@ -509,7 +509,7 @@ def _stand_apart(codes, others):
     return codes[0] > max(2 * others[-1], 8) or is_run and gap >= (3 if len(codes) == 1 else 2)
 
 
-def looks_missing(codes, values):
+def missing_code_hint(codes, values):
     """The beginning of a sentence about codes for missing values that were found."""
     others = sorted(values - set(codes))
     between = "and" if len(others) == 2 else "to"

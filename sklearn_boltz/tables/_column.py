@@ -21,7 +21,7 @@ from sklearn_boltz.tables._cells import (
     is_empty,
     is_whole,
     kind_of_times,
-    looks_missing,
+    missing_code_hint,
     some_of,
     suspected_codes,
     without_codes,
@@ -676,7 +676,7 @@ def warn_of_codes(values, n_rows, title, place, kind="nominal"):
         cells = [as_whole(value) for value in values if form_of(value) in codes]
         remedy = without_codes(cells, values, place, kind=kind)
         warnings.warn(
-            f"{title}: {looks_missing(codes, numbers)}. {if_missing(codes)} {remedy}",
+            f"{title}: {missing_code_hint(codes, numbers)}. {if_missing(codes)} {remedy}",
             stacklevel=find_stack_level(),
         )
 

@@ -352,7 +352,7 @@ def of_batch(batch):
     return batch.toarray() if issparse(batch) else with_shape(batch)
 
 
-def blamed(batches, validate, error):
+def locate_error_batch(batches, validate, error):
     """The error of a batch that is the same except for numbers, else the error itself.
 
     Parameters

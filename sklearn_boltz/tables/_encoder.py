@@ -585,7 +585,7 @@ def without_columns(X, columns):
     return with_columns(X, {j: np.full(len(X), None) for j in columns})
 
 
-def opened(X):
+def as_plain_table(X):
     """-> a table without a mask, and whether it holds numbers or booleans only.
 
     These have a type of numbers then, if they were in a list or among objects.

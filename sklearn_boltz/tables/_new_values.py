@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz.tables._batches import ONE_PASS, as_batches, summarise
 from sklearn_boltz.tables._cells import also, columns_of, missing_cells, some_of
 from sklearn_boltz.tables._column import merged
-from sklearn_boltz.tables._encoder import opened
+from sklearn_boltz.tables._encoder import as_plain_table
 from sklearn_boltz.tables._values import as_cells, plain
 
 # How to have such values learned, by what keeps them from it.
@@ -63,7 +63,7 @@ def _cells_and_weights(estimator, X, sample_weight):
     """-> rows with all cells that there are, how often each cell counts, and the rows in all."""
     batches = as_batches(X)
     if batches is None:
-        X = opened(X)[0]
+        X = as_plain_table(X)[0]
         weights = np.ones(len(X)) if sample_weight is None else np.ravel(sample_weight) > 0
         return X, weights[:, np.newaxis], weights.sum()
     if batches.blocks.is_single:

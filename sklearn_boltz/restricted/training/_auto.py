@@ -31,7 +31,7 @@ def chosen_components(n_rows, n_columns, per_root):
     return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
 
 
-def wanted_components(n_components, hidden, *sizes):
+def resolve_n_components(n_components, hidden, *sizes):
     """Number of hidden units that is given, as such or by units, or else `chosen_components`."""
     if n_components != "auto":
         return n_components
