@@ -5,26 +5,20 @@ import warnings
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import (
-    Interval,
-)
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_boltz._methods import dense, fingerprint, named, validate_arguments
+from sklearn_boltz._answers import Answers
+from sklearn_boltz._methods import dense, fingerprint, named
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
-from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import contradiction
-from sklearn_boltz.partition._shares import message_of_errors
-from sklearn_boltz.tables._answers import Answers
 from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     as_array,
@@ -118,7 +112,7 @@ class Density(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data. Missing cells (NaN) are summed out.
+            The data, also sparse if `fit` takes that. Missing cells (NaN) are summed out.
 
         Returns
         -------
@@ -165,67 +159,6 @@ class Density(
         if against:
             warnings.warn(against, UserWarning, stacklevel=find_stack_level())
         return estimate.value
-
-    @validate_arguments(
-        {
-            "random_state": ["random_state", np.random.Generator],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-        }
-    )
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probability of each value of one column, given the rest of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values of the column itself are ignored. Missing cells (NaN) in other
-            columns are summed out: exactly in rows where `impute` is exact, the column included,
-            and in others by sampling for each value of the column.
-        column : int, str or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : int, default=1000
-            Where chains are needed, they run until the standard error of the probabilities of a row
-            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness of estimates. None means the same random numbers in each call.
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n_samples, n_values)
-            The probabilities of the values of the column in the order of `categories_`; of numbers
-            that stand for themselves, of 0, 1, 2, ..., or of -1 and 1. Each row sums to 1. They
-            depend on the row alone: equal rows have equal probabilities in any table. Of several
-            columns, joint probabilities, of shape (n_samples, n_values, n_values, ...).
-
-        Raises
-        ------
-        ValueError
-            If the model has the column as continuous numbers.
-
-        Warns
-        -----
-        UserWarning
-            If the standard errors of some rows are greater than 0.01.
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
-        j, seed = self._variable(column), self._seed_of(random_state)
-        p, errors = self._column_probabilities(self._ignoring(X, j), j, n_steps, seed)
-        name = f"{type(self).__name__}.predict_column_proba"
-        message = message_of_errors(name, self._column(j), errors, n_steps)
-        if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._encoder.of_categories(p, j)
-
-    # The seed of figures that are the same in each call.
-    _evaluation_seed = 0
-
-    def _seed_of(self, random_state):
-        """The seed of what depends on a row alone: the same each time by default."""
-        if random_state is None:
-            return self._evaluation_seed
-        return int(make_generator(random_state).integers(2**31))
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -335,7 +268,7 @@ class Density(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def fit_codes(self, codes, sample_weight=None):
+    def _fit_codes(self, codes, sample_weight=None):
         """Fit to codes of columns that `columns` lists, or calls numbers: there is none to learn.
 
         This is for estimators that have encoded a table. All methods take codes then, too.

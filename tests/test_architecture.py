@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "missing": {"tables"},
     "partition": {"numerics"},
     "_methods": TOP | {"numerics"},
-    "_density": TOP | {"_methods", "numerics", "tables", "partition"},
+    "_answers": TOP | {"_methods", "numerics", "tables", "partition"},
+    "_density": TOP | {"_answers", "_methods", "numerics", "tables", "partition"},
     "_discrete": {"_density", "tables"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}

@@ -163,7 +163,7 @@ def timed_fit(estimator, rows, weights, are_codes=False):
         # It would name the columns of `rows`, which may be codes.
         warnings.filterwarnings("ignore", f".*: {APART}")
         density = clone(estimator)
-        fit = density.fit_codes if are_codes else density.fit
+        fit = density._fit_codes if are_codes else density.fit
         return fit(rows, **weights), perf_counter() - start
 
 
