@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.tables._values import image_of
+
 # Probability that a table of independent columns has a rule of a kind.
 CHANCE = 1e-3
 # By how much an estimated coefficient of a sum may differ from -1, 0 or 1; a sum, in ratio to the
@@ -169,7 +171,7 @@ def _sum(names, rows, terms):
 
 def _dependencies(names, rows):
     for j, k in permutations(range(len(names)), 2):
-        found = _map(rows[:, j], rows[:, k], len(names))
+        found = image_of(rows[:, j], rows[:, k], CHANCE / len(names) ** 2)
         if found is not None:
             yield TableRule(
                 "dependency", f"{names[j]} determines {names[k]}", _dependency(j, k, found)
@@ -185,21 +187,3 @@ def _dependency(j, k, found):
         return (values[places] == x) & ~np.isnan(y) & (images[places] != y)
 
     return is_broken
-
-
-def _map(one, other, n_columns):
-    """The values of a column and those of the other that go with them, if these are single ones.
-
-    None if that is an accident: if values occur once, or nearly all cells of the other are equal.
-    """
-    both = ~np.isnan(one) & ~np.isnan(other)
-    one, other = one[both], other[both]
-    values, first, place, n_each = np.unique(
-        one, return_index=True, return_inverse=True, return_counts=True
-    )
-    if not len(values) or (other != other[first][place]).any():
-        return None
-    shares = np.unique(other, return_counts=True)[1] / len(other)
-    sizes, n_sizes = np.unique(n_each, return_counts=True)
-    log_chance = n_sizes @ np.log([(shares**size).sum() for size in sizes])
-    return (values, other[first]) if log_chance < np.log(CHANCE / n_columns**2) else None

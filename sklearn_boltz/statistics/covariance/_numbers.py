@@ -25,6 +25,7 @@ from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, level
 from sklearn_boltz.statistics.covariance._separation import separated_by_contrasts
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._values import image_of
 from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
@@ -107,27 +108,18 @@ def obey(codes, known, columns):
     generator = np.random.default_rng(SEED)
     for j, k in permutations(columns, 2):
         both = known[:, j] & known[:, k]
-        table = np.zeros((codes[:, j].max() + 1, codes[:, k].max() + 1))
-        np.add.at(table, (codes[both, j], codes[both, k]), 1.0)
-        if not determines(table):
+        found = image_of(codes[both, j], codes[both, k], ACCIDENT)
+        if found is None:
             continue
-        image = table.argmax(axis=1)
-        rows = ~known[:, k] & (table.sum(axis=1) > 0)[codes[:, j]]
+        image = np.full(codes[:, j].max() + 1, -1)
+        image[found[0]] = found[1]
+        rows = ~known[:, k] & (image[codes[:, j]] >= 0)
         codes[rows, k] = image[codes[rows, j]]
+        counts = np.bincount(codes[both, j], minlength=len(image))
         for level in np.unique(codes[both, k]):
             rows = ~known[:, j] & (codes[:, k] == level) & (image[codes[:, j]] != level)
-            counts = table[:, level]
-            codes[rows, j] = generator.choice(len(counts), rows.sum(), p=counts / counts.sum())
-
-
-def determines(table):
-    """Whether the rows of a table of counts have one column each, and this is no accident."""
-    counts = table.sum(axis=1)
-    if (np.count_nonzero(table, axis=1) > 1).any() or np.count_nonzero(table.sum(axis=0)) < 2:
-        return False
-    shares = table.sum(axis=0) / counts.sum()
-    chance = np.log((shares ** counts[counts > 0, np.newaxis]).sum(axis=1)).sum()
-    return chance < np.log(ACCIDENT)
+            p = counts * (image == level)
+            codes[rows, j] = generator.choice(len(p), rows.sum(), p=p / p.sum())
 
 
 class NumberEstimates(NamedTuple):
