@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from sklearn_boltz._answers import Answers
 from sklearn_boltz._methods import dense, fingerprint, named
+from sklearn_boltz._tabular import Tabular
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import CallbackSupportMixin
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
@@ -41,7 +42,6 @@ from sklearn_boltz.tables._encoder import Encoder, as_plain_table, check_form, w
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
-    Tabular,
     grouped,
 )
 from sklearn_boltz.tables._values import beyond_floats

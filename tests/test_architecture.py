@@ -18,8 +18,10 @@ MAY_IMPORT = {
     "missing": {"tables"},
     "partition": {"numerics"},
     "_methods": TOP | {"numerics"},
+    "_tabular": TOP | {"numerics", "tables"},
+    "_new_values": TOP | {"tables"},
     "_answers": TOP | {"_methods", "numerics", "tables", "partition"},
-    "_density": TOP | {"_answers", "_methods", "numerics", "tables", "partition"},
+    "_density": TOP | {"_answers", "_methods", "_tabular", "numerics", "tables", "partition"},
     "_discrete": {"_density", "tables"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}

@@ -21,6 +21,7 @@ from sklearn_boltz._methods import (
     unchanged_on_error,
     validate_arguments,
 )
+from sklearn_boltz._new_values import recoded, take_new_values
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -34,7 +35,6 @@ from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
-from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, checked_weights, row_weights
 from sklearn_boltz.tables._where import rows_where

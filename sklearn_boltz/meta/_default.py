@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named
+from sklearn_boltz._tabular import Tabular
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -27,7 +28,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._encoder import Encoder, check_form
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._kinds import NAMES, Tabular
+from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # The densities that are chosen where none is given.

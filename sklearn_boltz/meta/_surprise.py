@@ -3,9 +3,9 @@
 import numpy as np
 
 from sklearn_boltz._density import Density
+from sklearn_boltz._tabular import Tabular
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
-from sklearn_boltz.tables._kinds import Tabular
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300

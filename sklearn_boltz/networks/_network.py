@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 from sklearn_boltz._methods import fingerprint, unchanged_on_error
+from sklearn_boltz._new_values import recoded, take_new_values
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.missing._completion import distinct_incomplete
@@ -37,7 +38,6 @@ from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
-from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, row_weights
 

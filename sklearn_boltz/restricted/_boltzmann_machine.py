@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._density import Density
 from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, dense, validate_arguments
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -80,7 +81,6 @@ from sklearn_boltz.restricted.training._rows import (
 from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
-from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli

@@ -8,6 +8,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._methods import dense, unchanged_on_error
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
@@ -38,7 +39,6 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
-from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."

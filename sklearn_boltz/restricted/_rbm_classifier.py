@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_boltz._methods import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -46,7 +47,6 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
-from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
