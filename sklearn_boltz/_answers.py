@@ -1,4 +1,4 @@
-"""What a density model says of columns, given other cells: probabilities and quantiles."""
+"""Answers of a density model about columns, given other cells: probabilities and quantiles."""
 
 import warnings
 from functools import partial

@@ -313,7 +313,7 @@ class Density(
         return reader
 
     def _of_first_batch(self, X):
-        """What is known of the columns if other batches make no difference, else their names."""
+        """Attributes of the columns if other batches make no difference, else their names."""
         with named(self):
             check_form(X)
             X, numbers_only = as_plain_table(X)

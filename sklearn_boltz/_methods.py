@@ -1,4 +1,4 @@
-"""What fits and methods share: arguments, names in errors, fits that succeed or change nothing."""
+"""Checks of arguments, names in errors, and fits that succeed or change nothing."""
 
 import math
 from contextlib import contextmanager

@@ -16,7 +16,7 @@ from sklearn_boltz.tables._packing import packed, unpacked
 
 
 class Tabular:
-    """Of an estimator of tables: what columns are called and declared to be, and its page."""
+    """Methods of an estimator of tables: names and declared kinds of columns, and its page."""
 
     # What the model takes of the columns.
     _need = Need()
@@ -62,7 +62,7 @@ class Tabular:
         return checked
 
     def _column_labels(self):
-        """What a user calls the columns of a data frame; None for an array, and for 0, 1, ...."""
+        """Labels of the columns of a data frame; None for an array, and for 0, 1, ...."""
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             return list(names)
@@ -116,11 +116,11 @@ class Tabular:
         return variables
 
     def _entries(self):
-        """What the parameter `columns` says of each column."""
+        """Entries of the parameter `columns`, one for each column."""
         return per_column(self.columns, self._variable, self.n_features_in_)
 
     def _kinds(self, X):
-        """What the user says of each column, a Kind each; None if nothing."""
+        """Kinds that the user declares, one for each column; None if nothing."""
         if isinstance(self.columns, str) and self.columns == "auto":
             return None
         return [kind_of(entry, self._need.kinds) for entry in self._entries()]

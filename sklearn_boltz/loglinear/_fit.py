@@ -124,7 +124,7 @@ def search_part(state, source, history, settings, n_features):
 
 
 class RowsOfFit(NamedTuple):
-    """What one table learns from."""
+    """Rows that one table learns from."""
 
     space: StateSpace
     codes: np.ndarray  # of the distinct states, and how often each counts
@@ -135,7 +135,7 @@ class RowsOfFit(NamedTuple):
 
 
 def source_of(rows, weights, space):
-    """What the table of some columns learns from; rows that say nothing of them are left out."""
+    """Rows that the table of some columns learns from, without those that say nothing of them."""
     if has_gaps(rows):
         rows, weights = informative(rows, weights)
     if not has_gaps(rows):

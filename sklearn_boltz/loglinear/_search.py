@@ -407,7 +407,7 @@ def _nothing(*state):
 
 
 class SearchSteps(NamedTuple):
-    """What distinguishes the solvers."""
+    """Steps in which the solvers differ."""
 
     begin: Callable  # done before the search, where there are no terms; whether there are some now
     settle: Callable  # done before the search may end

@@ -66,7 +66,7 @@ def observed_columns(X, missing, name):
 
 
 def log_unseen(table, X, codes, n_rows):
-    """What unseen values, which are missing in its codes, add to ln p of each row.
+    """Summands of ln p of each row by unseen values, which are missing in its codes.
 
     ln 1 / (n + 1) for each, and ln n / (n + 1) for each seen value of a column of categories.
     """

@@ -123,7 +123,7 @@ class OfTables(Tabular):
         return kept, X, weights[kept].view(RowWeights)
 
     def _declared(self):
-        """What `columns` says of the columns for the default model; None if nothing."""
+        """Kinds that `columns` declares for the default model; None if nothing."""
         if self.estimator is not None and not is_auto(self.columns):
             raise ValueError(
                 f"{type(self).__name__}: `columns` is for the default model, and `estimator` is "
@@ -286,7 +286,7 @@ def n_codes(numbers, probabilities=False):
 
 
 def _unit(n_values):
-    """What `columns` says of a column with a number of values; 0 means real numbers."""
+    """Entry of `columns` for a column with a number of values; 0 means real numbers."""
     if n_values > 2:
         return list(range(n_values))
     return "probability" if n_values else "gaussian"

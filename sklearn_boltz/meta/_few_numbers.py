@@ -73,7 +73,7 @@ class FewNumbers:
 
 
 class _OfColumn(NamedTuple):
-    """What other cells say of the numbers of a column.
+    """Information of other cells about the numbers of a column.
 
     Attributes
     ----------

@@ -411,7 +411,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return as_objects(names if is_pandas else list(map(str, names)))
 
     def _labels_out(self, labels):
-        """Of the columns of the result, from those of a table."""
+        """Labels of the columns of the result, from those of a table."""
         kept = [labels[j] for j in self._kept]
         if self.add_indicator:
             for j in self._with_gaps:
@@ -485,7 +485,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
 
     def _column_proba(self, rows, j, generator):
-        """The same of one column, of densities other than networks of codes."""
+        """Probabilities of one column, by densities other than networks of codes."""
         key, seed = keys_of(self.estimator_, rows)[j], generator.randint(2**31)
         return self.estimator_.predict_column_proba(rows, key, random_state=seed)
 
@@ -511,7 +511,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
 
 def _label_of_flags(label, taken):
-    """What the flags of a column are called: another label than all that are taken."""
+    """Label of the flags of a column: another one than all that are taken."""
     first, rest = (label[0], label[1:]) if isinstance(label, tuple) else (label, None)
     for prefix in chain(["missing_"], (f"missing_{k}_" for k in count(2))):
         name = f"{prefix}{first}"

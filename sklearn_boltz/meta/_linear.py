@@ -66,7 +66,7 @@ class LinearMeans:
         return self
 
     def means(self, X, codes, shares):
-        """Of all numbers of a table, given the shares of the codes of its missing cells.
+        """Means of all numbers of a table, given the shares of the codes of its missing cells.
 
         And how much they should count beside means of bins: a half, or more where their variance
         is below the one inside of bins, which nothing that bins know makes smaller.

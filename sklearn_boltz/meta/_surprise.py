@@ -44,7 +44,7 @@ def surprises(density, rows, X, table):
 
 
 def keys_of(density, rows):
-    """What a density calls the columns of its rows."""
+    """Labels or numbers by which a density calls the columns of its rows."""
     if isinstance(density, Tabular):
         return density._keys()
     return names_of(rows) if is_frame(rows) else list(range(rows.shape[1]))

@@ -1,4 +1,4 @@
-"""What a fitted network draws: samples, missing cells, one column given the others."""
+"""Draws of a fitted network: samples, missing cells, one column given the others."""
 
 import warnings
 from functools import partial
@@ -275,7 +275,7 @@ class Drawing:
             filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
-        """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
+        """Probabilities of the missing cells, each by itself, in the one-hot layout."""
         if self._gaussians is not None:
             codes, z, _ = self._scored_rows(X)
             return self._location_model()[0].category_probabilities(codes, z)
@@ -286,7 +286,7 @@ class Drawing:
         return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
-        """Of rows with missing cells, without normal scores: see `expected_log_weights`."""
+        """`expected_log_weights` of rows without normal scores."""
         codes, _ = self._codes(X)
         return _incomplete.expected_log_weights(self._model(), codes)
 
@@ -305,7 +305,7 @@ class Drawing:
         return self._encoder.coding.decode(codes)
 
     def _bin_probabilities(self, X, j):
-        """Of the bins of a number with normal scores, given the rest of each row."""
+        """Probabilities of the bins of a number with normal scores, given the rest of each row."""
         scores = self._encoder.columns[j].scores
         return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 

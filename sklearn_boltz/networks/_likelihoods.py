@@ -1,4 +1,4 @@
-"""What can be asked of a fitted network: conditional means, likelihoods, ln Z, marginals."""
+"""Figures of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
 import warnings
 from numbers import Integral, Real
@@ -480,7 +480,7 @@ class Likelihoods(DiscreteDensity):
         return self._figures_at(temperature).entropy[0]
 
     def _figures_at(self, temperature):
-        """Of `thermal_figures`, with a fixed seed."""
+        """`thermal_figures` with a fixed seed."""
         return self._cached(
             "thermodynamics",
             lambda: thermal_figures(self._model(), temperature, make_generator(0)),

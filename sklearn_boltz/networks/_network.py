@@ -1,4 +1,4 @@
-"""What the networks share: fits from rows to attributes."""
+"""Fits of all networks, from rows to attributes."""
 
 import re
 import warnings
@@ -341,7 +341,7 @@ class Network(Drawing, Likelihoods):
         return JointLayout(self.n_values_, self._encoder.is_scored)
 
     def _entry_names(self, layout):
-        """What these are called, a list for each column: ``city=Rome`` and ``age``."""
+        """Names of these entries, a list for each column: ``city=Rome`` and ``age``."""
         found = []
         for j, (name, size) in enumerate(zip(self._input_names(), layout.sizes, strict=True)):
             n_levels = size - layout.is_scored[j]

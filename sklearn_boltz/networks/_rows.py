@@ -33,7 +33,7 @@ MOST_VALUES = np.iinfo(np.int16).max
 
 
 class Coding:
-    """What the values of the columns are.
+    """Values of the columns, and their codes.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def columns_of(X):
 
 
 def listed(titles):
-    """What messages call some columns: the first ones, and how many more there are."""
+    """Names of some columns in messages: the first ones, and how many more there are."""
     titles = list(titles)
     if len(titles) == 1:
         return titles[0]
@@ -143,7 +143,7 @@ def warn_of_pairs_apart(observed, title, name):
 
 
 def first_of(n_cells, what, titles):
-    """What follows the place of a cell if there are others of its kind.
+    """Text after the place of a cell if there are others of its kind.
 
     Parameters
     ----------

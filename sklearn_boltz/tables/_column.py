@@ -78,7 +78,7 @@ class UnfitColumn(ValueError):
 
 
 class Column(NamedTuple):
-    """What is known of a column.
+    """A column of a fitted table.
 
     Attributes
     ----------
@@ -367,7 +367,7 @@ class Column(NamedTuple):
 
     @property
     def found_kind(self):
-        """What the column is, as `columns` calls it; None for plain numbers, which models know."""
+        """Kind as `columns` calls it; None for plain numbers, of which models know it."""
         if self.scores is not None:
             return "number"
         if self.bins is not None:

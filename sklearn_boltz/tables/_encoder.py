@@ -114,14 +114,14 @@ class Encoder:
 
     @classmethod
     def of_numbers(cls, X):
-        """Of numbers that stand for themselves: those of a frame, an array or a matrix."""
+        """Encoder of numbers that stand for themselves, in a frame, an array or a matrix."""
         places = places_of(X)
         columns = [Column(f"column {place.name!r}", place=place) for place in places]
         return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
 
     @classmethod
     def of_codes(cls, kinds, dtype):
-        """Of codes themselves: 0, 1, ... in columns whose kinds list these, and plain numbers."""
+        """Encoder of codes: 0, 1, ... in columns whose kinds list these, and plain numbers."""
         columns = [
             Column(
                 f"column {j}", None if kind.levels is None else np.array(kind.levels), kind=kind,
@@ -219,7 +219,7 @@ class Encoder:
 
     @property
     def kinds(self):
-        """What each column is, as `columns` calls it: declared or found; None for plain numbers."""
+        """Kinds of the columns as `columns` calls them, declared or found; None for plain numbers."""
         return [column.found_kind for column in self.columns]
 
     @property
@@ -295,7 +295,7 @@ class Encoder:
 
     @property
     def is_listed(self):
-        """Of which columns the user lists the values, so that there are no others."""
+        """Columns of which the user lists the values, so that there are no others."""
         return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
 
     @property

@@ -1,4 +1,4 @@
-"""What a user says of the columns of a table: the parameter `columns`."""
+"""Kinds of columns, as users declare them by the parameter `columns`."""
 
 from collections.abc import Hashable
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
 
 
 class Need(NamedTuple):
-    """What a model takes of the columns of a table.
+    """Columns that a model takes.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Need(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What a column is.
+    """Kind of a column.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def number_of_column(column, labels):
 
 
 def per_column(columns, variable, n_columns):
-    """What `columns` says of each column: its entry, or "auto".
+    """Entry of `columns` for each column, or "auto".
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ TAP.__module__ = "sklearn_boltz"  # the public module
 
 
 class Evidence(NamedTuple):
-    """What is known of the visible units beyond the model, a row for each start.
+    """Knowledge of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
     a unit is clamped at its start. `log_weight` is the sum of ln w over the known units of a row.
@@ -133,7 +133,7 @@ class Limits(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What is believed of the units of a layer: arrays of shape (n_rows, n_columns).
+    """Beliefs about the units of a layer: arrays of shape (n_rows, n_columns).
 
     `change` is by how much the last iteration moved the means; while it lasts, the field.
     """
@@ -252,7 +252,7 @@ def _keep_precision(least, A, mean, field, evidence):
 
 
 def _bernoulli_moments(units, layer, second_order, damping, evidence):
-    """The same as of any units, without temporaries; the variance is that of the damped mean."""
+    """Moments as of any units, without temporaries; the variance is that of the damped mean."""
     mean, variance, change, precision = layer
     field = change
     if second_order:  # x² = x makes a field of a precision: B − A/2 = Σ W a + A (a − 1/2)
@@ -271,7 +271,7 @@ def _bernoulli_moments(units, layer, second_order, damping, evidence):
 
 
 def mean_squared_change(visible, hidden):
-    """Of the means in the last iteration, for each row."""
+    """Mean square of the changes of the means in the last iteration, for each row."""
     squares = sum(np.einsum("ij,ij->i", a.change, a.change) for a in (visible, hidden))
     return squares / (visible.mean.shape[1] + hidden.mean.shape[1])
 
@@ -407,7 +407,7 @@ def _through_first_order(model, V, iteration, workers, variance, evidence):
 
 
 def stepper(model, squares, iteration, evidence):
-    """What makes iterations of some rows: by one kernel where all units are Bernoulli.
+    """Function that iterates some rows: by one kernel where all units are Bernoulli.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def units_of(entry):
 
 
 def kinds_of(specs, entries, X):
-    """What `Encoder.learn` is to make of each column.
+    """Kinds by which `Encoder.learn` reads each column.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class ColumnLayout:
 
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
-        """Of columns that hold the numbers of the units themselves."""
+        """Layout of columns that hold the numbers of the units themselves."""
         bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
         return cls([units] * n_columns, every, bounds, 0 * every)
@@ -290,7 +290,7 @@ class ColumnLayout:
         return X if self.scale is None else X * self.scale + self.center
 
     def spread(self, of_columns):
-        """What is true of columns, for each of their numbers."""
+        """Figures of columns, repeated for each of their numbers."""
         return np.repeat(of_columns, self.widths, axis=-1)
 
     def unscaled(self, V):
@@ -322,7 +322,7 @@ class ColumnLayout:
         return found
 
     def unseen(self, table, X, weights=None):
-        """What is known of other values than those of the training rows.
+        """Knowledge of other values than those of the training rows.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ def _check_categories(n_categories, most, column):
 
 
 def _layout_of_units(units, n_categories, column):
-    """Of units that a user gave for all columns."""
+    """Layout of units that a user gave for all columns."""
     widths = units.widths
     _check_categories(n_categories, np.where(widths > 1, widths, 2), column)
     starts = np.concatenate([[0], np.cumsum(widths)])[:-1]
