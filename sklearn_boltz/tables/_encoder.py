@@ -219,7 +219,7 @@ class Encoder:
 
     @property
     def kinds(self):
-        """Kinds of the columns as `columns` calls them, declared or found; None for plain numbers."""
+        """Kinds of the columns, as `columns` calls them; None for plain numbers."""
         return [column.found_kind for column in self.columns]
 
     @property
