@@ -1,9 +1,13 @@
 """DiscreteDensity: what models of rows of codes share."""
 
+from numbers import Real
+
 import numpy as np
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
+from sklearn_boltz._methods import validate_arguments
 from sklearn_boltz.tables._cells import (
     ROWS_TO_TELL,
     also,
@@ -29,7 +33,8 @@ LIST_VALUES = (
 class DiscreteDensity(Density):
     """A density of rows of codes: 0, 1, ... for the values of each column.
 
-    A child has `n_values_`, and defines `_free_energy` of codes besides what a `Density` does.
+    A child has `n_values_`, and defines `_model`, a distribution of codes, and
+    `_log_pseudo_likelihood` besides what a `Density` does.
     """
 
     def free_energy(self, X):
@@ -52,6 +57,77 @@ class DiscreteDensity(Density):
         """
         check_is_fitted(self)
         return self._free_energy(X, self._known_cells(X))
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the observed cells of ln p(x_j | all other observed cells), in nats.
+            Missing cells are summed out. This is exact, but in a network with more than 2**20 joint
+            states of connected missing cells, where Gibbs sampling with a fixed seed estimates it.
+        """
+        check_is_fitted(self)
+        return self._log_pseudo_likelihood(X, self._known_cells(X))
+
+    def marginal(self, features):
+        """Return the joint probabilities of some variables.
+
+        Parameters
+        ----------
+        features : int, str or sequence of them
+            Numbers or names of variables, each once.
+
+        Returns
+        -------
+        table : ndarray of float64 with one axis for each of `features`
+            ``table[0, 1]`` is the probability that the first variable has its first value and the
+            second variable its second value. The sum is 1.
+
+        Raises
+        ------
+        ValueError
+            If connected variables have more than 2**26 joint states; use `sample` then.
+        """
+        check_is_fitted(self)
+        variables = self._variables(features)
+        model = self._model()
+        if not model.is_enumerable():
+            self._refuse_enumeration("Count in the rows of `sample` instead.")
+        return model.marginal(variables)
+
+    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
+    def entropy(self, temperature=1.0):
+        """Return the entropy of the model.
+
+        Parameters
+        ----------
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T).
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
+            In a larger network it is estimated as by `statistics.thermodynamics`, which also has
+            the standard error, with a fixed seed.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+        """
+        check_is_fitted(self)
+        model = self._model().tempered(temperature)
+        if model.is_enumerable():
+            return self._cached("entropy", model.entropy, np.array([temperature]))
+        return self._figures_at(temperature).entropy[0]
 
     def _refuse_gaps(self, missing):
         """Refuse rows with missing cells, which have no energy."""

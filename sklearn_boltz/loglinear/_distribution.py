@@ -41,6 +41,10 @@ class LogLinearModel:
             basis, theta = self.basis[np.ix_(touching, variables)], self.theta[touching]
             yield variables, Factor(self.space.n_values[variables], basis, theta)
 
+    def is_enumerable(self):
+        """True: a fit has summed over all states of connected variables."""
+        return True
+
     def log_partition(self):
         """ln Z."""
         return sum(factor.log_partition for _, factor in self.factors())

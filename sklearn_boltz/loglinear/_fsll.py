@@ -518,33 +518,8 @@ class FSLLDensity(DiscreteDensity):
             log_weight[empty] = self.log_partition_
         return -log_weight
 
-    def entropy(self):
-        """Return the entropy of the model.
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x p(x) ln p(x), exact, in nats.
-        """
-        check_is_fitted(self)
-        return self._cached("entropy", lambda: self._model().entropy())
-
-    def log_pseudo_likelihood(self, X):
-        """Return the log pseudo-likelihood of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data.
-
-        Returns
-        -------
-        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the variables of ln p(x_i | all other variables), in nats. In rows with
-            missing cells (NaN), the sum is over the observed cells, each given the other observed
-            cells.
-        """
-        states, missing, _ = self._incomplete_states(X)
+    def _log_pseudo_likelihood(self, X, cells):
+        states, missing = self._states_of(cells)
         gaps, model = missing.any(axis=1), self._model()
         total = np.empty(len(states))
         total[~gaps] = model.log_pseudo_likelihood(states[~gaps])
@@ -650,23 +625,6 @@ class FSLLDensity(DiscreteDensity):
                 f"n_values_ is {self.n_values_.tolist()}."
             )
         return self._model().expectation(basis.astype(np.int64))
-
-    def marginal(self, features):
-        """Return the joint probabilities of some variables.
-
-        Parameters
-        ----------
-        features : int, str or sequence of them
-            Numbers or names of variables, each once.
-
-        Returns
-        -------
-        table : ndarray of float64 with one axis for each of `features`
-            ``table[a, b]`` is the probability that the first variable has the value a and the
-            second the value b. The sum of the table is 1.
-        """
-        check_is_fitted(self)
-        return self._model().marginal(self._variables(features))
 
     @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(

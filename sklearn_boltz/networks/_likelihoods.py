@@ -162,29 +162,15 @@ class Likelihoods(DiscreteDensity):
             expectation = np.hstack([own[:, first:] for own in p])
         return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
 
-    def log_pseudo_likelihood(self, X):
-        """Return the log pseudo-likelihood of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the observed cells of ln p(x_j | all other observed cells), in nats.
-            Missing cells are summed out. This is exact if the connected ones have no more than
-            2**20 joint states; otherwise Gibbs sampling with a fixed seed estimates it.
-        """
+    def _log_pseudo_likelihood(self, X, cells):
         if self._gaussians is not None:
-            return self._log_conditionals(X).sum(axis=1)
-        codes, _ = self._codes(X)
+            return self._log_conditionals(X, cells).sum(axis=1)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         return self._model().log_pseudo_likelihood(codes)
 
-    def _log_conditionals(self, X):
+    def _log_conditionals(self, X, cells=None):
         """ln p of each observed cell given the others, 0 for a missing one."""
-        codes, z, log_slope = self._scored_rows(X)
+        codes, z, log_slope = self._scored_rows(X, cells)
         model, base = self._location_model()
         scored = np.flatnonzero(self._encoder.is_scored)
         rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
@@ -329,8 +315,8 @@ class Likelihoods(DiscreteDensity):
            data", Journal of Computational Physics 22, 245–268, 1976.
         """
         check_is_fitted(self)
-        if method == "exact":
-            self._check_enumerable("Use method='ladder'.")
+        if method == "exact" and not self._model().is_enumerable():
+            self._refuse_enumeration("Use method='ladder'.")
         (model, base), generator = self._tempered(temperature), make_generator(random_state)
         if method in ("auto", "exact") and model.is_enumerable():
             exact = self._cached(
@@ -418,66 +404,14 @@ class Likelihoods(DiscreteDensity):
         values = self._encoder.labels(j, self._encoder.coding.values(j))
         return f"{self._column(j)} is {values[code]}"
 
-    def _check_enumerable(self, remedy):
+    def _refuse_enumeration(self, remedy):
         limit = "2**26 joint states"
         if self._encoder.coding.is_binary:
             limit = f"{int(np.log2(_model.MAX_STATES))} variables"
-        if not self._model().is_enumerable():
-            raise ValueError(
-                f"{type(self).__name__}: the model connects more than {limit}, too "
-                f"many to enumerate. {remedy}"
-            )
-
-    def marginal(self, features):
-        """Return the joint probabilities of some variables.
-
-        Parameters
-        ----------
-        features : int, str or sequence of them
-            Numbers or names of variables, each once.
-
-        Returns
-        -------
-        table : ndarray of float64 with one axis for each of `features`
-            ``table[0, 1]`` is the probability that the first variable has its first value and the
-            second variable its second value. The sum is 1.
-
-        Raises
-        ------
-        ValueError
-            If connected variables have more than 2**26 joint states; use `sample` then.
-        """
-        check_is_fitted(self)
-        variables = self._variables(features)
-        self._check_enumerable("Count in the rows of `sample` instead.")
-        return self._model().marginal(variables)
-
-    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
-    def entropy(self, temperature=1.0):
-        """Return the entropy of the model.
-
-        Parameters
-        ----------
-        temperature : float, default=1.0
-            T > 0: the model is P(x)^(1/T).
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
-            Otherwise it is estimated as by `statistics.thermodynamics`, which also has the standard
-            error, with a fixed seed.
-
-        Warns
-        -----
-        UserWarning
-            If an estimate is not to be trusted.
-        """
-        check_is_fitted(self)
-        model = self._model().tempered(temperature)
-        if model.is_enumerable():
-            return self._cached("entropy", model.entropy, np.array([temperature]))
-        return self._figures_at(temperature).entropy[0]
+        raise ValueError(
+            f"{type(self).__name__}: the model connects more than {limit}, too many to enumerate. "
+            f"{remedy}"
+        )
 
     def _figures_at(self, temperature):
         """`thermal_figures` with a fixed seed."""
