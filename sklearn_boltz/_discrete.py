@@ -7,7 +7,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._density import Density
-from sklearn_boltz._methods import validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, validate_arguments
+from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._cells import (
     ROWS_TO_TELL,
     also,
@@ -36,6 +37,29 @@ class DiscreteDensity(Density):
     A child has `n_values_`, and defines `_model`, a distribution of codes, and
     `_log_pseudo_likelihood` besides what a `Density` does.
     """
+
+    def energy(self, X):
+        """Return the energy of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, without missing cells.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(x), with P(x) = exp(-E(x)) / Z: -Σ_y θ_y Φ_y(x) of the terms of an `FSLLDensity`, and
+            -½ xᵀ M x - bᵀ x of a network, where x has values -1 and 1 if all variables are binary,
+            and otherwise is the one-hot vector of length Σ n_values. With `terms_` it is less by
+            Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K), for K variables that are
+            1. After ``from_couplings(J, h, coding="bits")`` it is -½ xᵀ J x - hᵀ x with x of 0 and
+            1.
+        """
+        check_is_fitted(self)
+        cells = self._known_cells(X)
+        self._refuse_gaps(np.isnan(cells) & ~self._encoder.is_empty)
+        return self._free_energy(X, cells)
 
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
@@ -128,6 +152,39 @@ class DiscreteDensity(Density):
         if model.is_enumerable():
             return self._cached("entropy", model.entropy, np.array([temperature]))
         return self._figures_at(temperature).entropy[0]
+
+    @validate_arguments(IMPUTE_CONSTRAINTS)
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN, None and pandas.NA are missing values.
+        how : {"mean", "mode", "sample"}, default="mean"
+            The conditional mean of each missing value, the most probable joint state of the
+            missing values, or a draw of all of them from their joint conditional distribution.
+            Columns with an entry in `categories_`, such as strings and booleans, have no mean: they
+            get the mode. All are exact, but in a network only in rows whose missing values have no
+            more than 2**20 joint states, as 20 binary ones have. Where numbers have normal scores,
+            rows with more than 1,024 joint states of missing categories have 200 weighted draws
+            instead.
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) for rows of a network with more joint states: of
+            annealed chains of a row together, and of those that go on, by their weights, for the
+            mean; half as many for a sample. The most probable state is that of `n_steps` after as
+            many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness for ``how="sample"``, and for rows with more joint states.
+
+        Returns
+        -------
+        X : of the type of X
+            A copy with the missing values filled; observed values are unchanged.
+        """
+        check_is_fitted(self)
+        generator = make_generator(random_state)
+        return self._impute(X, self._known_cells(X), how, n_steps, generator)
 
     def _refuse_gaps(self, missing):
         """Refuse rows with missing cells, which have no energy."""

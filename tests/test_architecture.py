@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "_new_values": TOP | {"tables"},
     "_answers": TOP | {"_methods", "numerics", "tables", "partition"},
     "_density": TOP | {"_answers", "_methods", "_tabular", "numerics", "tables", "partition"},
-    "_discrete": {"_density", "_methods", "tables"},
+    "_discrete": {"_density", "_methods", "numerics", "tables"},
 }
 SHARED = set(MAY_IMPORT) - {"units"}
 MAY_IMPORT |= {
@@ -40,7 +40,7 @@ FLOORS = {
     "statistics": ["covariance"],
 }
 SURROUNDINGS = {"inspection", "datasets"}
-MOST = {"lines of code": 30_916, "classes": 256, "functions": 3405}
+MOST = {"lines of code": 30_912, "classes": 256, "functions": 3405}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
 
 

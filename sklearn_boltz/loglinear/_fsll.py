@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._discrete import DiscreteDensity
 from sklearn_boltz._methods import (
-    IMPUTE_CONSTRAINTS,
     SAMPLE_CONSTRAINTS,
     unchanged_on_error,
     validate_arguments,
@@ -493,23 +492,6 @@ class FSLLDensity(DiscreteDensity):
         model = self._model()
         return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
 
-    def energy(self, X):
-        """Return the energy of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
-        """
-        states, missing, _ = self._incomplete_states(X)
-        self._refuse_gaps(missing)
-        return -self._model().log_weight(states)
-
     def _free_energy(self, X, cells):
         states, missing = self._states_of(cells)
         log_weight = self._log_weight(states, missing)
@@ -681,36 +663,10 @@ class FSLLDensity(DiscreteDensity):
         states[:, columns] = values
         return self._encoder.decode(states, generator, self._given_numbers(given))
 
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing value.
-        how : {"mean", "mode", "sample"}, default="mean"
-            ``"mean"`` is the conditional mean of each missing value, ``"mode"`` the most probable
-            joint state of all missing values, and ``"sample"`` a draw from their joint conditional
-            distribution. All are exact.
-        n_steps : Ignored
-            Present for API consistency.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_samples, n_features)
-            A copy of `X` with the missing values filled. Observed values are unchanged. Columns
-            with an entry in `categories_`, such as strings and booleans, have no mean: they get
-            the mode.
-        """
-        check_is_fitted(self)
-        cells = self._to_states(self._known_cells(X))
-        missing, generator = np.isnan(cells), make_generator(random_state)
+    def _impute(self, X, cells, how, n_steps, generator):
+        states, missing = self._states_of(cells)
 
         def impute(how):
-            states = np.where(missing, 0, cells).astype(np.int64)
             return self._model().impute(states, missing, how, generator)
 
         return self._fill(X, missing, how, impute, generator)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
+from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
@@ -194,38 +194,10 @@ class Drawing:
         codes = np.concatenate(codes)[order]
         return codes, self._encoder.numbers(codes, np.concatenate(scores)[order])
 
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN, None and pandas.NA are missing values.
-        how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Columns with an entry in `categories_`, such as strings and
-            booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
-            more than 1,024 joint states of missing categories have 200 weighted draws instead.
-        n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) for rows with more joint states: of annealed
-            chains of a row together, and of those that go on, by their weights, for the mean; half
-            as many for a sample. The most probable state is that of `n_steps` after as many.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``, and for rows with more joint states.
-
-        Returns
-        -------
-        X : of the type of X
-            A copy with the missing values filled; observed values are unchanged.
-        """
-        check_is_fitted(self)
+    def _impute(self, X, cells, how, n_steps, generator):
         if self._gaussians is not None:
-            return self._impute_numbers(X, how, make_generator(random_state))
-        cells = self._known_cells(X)
-        missing, generator = np.isnan(cells), make_generator(random_state)
+            return self._impute_numbers(X, cells, how, generator)
+        missing = np.isnan(cells)
         rows, codes = missing.any(axis=1), self._encoder.coding.codes(cells, self._refuse_codes)
 
         def impute(how):
@@ -239,9 +211,8 @@ class Drawing:
 
         return self._fill(X, missing, how, impute, generator)
 
-    def _impute_numbers(self, X, how, generator):
+    def _impute_numbers(self, X, cells, how, generator):
         """Impute rows of which some numbers have normal scores."""
-        cells = self._known_cells(X)
         missing, (codes, z, _) = np.isnan(cells), self._scored_rows(X, cells)
         (model, _), rows = self._location_model(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]

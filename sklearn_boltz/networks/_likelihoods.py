@@ -179,26 +179,6 @@ class Likelihoods(DiscreteDensity):
         found[:, scored] += log_slope
         return found
 
-    def energy(self, X):
-        """Return the energy of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
-            variables are binary, and otherwise is the one-hot vector of length Σ n_values. With
-            `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
-            for K variables that are 1. After ``from_couplings(J, h, coding="bits")`` it is
-            -½ xᵀ J x - hᵀ x with x of 0 and 1.
-        """
-        codes = self._complete_codes(X)
-        return self.free_energy(X) if self._gaussians else -self._model().log_weight(codes)
-
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
