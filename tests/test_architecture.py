@@ -40,7 +40,7 @@ FLOORS = {
     "statistics": ["covariance"],
 }
 SURROUNDINGS = {"inspection", "datasets"}
-MOST = {"lines of code": 30_911, "classes": 256, "functions": 3405}
+MOST = {"lines of code": 30_907, "classes": 256, "functions": 3403}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
 
 

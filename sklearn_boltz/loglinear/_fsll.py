@@ -438,31 +438,21 @@ class FSLLDensity(DiscreteDensity):
         rows, n_values = np.where(empty, 0, rows), np.where(empty, 1, counts.n_values)
         return counts._replace(rows=rows, n_values=n_values)
 
-    def _to_states(self, X):
-        """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
-        if self._encoder.is_empty.any():
-            X = np.where(self._encoder.is_empty, 0, X)
-        legal = np.isnan(X) | (X < self.n_values_) & is_whole(X)
-        if not legal.all():
-            self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
-        return X
-
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)
 
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _incomplete_states(self, X):
-        """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
-        check_is_fitted(self)
-        cells = self._known_cells(X)
-        return *self._states_of(cells), cells.dtype
-
     def _states_of(self, cells):
-        states = self._to_states(cells)
-        missing = np.isnan(states)
-        return np.where(missing, 0, states).astype(np.int64), missing
+        """States of rows, with 0 in missing cells, and the mask of these."""
+        if self._encoder.is_empty.any():
+            cells = np.where(self._encoder.is_empty, 0, cells)
+        missing = np.isnan(cells)
+        legal = missing | (cells < self.n_values_) & is_whole(cells)
+        if not legal.all():
+            self._refuse_codes(cells, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
+        return np.where(missing, 0, cells).astype(np.int64), missing
 
     # Methods of a fitted model.
 
@@ -487,15 +477,12 @@ class FSLLDensity(DiscreteDensity):
         check_is_fitted(self)
         return estimate_from_value(self._model().log_partition())
 
-    def _log_weight(self, states, missing):
-        """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
-        model = self._model()
-        return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
-
     def _free_energy(self, X, cells):
         states, missing = self._states_of(cells)
-        log_weight = self._log_weight(states, missing)
-        empty = missing.all(axis=1)
+        model, empty = self._model(), missing.all(axis=1)
+        if not missing.any():
+            return -model.log_weight(states)
+        log_weight = model.log_marginal(states, missing)
         if empty.any():
             log_weight[empty] = self.log_partition_
         return -log_weight
@@ -522,12 +509,14 @@ class FSLLDensity(DiscreteDensity):
             Φ_y(x), each 1 or -1; float32 for float32 data, and otherwise float64. In rows with
             missing cells (NaN), the expectation of Φ_y given the observed cells, from -1 to 1.
         """
-        states, missing, dtype = self._incomplete_states(X)
+        check_is_fitted(self)
+        cells = self._known_cells(X)
+        states, missing = self._states_of(cells)
         if missing.any():
             signs = self._model().expected_terms(states, missing, self.basis_)
         else:
             signs = StateSpace(self.n_values_).signs(states, self.basis_)
-        return signs.astype(np.float32 if dtype == np.float32 else np.float64)
+        return signs.astype(np.float32 if cells.dtype == np.float32 else np.float64)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the terms.

@@ -236,24 +236,24 @@ class BaseBoltzmannMachine(Density):
     # Data.
 
     def _validated(
-        self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None, lazily=False,
-        cells=None,
-    ):  # fmt: skip
+        self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None, lazily=False
+    ):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        `cells` are those of `_coded`, where they are known. With `lazily`, rows with one-hot
-        numbers are `CodedRows`. With `clip`, values out of range are set to the nearest bound, with
-        a warning. With `reset`, the weighted means and standard deviations of continuous columns
-        are learned.
+        With `lazily`, rows with one-hot numbers are `CodedRows`. With `clip`, values out of range
+        are set to the nearest bound, with a warning. With `reset`, the weighted means and standard
+        deviations of continuous columns are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
-        if cells is None:
-            cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
-        X = cells
+        cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
+        return self._numbers(cells, clip, lazily)
+
+    def _numbers(self, X, clip, lazily):
+        """Numbers of the model from the cells that `_coded` returns."""
         layout = self._encoder.coding
         # Rows stay sparse if all columns have the same bounds, and one number each.
         if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
@@ -424,7 +424,10 @@ class BaseBoltzmannMachine(Density):
     def _checked(self, X, allow_nan=False, lazily=False, cells=None):
         """Rows of a table, or their cells if they are known, as the model takes them."""
         check_is_fitted(self)
-        X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily, cells=cells)
+        if cells is None or is_foreign(self.components_):
+            X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
+        else:
+            X = self._numbers(cells, True, lazily)
         if not is_foreign(X):
             return X.astype(numpy_dtype(self._layered().weights[0]), copy=False)
         xp = namespace_of(X)
