@@ -323,3 +323,25 @@ def test_batches_are_filled_as_by_their_density(survey, density):
     pd.testing.assert_frame_equal(filled[gaps.columns], expected, check_dtype=False)
     assert_array_equal(filled["missing_city"], gaps["city"].isna())
     assert not imputer.fit(gaps).transform(gaps).isna().any().any()  # and a table again
+
+
+def test_a_table_is_encoded_once(monkeypatch):
+    """By the imputer, whose density takes the codes; and by a score."""
+    X = pd.DataFrame({"a": list("xyz") * 20, "b": [1.5, 2.5, None] * 20, "c": [True, False] * 30})
+    made, encode = [], Encoder.encode
+
+    def counting(self, *args):
+        made.append(not self.are_codes)
+        return encode(self, *args)
+
+    monkeypatch.setattr(Encoder, "encode", counting)
+    imputer, density = BoltzmannImputer(random_state=0).fit(X), FVBMPseudoLikelihood()
+    assert sum(made) == 1
+    imputer.transform(X)
+    assert sum(made) == 2
+    density.fit(X)
+    assert sum(made) == 3
+    density.score_samples(X)  # the first time also rows of values that are compared with others
+    assert sum(made) == 5
+    density.score_samples(X)
+    assert sum(made) == 6
