@@ -1,6 +1,6 @@
 """Boltzmann machines for scikit-learn."""
 
-from sklearn_boltz._estimator import VERSION
+from sklearn_boltz._density import VERSION
 from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.meta import (
     BoltzmannClassifier,

@@ -57,15 +57,6 @@ PAIRS = [
 OF_NUMBERS = PAIRS[:4]
 
 
-def has_words(kinds):
-    return any("word" in kind or kind == "mixed" for kind in kinds)
-
-
-# Units of 3 numbers by pairs of them, and by the numbers themselves: `MOST_PAIRED`.
-def with_most_paired(cases):
-    return [(kinds, most) for kinds in cases for most in ((8, 2) if has_words(kinds) else (8,))]
-
-
 def random_layered(kinds, scale=0.3, seed=0):
     rng = np.random.default_rng(seed)
     layers = [LAYERS[kind](rng) for kind in kinds]

@@ -5,7 +5,7 @@ A room that moves changes this file, not the tests.
 
 # ruff: noqa: F401
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.datasets import _fetch, _files
 from sklearn_boltz.loglinear import _distribution, _dual_update, _factor, _search, _size
 from sklearn_boltz.loglinear import _fit as _loglinear_fit
@@ -120,10 +120,10 @@ from sklearn_boltz.statistics.covariance._profile import Profile, Side
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import Need
-from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import as_objects, find_places, form_of
 from sklearn_boltz.units import _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean

@@ -25,7 +25,9 @@ def table_with_gaps(seed, n_values, n_rows=12, share=0.4):
 def log_table(seed, n_values):
     """A random joint distribution, and it as a `Model` that draws without error."""
     log_p = np.random.default_rng(seed).normal(size=tuple(n_values))
-    return log_p, _completion.Model(lambda rows: log_p[tuple(rows.T.astype(int))], drawing(log_p))
+    return log_p, _completion.CompletionModel(
+        lambda rows: log_p[tuple(rows.T.astype(int))], drawing(log_p)
+    )
 
 
 def drawing(log_p):
@@ -137,7 +139,7 @@ class JointEM:
 
     def model(self):
         p = self.tables[-1]
-        return _completion.Model(
+        return _completion.CompletionModel(
             lambda rows: np.log(p[tuple(rows.T.astype(int))]), drawing(np.log(p)), self.objective
         )
 

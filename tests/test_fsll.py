@@ -28,7 +28,7 @@ def table_of_rows(n_values, seed, **options):
 def settled_state(n_values, n_terms, seed):
     """A dual table and a state at the joint optimum of a few terms."""
     table = table_of_rows(n_values, seed)
-    state = _search.State(math.log(table.space.size), 1.0)
+    state = _search.SearchState(math.log(table.space.size), 1.0)
     _search.search(table, state, solver="greedy", tol=1e-4, max_iter=n_terms, max_basis=99)
     _search.refit(table, state, 1e-12)
     return table, state

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
-from private import LinearMeans, Need, Table
+from private import Encoder, LinearMeans, Need
 from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -30,7 +30,7 @@ def linear_table(n=2000, seed=0):
 
 def linear_means(X):
     """What is known of the columns, and the linear means of their numbers."""
-    table = Table.learn(X, None, Need(bins=True))
+    table = Encoder.learn(X, None, Need(bins=True))
     linear = LinearMeans(table, table.has_means, table.n_categories)
     return table, linear.fit(X, table.encode(X).astype(float), np.ones(len(X)))
 
@@ -163,7 +163,7 @@ def test_probabilities_are_sums_over_joint_values_and_the_greatest_is_filled(sur
     gaps = survey[2].copy()
     gaps.loc[0, ["city", "tongue", "coin"]] = None
     imputer = BoltzmannImputer().fit(gaps)
-    found, codes = imputer.predict_cell_proba(gaps), imputer._table.encode(gaps)
+    found, codes = imputer.predict_cell_proba(gaps), imputer._encoder.encode(gaps)
     for row in (0, *np.flatnonzero(gaps.isna().sum(axis=1) == 2)[:3]):
         names = gaps.columns[gaps.loc[row].isna()]
         joint = exact_probabilities(imputer.estimator_, codes[row])
@@ -323,3 +323,25 @@ def test_batches_are_filled_as_by_their_density(survey, density):
     pd.testing.assert_frame_equal(filled[gaps.columns], expected, check_dtype=False)
     assert_array_equal(filled["missing_city"], gaps["city"].isna())
     assert not imputer.fit(gaps).transform(gaps).isna().any().any()  # and a table again
+
+
+def test_a_table_is_encoded_once(monkeypatch):
+    """By the imputer, whose density takes the codes; and by a score."""
+    X = pd.DataFrame({"a": list("xyz") * 20, "b": [1.5, 2.5, None] * 20, "c": [True, False] * 30})
+    made, encode = [], Encoder.encode
+
+    def counting(self, *args):
+        made.append(not self.are_codes)
+        return encode(self, *args)
+
+    monkeypatch.setattr(Encoder, "encode", counting)
+    imputer, density = BoltzmannImputer(random_state=0).fit(X), FVBMPseudoLikelihood()
+    assert sum(made) == 1
+    imputer.transform(X)
+    assert sum(made) == 2
+    density.fit(X)
+    assert sum(made) == 3
+    density.score_samples(X)  # the first time also rows of values that are compared with others
+    assert sum(made) == 5
+    density.score_samples(X)
+    assert sum(made) == 6

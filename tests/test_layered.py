@@ -11,7 +11,6 @@ from mean_field import EXACTLY, layered_of, power_of, random_layered, rows_of
 from oracles_rbm import SmallDBM, binary, random_dbm
 from private import (
     TAP,
-    _second_order,
     by_tap,
     clamp,
     exact_log_partition,
@@ -26,9 +25,7 @@ OF_WORDS = ("bits and words", "one word", "bits", "words")
 # Two sides.
 
 
-@pytest.mark.parametrize("most", [8, 2])
-def test_sides_of_several_layers(most, monkeypatch, workers):
-    monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
+def test_sides_of_several_layers(workers):
     model = random_layered(OF_WORDS).sides()
     whole = model._replace(weights=np.asarray(model.weights))
     V = rows_of(model.visible)

@@ -30,7 +30,7 @@ def log_densities(gaussians, x, z):
 
 def without_categories(z, weights=None):
     weights = np.ones(len(z)) if weights is None else weights
-    return location_fit.Rows(csr_array((len(z), 0)), location_gaussians.Scores(z), weights)
+    return location_fit.ScoredRows(csr_array((len(z), 0)), location_gaussians.Scores(z), weights)
 
 
 # Normal scores.
@@ -44,7 +44,7 @@ COLUMNS = NUMBERS | {
 @functools.cache
 def learnt(name):
     """What a model of the column alone has learnt of it."""
-    return Location().fit(COLUMNS[name][:, np.newaxis])._table.columns[0].scores
+    return Location().fit(COLUMNS[name][:, np.newaxis])._encoder.columns[0].scores
 
 
 def log_density(name, x):
@@ -244,7 +244,7 @@ def test_probabilities_of_all_rows_integrate_to_one():
     rng = np.random.default_rng(3)
     X = numbers_and_words(60).assign(y=lambda X: rng.normal(size=60) + X["x"])
     model = Location().fit(X)
-    (x, of_x), (y, of_y) = (grid(model._table.columns[j].scores) for j in (0, 2))
+    (x, of_x), (y, of_y) = (grid(model._encoder.columns[j].scores) for j in (0, 2))
     total = 0.0
     for word in "abc":
         rows = pd.DataFrame({"x": np.repeat(x, len(y)), "word": word, "y": np.tile(y, len(x))})
@@ -253,7 +253,7 @@ def test_probabilities_of_all_rows_integrate_to_one():
 
 
 def test_a_missing_number_is_integrated_out_and_has_probabilities(model):
-    rows, scores = numbers_and_words(6, seed=1), model._table.columns[0].scores
+    rows, scores = numbers_and_words(6, seed=1), model._encoder.columns[0].scores
     (x, weights), p = grid(scores), model.predict_column_proba(rows, "x")
     bins = scores.bins.encode(x).astype(int)
     gaps = model.score_samples(rows.assign(x=np.nan))
@@ -283,7 +283,7 @@ def test_samples_are_of_the_model(model):
     """Each column by a test of Kolmogorov and Smirnov, and a correlation; 1 in 10,000 fails."""
     train, drawn = numbers_and_words(), model.sample(4000, random_state=0)
     for name, column in (("x", 0), ("y", 2)):
-        z, _ = model._table.columns[column].scores.transform(drawn[name])
+        z, _ = model._encoder.columns[column].scores.transform(drawn[name])
         assert kstest(z, "norm").statistic < 0.08
         assert drawn[name].between(train[name].min(), train[name].max()).all()
     share = (train["word"] == "a").mean()
@@ -374,7 +374,7 @@ def test_whole_numbers_sum_to_what_rows_have_without_them(name):
         assert_allclose(logsumexp(each), without, rtol=0, atol=atol)
         if column == last:  # the distribution of the number is that of the density, by bins
             p = model.predict_column_proba(row, last)[0]
-            bins = model._table.columns[-1].scores.bins.encode(every).astype(int)
+            bins = model._encoder.columns[-1].scores.bins.encode(every).astype(int)
             assert_allclose(np.bincount(bins, np.exp(each - without)), p, atol=1e-8)
     if name == "beside others":
         log_p = np.column_stack([model.score_samples(X.assign(word=word)) for word in "ab"])

@@ -12,7 +12,7 @@ from contract.frames import bits, people
 from numpy.testing import assert_allclose
 from sklearn.base import clone, is_classifier
 
-from private import Table, _coded_rows, _memory, _potts_model, _sampling, _size
+from private import Encoder, _coded_rows, _memory, _potts_model, _sampling, _size
 from sklearn_boltz import BoltzmannClassifier, FVBMPseudoLikelihood
 
 GIB = 2**30
@@ -58,7 +58,7 @@ def test_what_runs_out_of_memory_names_the_estimator_of_the_user(estimator, monk
     def fail(*args):
         raise MemoryError("Unable to allocate 9.1 GiB for an array")
 
-    monkeypatch.setattr(Table, "encode", fail)
+    monkeypatch.setattr(Encoder, "encode", fail)
     expected = f"^{name_of(estimator)}: Unable to allocate 9.1 GiB for an array. Use fewer rows"
     for name in ("fit", "score_samples", "impute"):
         if hasattr(model, name):

@@ -233,7 +233,7 @@ class SampledSpin(Spin):
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         return SampledSpin((1 - beta) * base.intercept + beta * self.intercept)
 
 

@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from scipy.stats import chi2_contingency
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.exceptions import ConvergenceWarning
 
 from private import Plan, _auto, _progress
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, units
@@ -56,49 +54,6 @@ def test_penalties_are_those_of_prior_distributions_of_variance_40_by_columns():
     """Gauss's and Laplace's, by rows: 1 / (2 v) and √(2 / v) for the variance v = 40 / d."""
     assert_allclose(_auto.chosen_decay(1000, 20), 20 / 40 / 1000)
     assert_allclose(_auto.chosen_l1(1000, 20), np.sqrt(2 * 20 / 40) / 1000)
-
-
-def p_values(X, starts=None):
-    starts = np.arange(X.shape[1] + 1) if starts is None else np.array(starts)
-    return _auto.tested_independence(X.astype(float), starts)
-
-
-def test_dependence_of_any_order_is_seen():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (400, 4))
-    X[:, 3] = X[:, :3].sum(axis=1) % 2
-    assert p_values(X).joint < 1e-9 and p_values(X).pairs > 1e-3 and not p_values(X).is_likely
-    pair = rng.integers(0, 2, (500, 6))
-    pair[:, 1] = np.where(rng.random(500) < 0.65, pair[:, 0], pair[:, 1])
-    assert p_values(pair).pairs < 1e-9
-    words = np.eye(3)[rng.integers(0, 3, 200)]  # one column, in three numbers
-    assert p_values(np.hstack([words, pair[:200, :1]]), [0, 3, 4]).is_likely
-    same = np.hstack([words, words[:, :1]])
-    assert p_values(same, [0, 3, 4]).pairs < 1e-9
-    assert_allclose(p_values(same, [0, 3, 4]).joint, p_values(same, [0, 3, 4]).pairs)
-    assert p_values(rng.integers(0, 2, (60, 4))) is None
-    assert p_values(rng.integers(0, 2, (60, 2000))) is None  # 2 ** 2000 is too large for a float
-    assert p_values(np.where(X > 0, np.nan, X)) is None
-
-
-def test_likelihood_ratio_is_that_of_scipy():
-    X = np.random.default_rng(0).integers(0, [2, 3], (90, 2))
-    table = np.bincount(3 * X[:, 0] + X[:, 1], minlength=6).reshape(2, 3)
-    expected = chi2_contingency(table, correction=False, lambda_="log-likelihood").pvalue
-    assert_allclose(p_values(X).joint, expected)
-    assert_allclose(p_values(X).pairs, expected)
-
-
-@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
-def test_a_training_with_nothing_to_learn_ends_at_once(estimator):
-    X = (np.random.default_rng(0).random((200, 3)) < [0.3, 0.5, 0.7]).astype(float)
-    with pytest.warns(ConvergenceWarning, match="look independent"):
-        model = estimator(random_state=0).fit(X)
-    p = X.mean(axis=0)
-    assert model.n_iter_ == 1
-    assert model.score(X) == pytest.approx(
-        (X * np.log(p) + (1 - X) * np.log(1 - p)).sum(1).mean(), abs=0.01
-    )
 
 
 @QUIET
@@ -300,17 +255,6 @@ def test_validation_rows_that_do_not_fit(estimator):
     assert not hasattr(model, "components_")
     with pytest.raises(ValueError, match="early_stopping has validation rows.*early_stopping=0.1"):
         clone(model).set_params(early_stopping=bits(30)).fit(Batches([bits(60), bits(60)]))
-
-
-@pytest.mark.parametrize("d", [1, 3])
-def test_p_values_of_independence_are_uniform(d):
-    """At most, by Bonferroni: 5 % of 400 tables, and more than 35 in less than 1 of 1,000 runs."""
-    rng, n_rejected = np.random.default_rng(d), np.zeros(2)
-    for _ in range(400):
-        found = p_values(rng.random((200, d)) < [0.3, 0.5, 0.7][:d])
-        n_rejected += found.joint < 0.05, found.pairs < 0.05
-    assert (n_rejected <= 35).all()
-    assert d == 1 or (n_rejected > 3).any()
 
 
 @pytest.mark.parametrize(("init", "scale"), [(0.3, 0.3), ("scaled", 0.1)])

@@ -142,7 +142,7 @@ def test_settings_follow_from_the_effective_number_of_rows():
 
 def scales(model, X, **options):
     """Means and standard deviations by which a fit standardises the columns."""
-    layout = clone(model).set_params(columns="gaussian").fit(X, **options)._layout
+    layout = clone(model).set_params(columns="gaussian").fit(X, **options)._encoder.coding
     return np.array([layout.center, layout.scale])
 
 

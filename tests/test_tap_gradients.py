@@ -13,7 +13,6 @@ from mean_field import (
     random_layered,
     rows_of,
     tap_log_likelihood,
-    with_most_paired,
 )
 from oracles_rbm import random_dbm
 from private import (
@@ -21,7 +20,6 @@ from private import (
     TAP,
     Stream,
     _observed,
-    _second_order,
     _tap_steps,
     by_tap,
 )
@@ -34,13 +32,11 @@ DEEP = [
 ]
 # Those of which all layers are bits are deeper than wide.
 OF_BITS = [(5, 4, 3), (4, 3, 3, 2)]
-CASES = [*with_most_paired(PAIRS + DEEP), *((sizes, 8) for sizes in OF_BITS)]
 
 
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, (*case[0], case[1]))))
-def layered(request, monkeypatch):
-    kinds, most = request.param
-    monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
+@pytest.fixture(params=PAIRS + DEEP + OF_BITS, ids=lambda case: "-".join(map(str, case)))
+def layered(request):
+    kinds = request.param
     return layered_of(random_dbm(kinds, 0.5)) if kinds in OF_BITS else random_layered(kinds)
 
 

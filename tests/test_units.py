@@ -201,7 +201,7 @@ def test_geometric_path(name):
     X = units.sample(np.zeros((200, 4)), Stream(2))
     assert_allclose(units.unit_log_weights(X).sum(axis=1), units.log_weight(X), rtol=1e-9)
     for beta in [0.0, 0.3, 1.0]:
-        log_weight = units.fallen(beta, base).log_weight(X)
+        log_weight = units.annealed(beta, base).log_weight(X)
         difference = log_weight - (1 - beta) * base.log_weight(X) - beta * units.log_weight(X)
         assert_allclose(difference, difference[0], atol=1e-9)
         if beta in (0, 1):

@@ -41,6 +41,10 @@ class LogLinearModel:
             basis, theta = self.basis[np.ix_(touching, variables)], self.theta[touching]
             yield variables, Factor(self.space.n_values[variables], basis, theta)
 
+    def is_enumerable(self):
+        """True: a fit has summed over all states of connected variables."""
+        return True
+
     def log_partition(self):
         """ln Z."""
         return sum(factor.log_partition for _, factor in self.factors())
@@ -59,7 +63,7 @@ class LogLinearModel:
         return float(self.log_partition() - self.theta @ self.expectation(self.basis))
 
     def cumulants(self, betas):
-        """Of p(x)^β / Z_β: ln Z_β, and mean and variance of Σ_y θ_y Φ_y, (3, n_betas)."""
+        """ln Z_β of p(x)^β / Z_β, and mean and variance of Σ_y θ_y Φ_y, (3, n_betas)."""
         return sum((factor.cumulants(betas) for _, factor in self.factors()), np.zeros((3, 1)))
 
     def tempered(self, temperature):
@@ -165,7 +169,7 @@ class LogLinearModel:
         return result
 
     def _log_marginal(self, states, missing):
-        """The same by connected components of what is missing: quick for many missing cells."""
+        """`log_marginal` by connected components of missing cells: quick where these are many."""
         result = np.empty(len(states))
         for rows, unknown in patterns(missing):
             known = ~self.basis[:, unknown].any(axis=1)

@@ -170,7 +170,7 @@ class DualTable:
         return self._best(results)
 
     def _rival_first(self, code, a, b, best):
-        """What last time's second term will change the cost by: a bound that prunes most."""
+        """Change of the cost by last time's second term: a bound that prunes most."""
         rival = self._rival
         if rival > 0:
             t = a * float(self.t[rival]) + b * float(self.t[rival ^ code])

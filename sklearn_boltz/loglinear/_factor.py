@@ -54,7 +54,7 @@ class Factor:
         return float(total)
 
     def cumulants(self, betas):
-        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight at β = 1.
+        """ln Z_β of the models p(x)^β / Z_β, and mean and variance of the log-weight at β = 1.
 
         Returns
         -------

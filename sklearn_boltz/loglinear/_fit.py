@@ -8,12 +8,12 @@ import numpy as np
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._incomplete import IncompleteSearch, initial_cost
-from sklearn_boltz.loglinear._search import History, State, search
+from sklearn_boltz.loglinear._search import SearchHistory, SearchState, search
 from sklearn_boltz.missing._completion import IncompleteRows, distinct_incomplete, informative
 from sklearn_boltz.numerics._threads import limit_blas
 
 
-class Counts(NamedTuple):
+class CountedRows(NamedTuple):
     """Rows as states, and how often each counts; `dtype` is the type that they came in.
 
     A missing cell is -1; without missing cells the rows are unsigned.
@@ -58,7 +58,7 @@ def learn(counts, groups, settings, end_iteration):
 
     Parameters
     ----------
-    counts : Counts
+    counts : CountedRows
     groups : list of ndarray of int
         Of `independent_groups`, none of them too large.
     settings : Settings
@@ -73,7 +73,7 @@ def learn(counts, groups, settings, end_iteration):
     terms : (ndarray of shape (n_basis, n_features), ndarray of shape (n_basis,))
         Basis and weights.
     converged : bool
-    history : History
+    history : SearchHistory
     """
     n_values, rows, weights = counts[1:]
     if has_gaps(rows):
@@ -89,11 +89,11 @@ def learn(counts, groups, settings, end_iteration):
             rows, weights = rows[first], sums
     if incomplete:
         cost = sum(source.cost for source in sources)
-    history = History(
+    history = SearchHistory(
         cost, lambda: end_iteration(lambda: terms(parts, len(n_values))), settings.verbose
     )
     for group, source in zip(groups, sources, strict=True):
-        state = State(math.log(source.space.size), source.cost)
+        state = SearchState(math.log(source.space.size), source.cost)
         parts.append((group, source.space, state))
         converged &= search_part(state, source, history, settings, len(n_values))
     return rows, weights, terms(parts, len(n_values)), converged, history
@@ -123,8 +123,8 @@ def search_part(state, source, history, settings, n_features):
         return search(table, state, end_iteration=history.follow(state), **options)
 
 
-class Source(NamedTuple):
-    """What one table learns from."""
+class RowsOfFit(NamedTuple):
+    """Rows that one table learns from."""
 
     space: StateSpace
     codes: np.ndarray  # of the distinct states, and how often each counts
@@ -135,17 +135,17 @@ class Source(NamedTuple):
 
 
 def source_of(rows, weights, space):
-    """What the table of some columns learns from; rows that say nothing of them are left out."""
+    """Rows that the table of some columns learns from, without those that say nothing of them."""
     if has_gaps(rows):
         rows, weights = informative(rows, weights)
     if not has_gaps(rows):
         codes, first, sums = collapse(space.encode(rows), weights)
         cost = initial_divergence(sums, weights.sum(), space.size)
-        return Source(space, codes, sums, first, cost, None)
+        return RowsOfFit(space, codes, sums, first, cost, None)
     incomplete = IncompleteRows(rows, weights, space.n_values)
-    cost = initial_cost(incomplete, space, State(math.log(space.size), 0.0))
+    cost = initial_cost(incomplete, space, SearchState(math.log(space.size), 0.0))
     # Only the total counts of the weights: the data come with each round.
-    return Source(space, np.zeros(1, int), weights.sum(keepdims=True), None, cost, incomplete)
+    return RowsOfFit(space, np.zeros(1, int), weights.sum(keepdims=True), None, cost, incomplete)
 
 
 def has_gaps(rows):

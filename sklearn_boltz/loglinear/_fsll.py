@@ -14,27 +14,26 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
-    IMPUTE_CONSTRAINTS,
+from sklearn_boltz._discrete import DiscreteDensity
+from sklearn_boltz._methods import (
     SAMPLE_CONSTRAINTS,
-    BaseBoltzmann,
     unchanged_on_error,
     validate_arguments,
 )
+from sklearn_boltz._new_values import recoded, take_new_values
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
+from sklearn_boltz.loglinear._fit import CountedRows, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
 from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.tables._batches import as_batches, summarise
-from sklearn_boltz.tables._cells import first_of, is_whole
+from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._kinds import NAMES, Need
-from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, checked_weights, row_weights
 from sklearn_boltz.tables._where import rows_where
@@ -43,7 +42,7 @@ from sklearn_boltz.tables._where import rows_where
 BITS = 16
 
 
-class FSLLDensity(BaseBoltzmann):
+class FSLLDensity(DiscreteDensity):
     """Full-span log-linear model of discrete data.
 
     A Boltzmann machine without hidden units and with interactions of any order. Each term of the
@@ -348,7 +347,7 @@ class FSLLDensity(BaseBoltzmann):
                 rule, *weights = self._rule.together(rule, self._weights, counts.weights)
                 n_values = np.maximum(counts.n_values, self.n_values_)
                 rows = np.concatenate([recoded(self._rows, places), counts.rows])
-                counts = Counts(counts.dtype, n_values, rows, np.concatenate(weights))
+                counts = CountedRows(counts.dtype, n_values, rows, np.concatenate(weights))
             self._rule = rule
             return self._learn(X, y, counts)
 
@@ -376,7 +375,8 @@ class FSLLDensity(BaseBoltzmann):
             verbose=self.verbose,
         )
 
-        unseen = Unseen.learn(counts.rows, counts.weights, self._n_values_of_codes(counts.n_values))
+        n_values = self._encoder.n_open_values(counts.n_values)
+        encoder = self._encoder.of_model(None, Unseen.learn(counts.rows, counts.weights, n_values))
 
         def attributes(basis, theta):
             return {
@@ -384,7 +384,7 @@ class FSLLDensity(BaseBoltzmann):
                 "basis_": basis,
                 "theta_": theta,
                 "_n_features_out": len(theta),
-                "_unseen": unseen,
+                "_encoder": encoder,
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
@@ -426,9 +426,9 @@ class FSLLDensity(BaseBoltzmann):
         missing = np.isnan(X)
         if missing.any():
             rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
-            return Counts(dtype, n_values, *informative(rows, weights)), rule
+            return CountedRows(dtype, n_values, *informative(rows, weights)), rule
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
-        return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0]), rule
+        return CountedRows(dtype, n_values, rows[weights > 0], weights[weights > 0]), rule
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""
@@ -438,36 +438,23 @@ class FSLLDensity(BaseBoltzmann):
         rows, n_values = np.where(empty, 0, rows), np.where(empty, 1, counts.n_values)
         return counts._replace(rows=rows, n_values=n_values)
 
-    def _to_states(self, X):
-        """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
-        if self._table.is_empty.any():
-            X = np.where(self._table.is_empty, 0, X)
-        legal = np.isnan(X) | (X < self.n_values_) & is_whole(X)
-        if not legal.all():
-            self._refuse_codes(X, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
-        return X
-
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)
 
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _incomplete_states(self, X):
-        """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
-        check_is_fitted(self)
-        X = self._known_cells(X)
-        states = self._to_states(X)
-        missing = np.isnan(states)
-        return np.where(missing, 0, states).astype(np.int64), missing, X.dtype
+    def _states_of(self, cells):
+        """States of rows, with 0 in missing cells, and the mask of these."""
+        if self._encoder.is_empty.any():
+            cells = np.where(self._encoder.is_empty, 0, cells)
+        missing = np.isnan(cells)
+        legal = missing | (cells < self.n_values_) & is_whole(cells)
+        if not legal.all():
+            self._refuse_codes(cells, legal, lambda j: f"values from 0 to {self.n_values_[j] - 1}")
+        return np.where(missing, 0, cells).astype(np.int64), missing
 
     # Methods of a fitted model.
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant, in nats."""
-        check_is_fitted(self)
-        return self._cached("log_partition", lambda: self._model().log_partition())
 
     @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
     def log_partition(self, method="auto", *, random_state=None):
@@ -487,103 +474,21 @@ class FSLLDensity(BaseBoltzmann):
             nats, `std_err` 0, `low` and `high` equal to `value`, `ess` infinite, `method`
             ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
-        return estimate_from_value(self.log_partition_)
-
-    def score_samples(self, X):
-        """Return the log-probability of the observed cells of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. Missing cells (NaN) are summed out.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            Log-probabilities in nats, exactly normalised; 0 for a row without an observed cell.
-            Values that `fit` did not see count as `unseen` says.
-        """
-        states, missing, _ = self._incomplete_states(X)
-        log_probability = self._log_weight(states, missing) - self.log_partition_
-        log_probability[missing.all(axis=1)] = 0.0
-        return self._with_cells(X, log_probability)
-
-    def _log_weight(self, states, missing):
-        """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
-        model = self._model()
-        return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
-
-    def energy(self, X):
-        """Return the energy of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
-        """
-        states, missing, _ = self._incomplete_states(X)
-        if missing.any():
-            row, j = np.argwhere(missing)[0]
-            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
-            more = first_of(missing.sum(), "missing cells", titles)
-            raise ValueError(
-                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}{more}, but "
-                "`energy` needs complete rows. Use `free_energy`, which sums missing cells out, or "
-                "fill them with `impute`."
-            )
-        return -self._model().log_weight(states)
-
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        The model has no hidden units: only missing cells are summed out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)), with the sum over all values of the missing cells. The
-            probability of the observed cells is exp(-F) / Z. For complete rows, F equals
-            ``energy(X)``.
-        """
-        return -self._log_weight(*self._incomplete_states(X)[:2])
-
-    def entropy(self):
-        """Return the entropy of the model.
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x p(x) ln p(x), exact, in nats.
-        """
         check_is_fitted(self)
-        return self._cached("entropy", lambda: self._model().entropy())
+        return estimate_from_value(self._model().log_partition())
 
-    def log_pseudo_likelihood(self, X):
-        """Return the log pseudo-likelihood of each row.
+    def _free_energy(self, X, cells):
+        states, missing = self._states_of(cells)
+        model, empty = self._model(), missing.all(axis=1)
+        if not missing.any():
+            return -model.log_weight(states)
+        log_weight = model.log_marginal(states, missing)
+        if empty.any():
+            log_weight[empty] = self.log_partition_
+        return -log_weight
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data.
-
-        Returns
-        -------
-        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the variables of ln p(x_i | all other variables), in nats. In rows with
-            missing cells (NaN), the sum is over the observed cells, each given the other observed
-            cells.
-        """
-        states, missing, _ = self._incomplete_states(X)
+    def _log_pseudo_likelihood(self, X, cells):
+        states, missing = self._states_of(cells)
         gaps, model = missing.any(axis=1), self._model()
         total = np.empty(len(states))
         total[~gaps] = model.log_pseudo_likelihood(states[~gaps])
@@ -604,12 +509,14 @@ class FSLLDensity(BaseBoltzmann):
             Φ_y(x), each 1 or -1; float32 for float32 data, and otherwise float64. In rows with
             missing cells (NaN), the expectation of Φ_y given the observed cells, from -1 to 1.
         """
-        states, missing, dtype = self._incomplete_states(X)
+        check_is_fitted(self)
+        cells = self._known_cells(X)
+        states, missing = self._states_of(cells)
         if missing.any():
             signs = self._model().expected_terms(states, missing, self.basis_)
         else:
             signs = StateSpace(self.n_values_).signs(states, self.basis_)
-        return signs.astype(np.float32 if dtype == np.float32 else np.float64)
+        return signs.astype(np.float32 if cells.dtype == np.float32 else np.float64)
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the terms.
@@ -630,7 +537,7 @@ class FSLLDensity(BaseBoltzmann):
         check_is_fitted(self)
         names = self._input_names(input_features)
         codes = enumerate(map(np.arange, self.n_values_))
-        labels = [self._labels(j, values) for j, values in codes]
+        labels = [self._encoder.labels(j, values) for j, values in codes]
         names = StateSpace(self.n_values_).term_names(self.basis_, names, labels)
         return np.array(names, dtype=object)
 
@@ -690,23 +597,6 @@ class FSLLDensity(BaseBoltzmann):
             )
         return self._model().expectation(basis.astype(np.int64))
 
-    def marginal(self, features):
-        """Return the joint probabilities of some variables.
-
-        Parameters
-        ----------
-        features : int, str or sequence of them
-            Numbers or names of variables, each once.
-
-        Returns
-        -------
-        table : ndarray of float64 with one axis for each of `features`
-            ``table[a, b]`` is the probability that the first variable has the value a and the
-            second the value b. The sum of the table is 1.
-        """
-        check_is_fitted(self)
-        return self._model().marginal(self._variables(features))
-
     @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
         self,
@@ -760,74 +650,21 @@ class FSLLDensity(BaseBoltzmann):
         generator = make_generator(random_state)
         states = model.sample(n_samples, generator)
         states[:, columns] = values
-        return self._table.decode(states, generator, self._given_numbers(given))
+        return self._encoder.decode(states, generator, self._given_numbers(given))
 
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing value.
-        how : {"mean", "mode", "sample"}, default="mean"
-            ``"mean"`` is the conditional mean of each missing value, ``"mode"`` the most probable
-            joint state of all missing values, and ``"sample"`` a draw from their joint conditional
-            distribution. All are exact.
-        n_steps : Ignored
-            Present for API consistency.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_samples, n_features)
-            A copy of `X` with the missing values filled. Observed values are unchanged. Columns
-            with an entry in `categories_`, such as strings and booleans, have no mean: they get
-            the mode.
-        """
-        check_is_fitted(self)
-        cells = self._to_states(self._known_cells(X))
-        missing, generator = np.isnan(cells), make_generator(random_state)
+    def _impute(self, X, cells, how, n_steps, generator):
+        states, missing = self._states_of(cells)
 
         def impute(how):
-            states = np.where(missing, 0, cells).astype(np.int64)
             return self._model().impute(states, missing, how, generator)
 
         return self._fill(X, missing, how, impute, generator)
 
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probability of each value of one column, given the other columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values of the column itself are ignored. Missing values (NaN) in other
-            columns are summed out.
-        column : int, str or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : Ignored
-            Present for API consistency.
-        random_state : Ignored
-            Present for API consistency.
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Exact probabilities of the values: those of `categories_`, or the numbers 0, ...,
-            `n_values_[column]` - 1. Each row sums to 1. Of several columns, joint probabilities, of
-            shape (n_samples, n_values, n_values, ...).
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column)
-        j = self._variable(column)
-        X = self._known_cells(self._ignoring(X, j), copy=True)
-        X[:, j] = 0
-        states = self._to_states(X)
-        missing = np.isnan(states)
-        states = np.where(missing, 0, states).astype(np.int64)
-        return self._of_categories(self._model().column_probabilities(states, missing, j), j)
+    def _column_probabilities(self, X, j, n_steps, seed):
+        cells = self._known_cells(X, copy=True)
+        cells[:, j] = 0
+        states, missing = self._states_of(cells)
+        return self._model().column_probabilities(states, missing, j), np.zeros(len(states))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -838,10 +675,10 @@ class FSLLDensity(BaseBoltzmann):
 def _counts_of_batch(reader, batch):
     found, _ = reader._counts(batch, None, reset=False)
     rows, weights = distinct_incomplete(found.rows, found.weights)
-    return Counts(found.dtype, found.n_values, rows, weights)
+    return CountedRows(found.dtype, found.n_values, rows, weights)
 
 
 def _merge_counts(one, other):
     rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
     n_values = np.maximum(one.n_values, other.n_values)
-    return Counts(one.dtype, n_values, *distinct_incomplete(rows, weights))
+    return CountedRows(one.dtype, n_values, *distinct_incomplete(rows, weights))

@@ -1,4 +1,4 @@
-"""What is known of some variables of a log-linear model, given all others."""
+"""Some variables of a log-linear model, given all others."""
 
 import numpy as np
 

@@ -7,7 +7,12 @@ from scipy.sparse import csr_array
 
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._search import FINAL, N_JOINT, choose, refit, rounding, search
-from sklearn_boltz.missing._completion import Model, independent_columns, maximise, patterns
+from sklearn_boltz.missing._completion import (
+    CompletionModel,
+    independent_columns,
+    maximise,
+    patterns,
+)
 from sklearn_boltz.numerics._random import make_generator
 
 # A round of EM that lowers the cost by less than this share of `tol` is the last. The rounds that
@@ -49,7 +54,7 @@ class ObservedCost:
 
         Parameters
         ----------
-        state : State
+        state : SearchState
         log_likelihood : float
             Σ_r w_r ln Σ_m exp(Σ_y θ_y Φ_y(x_o, x_m)).
         """
@@ -79,10 +84,10 @@ class IncompleteSearch:
     ----------
     table : DualTable
         Its data are replaced in each round.
-    state : State
+    state : SearchState
         Without terms; changed in place.
     data : IncompleteRows
-    history : History
+    history : SearchHistory
     solver, tol, max_iter, max_basis
         As in `search`; `max_iter` counts the moves of all rounds.
     """
@@ -117,7 +122,7 @@ class IncompleteSearch:
     def _model(self, objective):
         # The table is free between two searches.
         table, space, state = self._table, self._space, self._state
-        return Model(
+        return CompletionModel(
             lambda rows: table.log_weights(state.codes, state.theta)[space.encode(rows)],
             lambda rows, generator: _draw(self._terms(), rows, generator),
             objective,

@@ -34,7 +34,7 @@ class Move(NamedTuple):
     tol: float  # what the change must exceed to be worth it
 
 
-class State:
+class SearchState:
     """θ of the variables of one dual table, and the cost that it has.
 
     Attributes
@@ -72,7 +72,7 @@ class State:
         self.penalty = np.append(self.penalty, penalty)
 
 
-class History:
+class SearchHistory:
     """The costs and the numbers of terms of all variables together, move by move.
 
     Groups of variables that are independent of each other are searched one after another, each
@@ -139,7 +139,7 @@ def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lamb
     Parameters
     ----------
     table : DualTable
-    state : State
+    state : SearchState
         Changed in place.
     solver : {"greedy", "newton"}
     tol : float
@@ -406,8 +406,8 @@ def _nothing(*state):
     return False
 
 
-class Solver(NamedTuple):
-    """What distinguishes the solvers."""
+class SearchSteps(NamedTuple):
+    """Steps in which the solvers differ."""
 
     begin: Callable  # done before the search, where there are no terms; whether there are some now
     settle: Callable  # done before the search may end
@@ -419,6 +419,6 @@ class Solver(NamedTuple):
 
 
 SOLVERS = {
-    "greedy": Solver(_nothing, _refresh, math.inf, _nothing, removes_freely=False),
-    "newton": Solver(take_columns, refit, 1.3, append_jointly, removes_freely=True),
+    "greedy": SearchSteps(_nothing, _refresh, math.inf, _nothing, removes_freely=False),
+    "newton": SearchSteps(take_columns, refit, 1.3, append_jointly, removes_freely=True),
 }

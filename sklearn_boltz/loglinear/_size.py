@@ -65,7 +65,7 @@ def check_size(n_values, names, *, max_states, itemsize):
 
 
 def _what(size, names):
-    """What is too large."""
+    """Description of the variables that are too large."""
     if len(names) == 1:
         return f"{names[0][0].upper()}{names[0][1:]} has {_count(size)} values."
     return f"The {len(names):,} columns that are not constant have {_count(size)} joint states."

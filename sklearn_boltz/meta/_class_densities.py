@@ -33,7 +33,7 @@ class JointDensity:
 
     def fit(self, rows, y, weights, n_jobs):
         """Fit the density to rows of codes and their classes; -> seconds. Weights may be None."""
-        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights)
+        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights, True)
         self.fitted = [fitted]
         return [seconds]
 
@@ -103,17 +103,19 @@ class DensityOfEachClass:
     ----------
     density : estimator
         An estimator with `score_samples`; it need not be fitted.
+    are_codes : bool
+        Whether rows are codes of columns that it lists.
     """
 
-    def __init__(self, density):
-        self.density = density
+    def __init__(self, density, are_codes):
+        self.density, self.are_codes = density, are_codes
 
     def fit(self, rows, y, weights, n_jobs):
         """Fit the densities to rows and their classes; -> seconds of each. Weights may be None."""
-        tasks = [
-            (self.density, some_rows(rows, some), None if weights is None else weights[some])
-            for some in (np.flatnonzero(y == c) for c in range(y.max() + 1))
-        ]
+        tasks = []
+        for some in (np.flatnonzero(y == c) for c in range(y.max() + 1)):
+            own = None if weights is None else weights[some]
+            tasks.append((self.density, some_rows(rows, some), own, self.are_codes))
         self.fitted, seconds = map(list, zip(*in_parallel(timed_fit, tasks, n_jobs), strict=True))
         return seconds
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
-from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
@@ -312,7 +312,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         density = self.estimator or FVBMPseudoLikelihood(columns={**declared, place: "nominal"})
         fitted, seconds = timed_fit(density, rows, None)
         self._take_columns(fitted, fitted.n_features_in_ - 1)
-        self._table, self._kept = None, np.arange(self.n_features_in_)
+        self._encoder, self._kept = None, np.arange(self.n_features_in_)
         self._densities = FittedJoint(fitted, self.classes_, self._shares)
         self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
         self.estimators_ = self._densities.fitted
@@ -406,10 +406,10 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
-        if self._table is not None:
+        if self._encoder is not None:
             X = some_columns(X, self._kept)
-            result += self._table.log_density(X, rows)
-            result += log_unseen(self._table, X, rows, self._n_rows)
+            result += self._encoder.log_density(X, rows)
+            result += log_unseen(self._encoder, X, rows, self._n_rows)
         return result
 
     def _checked_labels(self, y):
@@ -471,8 +471,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             return self._fitted_joint(X), X
         if self.estimator is None:
             with named(self):
-                self._kept, self._table = coded_table(X, weights, type(self).__name__, kinds)
-            n_values, ordered = np.maximum(2, self._table.n_categories), self._table.is_ordered
+                self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
+            n_values, ordered = np.maximum(2, self._encoder.n_categories), self._encoder.is_ordered
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
@@ -480,18 +480,18 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             density = choose_density(n_values, ordered, len(X), **options)
         else:
             with named(self):
-                density, self._table = with_values(self.estimator, X, n_classes)
+                density, self._encoder = with_values(self.estimator, X, n_classes)
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         rows = self._rows(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
-        return DensityOfEachClass(density), rows
+        return DensityOfEachClass(density, self._encoder is not None), rows
 
     def _fitted_joint(self, X):
         """The densities of a FrozenEstimator, of columns and class."""
-        density, self._table = self.estimator.estimator, None
+        density, self._encoder = self.estimator.estimator, None
         if self.joint is False or density.n_features_in_ != X.shape[1] + 1:
             raise ValueError(
                 "BoltzmannClassifier: a FrozenEstimator has to be a density of the columns of X "
@@ -512,16 +512,16 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     def _rows(self, X):
         """The rows of a table in the form that the densities need."""
-        if self._table is None:
+        if self._encoder is None:
             return X
         with named(self):
-            codes = self._table.encode(some_columns(X, self._kept), "missing")
+            codes = self._encoder.encode(some_columns(X, self._kept), "missing")
         return codes.astype(np.float64) if self.estimator is None else codes
 
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""
         names, missing = self.classes_.tolist(), missing_cells(X)
-        can_be_joint = self._table is not None
+        can_be_joint = self._encoder is not None
         for c in range(len(names)):
             empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
             if empty.any():

@@ -6,9 +6,9 @@ import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
+from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import some_columns
 from sklearn_boltz.tables._kinds import Need
-from sklearn_boltz.tables._table import Table
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
@@ -30,18 +30,18 @@ def coded_table(X, weights, name, kinds=None):
     Returns
     -------
     kept : ndarray of int
-    table : Table
+    table : Encoder
         Of these columns.
     """
     kept = observed_columns(X, missing_cells(X), name)
     X, kinds = some_columns(X, kept), kinds and [kinds[j] for j in kept]
-    table = Table.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
+    table = Encoder.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
     binned = table.holds_numbers & table.declared("auto")
     return kept, table.with_bins(X, binned, weights, MAX_BINS)
 
 
 def expected_log_density(table, X, codes, shares):
-    """`Table.log_density` of rows, of missing cells whose codes have shares, (n, n_values) each."""
+    """`Encoder.log_density` of rows, whose missing cells have codes by shares, (n, n_values)."""
     total = table.log_density(X, codes)
     for column, own, of_codes in zip(table.columns, shares, codes.T, strict=True):
         if column.bins is not None:
@@ -66,7 +66,7 @@ def observed_columns(X, missing, name):
 
 
 def log_unseen(table, X, codes, n_rows):
-    """What unseen values, which are missing in its codes, add to ln p of each row.
+    """Summands of ln p of each row by unseen values, which are missing in its codes.
 
     ln 1 / (n + 1) for each, and ln n / (n + 1) for each seen value of a column of categories.
     """

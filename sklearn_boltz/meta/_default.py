@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import named
+from sklearn_boltz._methods import named
+from sklearn_boltz._tabular import Tabular
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.networks.features._fit import MOST_ROWS
-from sklearn_boltz.numerics._memory import tell_of_memory
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._cells import (
@@ -27,9 +27,9 @@ from sklearn_boltz.tables._cells import (
     unmasked,
     unusable_cell,
 )
+from sklearn_boltz.tables._encoder import Encoder, check_form
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._kinds import NAMES, Tabular
-from sklearn_boltz.tables._table import Table, check_form
+from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # The densities that are chosen where none is given.
@@ -63,13 +63,9 @@ needs_column_proba = available_if(
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
 
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
-        tell_of_memory(cls)
-
     def _own_error(self, error):
         """As of `Tabular`; the default density knows codes, and not what columns are called."""
-        error, table = super()._own_error(error), vars(self).get("_table")
+        error, table = super()._own_error(error), vars(self).get("_encoder")
         is_default = table is not None and getattr(self, "estimator", self) is None
         text = str(error)
         if not is_default or type(error) is not ValueError or not text.startswith(DEFAULTS):
@@ -129,7 +125,7 @@ class OfTables(Tabular):
         return kept, X, weights[kept].view(RowWeights)
 
     def _declared(self):
-        """What `columns` says of the columns for the default model; None if nothing."""
+        """Kinds that `columns` declares for the default model; None if nothing."""
         if self.estimator is not None and not is_auto(self.columns):
             raise ValueError(
                 f"{type(self).__name__}: `columns` is for the default model, and `estimator` is "
@@ -158,10 +154,10 @@ class OfTables(Tabular):
         return tags
 
 
-def timed_fit(estimator, rows, weights):
+def timed_fit(estimator, rows, weights, are_codes=False):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None.
 
-    What is inside of a FrozenEstimator is fitted.
+    What is inside of a FrozenEstimator is fitted. Rows may be codes of columns that it lists.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator, 0.0
@@ -169,7 +165,9 @@ def timed_fit(estimator, rows, weights):
     with warnings.catch_warnings():
         # It would name the columns of `rows`, which may be codes.
         warnings.filterwarnings("ignore", f".*: {APART}")
-        return clone(estimator).fit(rows, **weights), perf_counter() - start
+        density = clone(estimator)
+        fit = density._fit_codes if are_codes else density.fit
+        return fit(rows, **weights), perf_counter() - start
 
 
 def choose_density(n_values, ordered, n_rows, **options):
@@ -234,7 +232,7 @@ def with_values(estimator, X, n_classes=0):
     -------
     estimator : estimator
         A clone whose parameter `columns` is set, if it is at ``"auto"``.
-    table : Table or None
+    table : Encoder or None
         The encoder of the rows for it; None if it takes the rows as they are.
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
@@ -246,7 +244,7 @@ def with_values(estimator, X, n_classes=0):
                 f"column; got {estimator!r}. {remedy}"
             )
         return estimator, None
-    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Table.learn(X)
+    is_rbm, table = isinstance(estimator, BaseBoltzmannMachine), Encoder.learn(X)
     codes, n_values = table.encode(X, "missing"), table.n_categories
     for j in np.flatnonzero(~table.is_word):
         n_values[j] = n_codes(codes[:, j].astype(np.float64), is_rbm)
@@ -292,7 +290,7 @@ def n_codes(numbers, probabilities=False):
 
 
 def _unit(n_values):
-    """What `columns` says of a column with a number of values; 0 means real numbers."""
+    """Entry of `columns` for a column with a number of values; 0 means real numbers."""
     if n_values > 2:
         return list(range(n_values))
     return "probability" if n_values else "gaussian"

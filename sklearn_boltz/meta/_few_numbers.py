@@ -28,22 +28,22 @@ class FewNumbers:
 
     Parameters
     ----------
-    table : Table
+    table : Encoder
     """
 
     def __init__(self, table):
-        self._table = table
+        self._encoder = table
 
     def fit(self, X, codes, weights):
         """Count the cells of a table and its codes; -> self."""
-        binned = [j for j, column in enumerate(self._table.columns) if column.bins is not None]
+        binned = [j for j, column in enumerate(self._encoder.columns) if column.bins is not None]
         numbers = self._numbers(X, binned)
         numbers = {j: own for j, own in numbers.items() if are_few(own)}
         self._values = {j: np.unique(own[~np.isnan(own)]) for j, own in numbers.items()}
         symbols = self._symbols(numbers, codes)
         self._of_columns = {}
         for j, values in self._values.items():
-            bins = self._table.columns[j].bins.encode(values).astype(np.intp)
+            bins = self._encoder.columns[j].bins.encode(values).astype(np.intp)
             self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
         return self
 
@@ -60,7 +60,7 @@ class FewNumbers:
 
     def _numbers(self, X, few):
         cells = [cells for _, cells in columns_of(X)]
-        return {j: self._table.columns[j].finite(cells[j]) for j in few}
+        return {j: self._encoder.columns[j].finite(cells[j]) for j in few}
 
     def _symbols(self, numbers, codes):
         """The place of each cell among the values of its column, or its code; -1 for others."""
@@ -73,7 +73,7 @@ class FewNumbers:
 
 
 class _OfColumn(NamedTuple):
-    """What other cells say of the numbers of a column.
+    """Information of other cells about the numbers of a column.
 
     Attributes
     ----------

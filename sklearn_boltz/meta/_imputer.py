@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import named, unchanged_on_error, validate_arguments
+from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
@@ -37,6 +37,7 @@ from sklearn_boltz.tables._cells import (
     warn_of_pairs_apart,
 )
 from sklearn_boltz.tables._column import are_bits
+from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
@@ -48,7 +49,6 @@ from sklearn_boltz.tables._frames import (
     with_flags,
 )
 from sklearn_boltz.tables._kinds import Kind, Need
-from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
@@ -229,28 +229,28 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._with_gaps = np.flatnonzero(missing.any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
-            self._table = self._linear = None
+            self._encoder = self._linear = None
             if self.estimator is None:
                 kinds = _closed([kinds[j] for j in self._kept], X)
-                table = Table.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
-                self._table = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
-                self._has_means = self._table.has_means
-        rows = X if self._table is None else self._table.encode(X)
-        estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
+                table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
+                self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
+                self._has_means = self._encoder.has_means
+        rows = X if self._encoder is None else self._encoder.encode(X).astype(np.float64)
+        estimator = clone(self.estimator) if self._encoder is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
         self.estimator_, seconds = timed_fit(
-            estimator, rows, None if sample_weight is None else weights
+            estimator, rows, None if sample_weight is None else weights, self._encoder is not None
         )
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
-        if self._table is not None and isinstance(self.estimator_, Network):
+        if self._encoder is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
-            linear = LinearMeans(self._table, self._has_means & (n_values > 2), n_values)
+            linear = LinearMeans(self._encoder, self._has_means & (n_values > 2), n_values)
             with named(self):
-                self._linear = linear.fit(X, rows.astype(np.float64), weights)
-                self._few = FewNumbers(self._table).fit(X, rows.astype(np.float64), weights)
+                self._linear = linear.fit(X, rows, weights)
+                self._few = FewNumbers(self._encoder).fit(X, rows, weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
@@ -264,7 +264,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        self._table = self._linear = None
+        self._encoder = self._linear = None
         has_gaps = np.any([missing_cells(batch).any(axis=0) for batch in batches], axis=0)
         self._kept, self._with_gaps = np.arange(self.n_features_in_), np.flatnonzero(has_gaps)
         self._tell(type(density).__name__, {"seconds": seconds})
@@ -377,10 +377,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         X = some_columns(self._read(X), self._kept)
         missing, generator = missing_cells(X), check_random_state(self.random_state)
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
-        if self._table is not None:
+        if self._encoder is not None:
             with named(self):
-                X = self._table.encode(X, "missing")
-        if rows and self._table is not None and isinstance(self.estimator_, Network):
+                X = self._encoder.encode(X, "missing")
+        if rows and self._encoder is not None and isinstance(self.estimator_, Network):
             shares = self._shares(X, generator)
             p = {j: shares[j][own] for j, own in rows.items()}
         else:
@@ -411,7 +411,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return as_objects(names if is_pandas else list(map(str, names)))
 
     def _labels_out(self, labels):
-        """Of the columns of the result, from those of a table."""
+        """Labels of the columns of the result, from those of a table."""
         kept = [labels[j] for j in self._kept]
         if self.add_indicator:
             for j in self._with_gaps:
@@ -425,8 +425,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _chosen(self, codes):
         """A density model for a table of codes."""
-        n_values = self._table.n_categories
-        return choose_density(n_values, self._table.is_ordered, len(codes), **draws_of(codes))
+        n_values = self._encoder.n_categories
+        return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
 
     def _completed(self, X, how, n_tables):
         """Tables without missing cells, with indicators if these are wanted."""
@@ -446,23 +446,23 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _filled(self, X, missing, how, generator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
-        if self._table is None:
+        if self._encoder is None:
             return self._in_blocks(_impute, X, generator, how)
         with named(self):
-            codes = self._table.encode(X, "missing")
+            codes = self._encoder.encode(X, "missing")
         if how == "sample" or not isinstance(self.estimator_, Network):
             filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
         else:
             filled, numbers = self._cell_by_cell(X, codes, how, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
-        return self._table.fill(X, filled, missing, drawn, numbers)
+        return self._encoder.fill(X, filled, missing, drawn, numbers)
 
     def _cell_by_cell(self, X, codes, how, generator):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
         shares = self._shares(codes, generator)
         filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
-        for j, column in enumerate(self._table.columns):
+        for j, column in enumerate(self._encoder.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
                 continue
             if how == "mode" and j in self._few.columns:
@@ -485,13 +485,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
 
     def _column_proba(self, rows, j, generator):
-        """The same of one column, of densities other than networks of codes."""
+        """Probabilities of one column, by densities other than networks of codes."""
         key, seed = keys_of(self.estimator_, rows)[j], generator.randint(2**31)
         return self.estimator_.predict_column_proba(rows, key, random_state=seed)
 
     def _described(self, p, j):
         """Probabilities of a column, and of what they are."""
-        table, categories, ends = self._table or table_of(self.estimator_), None, None
+        table, categories, ends = self._encoder or table_of(self.estimator_), None, None
         if table is not None and table.is_word[j]:
             column = table.columns[j]
             categories, bins = column.values, column.bins or column.scores and column.scores.bins
@@ -511,7 +511,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
 
 def _label_of_flags(label, taken):
-    """What the flags of a column are called: another label than all that are taken."""
+    """Label of the flags of a column: another one than all that are taken."""
     first, rest = (label[0], label[1:]) if isinstance(label, tuple) else (label, None)
     for prefix in chain(["missing_"], (f"missing_{k}_" for k in count(2))):
         name = f"{prefix}{first}"

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.location._fit import Rows, fit_one
+from sklearn_boltz.networks.location._fit import ScoredRows, fit_one
 from sklearn_boltz.networks.location._gaussians import Scores
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.tables._cells import columns_of
@@ -32,7 +32,7 @@ class LinearMeans:
 
     Parameters
     ----------
-    table : Table
+    table : Encoder
     numeric : ndarray of bool of shape (n_columns,)
         Which columns are numbers; all others are categories.
     n_values : ndarray of int of shape (n_columns,)
@@ -40,7 +40,7 @@ class LinearMeans:
     """
 
     def __init__(self, table, numeric, n_values):
-        self._table, self._numeric, self._n_values = table, numeric, n_values
+        self._encoder, self._numeric, self._n_values = table, numeric, n_values
 
     def fit(self, X, codes, weights):
         """Learn from a table and its codes; -> self, or None if there are too few rows for that."""
@@ -64,11 +64,11 @@ class LinearMeans:
         ]
         some = np.linspace(0, len(X) - 1, n_rows).astype(np.intp)
         x, z = self._one_hot(codes, shares)[some], self._scores(X)[some]
-        self._gaussian = fit_one(Rows(csr_array(x), Scores(z), weights[some]), STRENGTH)
+        self._gaussian = fit_one(ScoredRows(csr_array(x), Scores(z), weights[some]), STRENGTH)
         return self
 
     def means(self, X, codes, shares):
-        """Of all numbers of a table, given the shares of the codes of its missing cells.
+        """Means of all numbers of a table, given the shares of the codes of its missing cells.
 
         And how much they should count beside means of the network: the inverse variances of both
         are their weights.
@@ -97,7 +97,7 @@ class LinearMeans:
 
     def _variance(self, j, shares):
         """Of the numbers of a column by the shares of its codes."""
-        column = self._table.columns[j]
+        column = self._encoder.columns[j]
         values = numbers_of(column, shares.shape[1])
         inside = 0.0 if column.bins is None else column.bins.values.var(axis=1)
         shares = shares[:, : len(values)]
@@ -116,7 +116,7 @@ class LinearMeans:
     def _numbers(self, X):
         cells = [cells for _, cells in columns_of(X)]
         return np.column_stack([
-            self._table.columns[j].finite(cells[j]) for j in np.flatnonzero(self._numeric)
+            self._encoder.columns[j].finite(cells[j]) for j in np.flatnonzero(self._numeric)
         ])  # fmt: skip
 
     def _scores(self, X):

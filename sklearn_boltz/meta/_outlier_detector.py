@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_boltz._estimator import named, unchanged_on_error
+from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
 from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
@@ -32,8 +32,8 @@ from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import missing_cells
+from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import is_frame, of_numbers, some_columns, some_rows
-from sklearn_boltz.tables._table import Table
 
 # Transitions of an RBM for a completion of a row with too many joint states.
 N_STEPS = 100
@@ -231,7 +231,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
         X = some_columns(X, self._kept)
-        rows = self._rows(X, self._table)
+        rows = self._rows(X, self._encoder)
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         folds = self._folds(X, rows, weights, generator)
@@ -241,7 +241,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         first, *others = in_parallel(self._fit_density, tasks, self.n_jobs)
         self.estimator_, self._mean, fitted, seconds = first
         if self._takes_tables:
-            self._table = table_of(self.estimator_) or self._table
+            self._encoder = table_of(self.estimator_) or self._encoder
         self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
         scores = fitted.copy()
         for k, ((_, held), found) in enumerate(zip(folds, others, strict=True)):
@@ -273,7 +273,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             density = clone(density).set_params(random_state=generator.randint(2**31))
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
-        self._table, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
+        self._encoder, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)
         fitted = self._scores_of(self.estimator_, batches)
         self._n_rows, self._mean = float(len(fitted)), float(fitted.mean())
         self._tell("density of all rows", {"seconds": seconds, "rows": len(fitted)})
@@ -329,7 +329,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             are completed, see the notes of the class. Outliers have low scores.
         """
         X = some_columns(self._read(X), self._kept)
-        table = self._table
+        table = self._encoder
         return self._log_weights(self.estimator_, table, X, self._rows(X, table)) - self._mean
 
     def decision_function(self, X):
@@ -410,7 +410,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
         with named(self):
-            own = surprises(self.estimator_, self._rows(part, self._table), part, self._table)
+            own = surprises(self.estimator_, self._rows(part, self._encoder), part, self._encoder)
         unseen = np.isnan(own) & ~missing_cells(part)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
         return of_numbers(X, found) if is_frame(X) else found
@@ -420,10 +420,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         kinds, self._takes_tables = self._declared(), self.estimator is not None
         with named(self):
             if self._takes_tables:
-                self._kept, self._table = np.arange(X.shape[1]), Table.learn(X)
+                self._kept, self._encoder = np.arange(X.shape[1]), Encoder.learn(X)
                 return clone(self.estimator)
             self._kept, table = coded_table(X, weights, type(self).__name__, kinds)
-        self._table, rows = table, table.encode(some_columns(X, self._kept), "missing")
+        self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
         if n_values.max() > 2:  # of 14 to 40 columns, two to seven times as fast as Newton's steps
@@ -455,7 +455,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     def _folds(self, X, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
         if self._takes_tables:
-            rows = self._table.encode(X, "missing")
+            rows = self._encoder.encode(X, "missing")
         n_folds = N_FOLDS
         if self.contamination != "auto":
             n_folds = int(np.clip(N_FOLDED // weights.sum(), N_FOLDS, MAX_FOLDS))
@@ -472,15 +472,16 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit_density(self, density, X, rows, weights, held, is_weighted):
         """-> a fitted clone, the mean of ln p over its rows, held-out scores, and seconds."""
-        kept, table = np.flatnonzero(weights), self._table
+        kept, table = np.flatnonzero(weights), self._encoder
         if weights.sum() < self._n_rows and not self._takes_tables:
             # By bins that end at the numbers of held-out rows, these would look too likely.
             table = table.with_bins_of(some_rows(X, kept), weights[kept])
             rows = self._rows(X, table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
         fitted, seconds = timed_fit(
-            density, some_rows(rows, kept), weights[kept] if is_weighted else None
-        )
+            density, some_rows(rows, kept), weights[kept] if is_weighted else None,
+            not self._takes_tables,
+        )  # fmt: skip
         # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(fitted, table, X, rows)
         mean = float(np.average(scores, weights=weights))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from sklearn_boltz._estimator import BaseBoltzmann
+from sklearn_boltz._density import Density
+from sklearn_boltz._tabular import Tabular
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import is_frame, names_of, some_rows
-from sklearn_boltz.tables._kinds import Tabular
 
 # The least probability, so that surprises are finite.
 LEAST = 1e-300
@@ -20,7 +20,7 @@ def surprises(density, rows, X, table):
         Fitted, with `predict_column_proba`.
     rows, X : data frame or array of shape (n, n_columns)
         Rows as `density` takes them, and as `table` does.
-    table : Table
+    table : Encoder
 
     Returns
     -------
@@ -44,7 +44,7 @@ def surprises(density, rows, X, table):
 
 
 def keys_of(density, rows):
-    """What a density calls the columns of its rows."""
+    """Labels or numbers by which a density calls the columns of its rows."""
     if isinstance(density, Tabular):
         return density._keys()
     return names_of(rows) if is_frame(rows) else list(range(rows.shape[1]))
@@ -52,7 +52,7 @@ def keys_of(density, rows):
 
 def table_of(density):
     """The table of a density of this package; else None."""
-    return density._table if isinstance(density, BaseBoltzmann) else None
+    return density._encoder if isinstance(density, Density) else None
 
 
 def _of_codes(p, codes):

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz.tables._values import image_of
+
 # Probability that a table of independent columns has a rule of a kind.
 CHANCE = 1e-3
 # By how much an estimated coefficient of a sum may differ from -1, 0 or 1; a sum, in ratio to the
@@ -17,7 +19,7 @@ COEFFICIENT, ROUNDING, FINE = 0.05, 1e-9, 0.1
 MOST_DIGITS = 6
 
 
-class Rule(NamedTuple):
+class TableRule(NamedTuple):
     """What all rows of a table obey.
 
     Attributes
@@ -47,7 +49,7 @@ def rules_of(names, rows, is_category):
 
     Yields
     ------
-    rule : Rule
+    rule : TableRule
     """
     numbers = [j for j in np.flatnonzero(~is_category) if len(np.unique(_known(rows[:, j]))) > 1]
     yield from _orders(names, rows, numbers)
@@ -71,7 +73,7 @@ def _orders(names, rows, numbers):
         between = any((j, m) in below and (m, k) in below for m in numbers if m not in (j, k))
         if not between and not (is_equal and k < j):
             sign = "=" if is_equal else "<="
-            yield Rule("order", f"{names[j]} {sign} {names[k]}", _order(j, k, is_equal))
+            yield TableRule("order", f"{names[j]} {sign} {names[k]}", _order(j, k, is_equal))
 
 
 def _order(j, k, is_equal):
@@ -161,7 +163,7 @@ def _sum(names, rows, terms):
     def is_broken(rows):
         return np.abs(_total(rows, terms) - value) > tolerance + ROUNDING
 
-    return Rule(kind, f"{left} = {' + '.join(right)}", is_broken)
+    return TableRule(kind, f"{left} = {' + '.join(right)}", is_broken)
 
 
 # Dependencies.
@@ -169,9 +171,11 @@ def _sum(names, rows, terms):
 
 def _dependencies(names, rows):
     for j, k in permutations(range(len(names)), 2):
-        found = _map(rows[:, j], rows[:, k], len(names))
+        found = image_of(rows[:, j], rows[:, k], CHANCE / len(names) ** 2)
         if found is not None:
-            yield Rule("dependency", f"{names[j]} determines {names[k]}", _dependency(j, k, found))
+            yield TableRule(
+                "dependency", f"{names[j]} determines {names[k]}", _dependency(j, k, found)
+            )
 
 
 def _dependency(j, k, found):
@@ -183,21 +187,3 @@ def _dependency(j, k, found):
         return (values[places] == x) & ~np.isnan(y) & (images[places] != y)
 
     return is_broken
-
-
-def _map(one, other, n_columns):
-    """The values of a column and those of the other that go with them, if these are single ones.
-
-    None if that is an accident: if values occur once, or nearly all cells of the other are equal.
-    """
-    both = ~np.isnan(one) & ~np.isnan(other)
-    one, other = one[both], other[both]
-    values, first, place, n_each = np.unique(
-        one, return_index=True, return_inverse=True, return_counts=True
-    )
-    if not len(values) or (other != other[first][place]).any():
-        return None
-    shares = np.unique(other, return_counts=True)[1] / len(other)
-    sizes, n_sizes = np.unique(n_each, return_counts=True)
-    log_chance = n_sizes @ np.log([(shares**size).sum() for size in sizes])
-    return (values, other[first]) if log_chance < np.log(CHANCE / n_columns**2) else None

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_boltz.metrics._rules import rules_of
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import as_array, as_dates, as_numbers, unit_of_dates
+from sklearn_boltz.tables._encoder import holds_numbers
 from sklearn_boltz.tables._frames import (
     cells_of,
     declared_values,
@@ -20,7 +21,6 @@ from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
 )
-from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.tables._values import is_missing
 
 # Values of a category that the boosting tells apart; rarer ones count as one.

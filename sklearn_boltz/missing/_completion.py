@@ -25,7 +25,7 @@ N_DRAWS = 20
 N_STOCHASTIC = 20
 
 
-class Model(NamedTuple):
+class CompletionModel(NamedTuple):
     """What the completion of rows asks of a model.
 
     Attributes
@@ -148,7 +148,7 @@ class IncompleteRows:
 
         Parameters
         ----------
-        model : Model
+        model : CompletionModel
 
         Returns
         -------
@@ -174,7 +174,7 @@ class IncompleteRows:
 
         Parameters
         ----------
-        model : Model
+        model : CompletionModel
         generator : numpy.random.Generator, default=None
             For the draws; not needed if `is_exact`.
 
@@ -201,7 +201,7 @@ class IncompleteRows:
 
         Parameters
         ----------
-        model : Model
+        model : CompletionModel
         n_draws : int
         generator : numpy.random.Generator
 
@@ -236,7 +236,7 @@ def maximise(data, model, refit, *, tol, max_rounds=200, generator=None, stop=la
     Parameters
     ----------
     data : IncompleteRows
-    model : Model
+    model : CompletionModel
         The first.
     refit : callable
         ``refit(rows, weights, model)``: the next model, begun from this one.
@@ -298,7 +298,7 @@ def independent_columns(data):
 
     Returns
     -------
-    model : Model
+    model : CompletionModel
         Its objective is None.
     """
     tables = []
@@ -322,7 +322,7 @@ def independent_columns(data):
             drawn[holes, j] = generator.choice(len(table), holes.sum(), p=table)
         return drawn
 
-    return Model(log_weight, draw)
+    return CompletionModel(log_weight, draw)
 
 
 # Rows and cells.

@@ -1,4 +1,4 @@
-"""What a fitted network draws: samples, missing cells, one column given the others."""
+"""Draws of a fitted network: samples, missing cells, one column given the others."""
 
 import warnings
 from functools import partial
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS, validate_arguments
+from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._spin_model import SpinModel
@@ -17,7 +17,6 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
-from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -45,7 +44,7 @@ def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
 
 
 class Drawing:
-    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+    """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     @validate_arguments(
         SAMPLE_CONSTRAINTS
@@ -131,7 +130,7 @@ class Drawing:
                 n_temperatures=n_temperatures, sampler=sampler,
             )  # fmt: skip
             return rows_where(draw_rows, n_samples, random_state, where, type(self).__name__)
-        columns, places = self._given(given, self._coding.values)
+        columns, places = self._given(given, self._encoder.coding.values)
         generator, steps = make_generator(random_state), (n_steps, n_temperatures, sampler)
         if self._gaussians is None:
             model, base = self._tempered(temperature, columns, places)
@@ -147,9 +146,9 @@ class Drawing:
             codes, numbers = drawn
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        cells = {j: self._table.columns[j].back(own) for j, own in numbers.items()}
+        cells = {j: self._encoder.columns[j].back(own) for j, own in numbers.items()}
         cells |= self._given_numbers(given)
-        return self._table.decode(self._coding.decode(codes), generator, cells)
+        return self._encoder.decode(self._encoder.coding.decode(codes), generator, cells)
 
     def _drawn(self, n_samples, model, base, columns, places, steps, generator):
         """Codes, of which some columns are given, and the others from the model of these."""
@@ -179,7 +178,7 @@ class Drawing:
         model, base = self._location_model()
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
-        z = self._table.scores_of(self._given_numbers(given))
+        z = self._encoder.scores_of(self._given_numbers(given))
         n_each = model.class_counts(row, z, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = base[model.network.places(free)], [], []
@@ -193,185 +192,104 @@ class Drawing:
             scores.append(model.complete_scores(c, drawn, known, "sample", generator))
         order = generator.permutation(n_samples)
         codes = np.concatenate(codes)[order]
-        return codes, self._table.numbers(codes, np.concatenate(scores)[order])
+        return codes, self._encoder.numbers(codes, np.concatenate(scores)[order])
 
-    @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
-        """Fill missing values from their distribution given the observed values of the row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN, None and pandas.NA are missing values.
-        how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Columns with an entry in `categories_`, such as strings and
-            booleans, have no mean: they get the mode. Where numbers have normal scores, rows with
-            more than 1,024 joint states of missing categories have 200 weighted draws instead.
-        n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) for rows with more joint states. The mean is that
-            of four chains with `n_steps` together, of which the first quarter does not count;
-            where all columns are binary, and for a sample, chains of a row are annealed with as
-            many, and go on by their weights, a sample with half as many. The most probable state
-            is that of `n_steps` after as many. Strongly coupled columns with more than two values
-            are drawn together.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for ``how="sample"``, and for rows with more joint states.
-
-        Returns
-        -------
-        X : of the type of X
-            A copy with the missing values filled; observed values are unchanged.
-        """
-        check_is_fitted(self)
+    def _impute(self, X, cells, how, n_steps, generator):
         if self._gaussians is not None:
-            return self._impute_numbers(X, how, make_generator(random_state))
-        cells = self._known_cells(X)
-        missing, generator = np.isnan(cells), make_generator(random_state)
-        rows, codes = missing.any(axis=1), self._coding.codes(cells, self._refuse_codes)
+            return self._impute_numbers(X, cells, how, generator)
+        missing = np.isnan(cells)
+        rows, codes = missing.any(axis=1), self._encoder.coding.codes(cells, self._refuse_codes)
 
         def impute(how):
             filled = cells.astype(np.float64)
             if rows.any():
                 parts = self._model(), self._base, codes[rows]
                 found = _incomplete.impute(*parts, how, n_steps, generator)
-                filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
+                found = self._encoder.coding.decode(found)
+                filled[rows] = np.where(missing[rows], found, cells[rows])
             return filled
 
         return self._fill(X, missing, how, impute, generator)
 
-    def _impute_numbers(self, X, how, generator):
+    def _impute_numbers(self, X, cells, how, generator):
         """Impute rows of which some numbers have normal scores."""
-        missing = np.isnan(self._known_cells(X))
-        codes, z, _ = self._scored_rows(X)
+        missing, (codes, z, _) = np.isnan(cells), self._scored_rows(X, cells)
         (model, _), rows = self._location_model(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
-        numbers, filled = self._table.numbers(codes, z), codes.astype(np.float64)
+        numbers, filled = self._encoder.numbers(codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
             self._set_means(X, model, args, missing, numbers, filled)
-        generator = generator if how == "sample" else None
-        return self._table.fill(X, self._coding.decode(filled), missing, generator, numbers)
+        filled = self._encoder.coding.decode(filled)
+        return self._encoder.fill(
+            X, filled, missing, generator if how == "sample" else None, numbers
+        )
 
     def _set_means(self, X, model, args, missing, numbers, filled):
         """Means of numbers, and of the codes that stand for themselves, in rows with gaps."""
-        rows, scored = missing.any(axis=1), np.flatnonzero(self._table.is_scored)
-        for j in np.flatnonzero(self._table.is_binned & missing.any(axis=0)):
+        rows, scored = missing.any(axis=1), np.flatnonzero(self._encoder.is_scored)
+        for j in np.flatnonzero(self._encoder.is_binned & missing.any(axis=0)):
             numbers[j] = self._mean_numbers(X, missing[:, j], j)
 
         def means(codes, z, variances):
             return np.column_stack([
-                self._table.columns[j].scores.mean(codes[:, j], z[:, k], variances[:, k])
+                self._encoder.columns[j].scores.mean(codes[:, j], z[:, k], variances[:, k])
                 for k, j in enumerate(scored)
             ])  # fmt: skip
 
         found = model.expectation(*args, means, len(scored))
         for j, own in zip(scored, found.T, strict=True):
             numbers[j][rows] = own
-        plain = np.flatnonzero(~self._table.is_word & missing.any(axis=0))
+        plain = np.flatnonzero(~self._encoder.is_word & missing.any(axis=0))
         p = model.category_probabilities(*args) if len(plain) else None
         for j in plain:
             filled[rows, j] = p[:, model.network.places([j])] @ np.arange(self.n_values_[j])
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
-        """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
+        """Probabilities of the missing cells, each by itself, in the one-hot layout."""
         if self._gaussians is not None:
             codes, z, _ = self._scored_rows(X)
             return self._location_model()[0].category_probabilities(codes, z)
         cells = self._known_cells(X)
-        codes = self._coding.codes(cells, self._refuse_codes)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         generator = make_generator(random_state)
         parts = self._model(), self._base, codes
         return _incomplete.cell_probabilities(*parts, max_states, n_steps, generator)
 
     def _expected_log_weights(self, X):
-        """Of rows with missing cells, without normal scores: see `expected_log_weights`."""
+        """`expected_log_weights` of rows without normal scores."""
         codes, _ = self._codes(X)
         return _incomplete.expected_log_weights(self._model(), codes)
 
-    @validate_arguments(
-        {
-            "random_state": ["random_state", np.random.Generator],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-        }
-    )
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probabilities of the values of one column given the rest of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values in `column` are ignored. Missing values (NaN) in other columns are
-            summed out. This is exact in rows whose connected missing values, `column` included,
-            have no more than 2**20 joint states. In other rows the probabilities are estimated by
-            importance sampling for each value of the column, with up to 512 draws, and, if more
-            are needed, by annealed chains. Where numbers have normal scores, rows with more than
-            1,024 joint states of missing categories have 200 weighted draws instead.
-        column : int, str or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : int, default=1000
-            Where chains are needed, they run until the standard error of the probabilities of a row
-            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness of estimates. None means the same random numbers in each call.
-
-        Returns
-        -------
-        probabilities : ndarray of float64 of shape (n_samples, n_values)
-            The probabilities of the values of the column in their order, for strings that of
-            `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
-            probabilities in any table. Of several columns, joint probabilities, of shape
-            (n_samples, n_values, n_values, ...).
-
-        Warns
-        -----
-        UserWarning
-            If the standard errors of some rows are greater than 0.01.
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
-        j = self._variable(column)
-        X = self._ignoring(X, j)
-        if self._table.is_scored[j]:
-            return self._bin_probabilities(X, j)
+    def _column_probabilities(self, X, j, n_steps, seed):
+        if self._encoder.is_scored[j]:
+            return self._bin_probabilities(X, j), np.zeros(1)
         if self._gaussians is not None:
-            return self._of_categories(self._given_others(X, j), j)
-        cells, seed = self._known_cells(X, copy=True), _incomplete.SEED
-        if random_state is not None:
-            seed = int(make_generator(random_state).integers(2**31))
+            return self._given_others(X, j), np.zeros(1)
+        cells = self._known_cells(X, copy=True)
         cells[:, j] = 1  # any legal value
-        codes = self._coding.codes(cells, self._refuse_codes)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         with Workers() as workers:
-            found, errors = _incomplete.column_probabilities(
-                self._model(), codes, j, n_steps, seed, workers
-            )
-        name = f"{type(self).__name__}.predict_column_proba"
-        message = message_of_errors(name, self._column(j), errors, n_steps)
-        if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._of_categories(found, j)
+            return _incomplete.column_probabilities(self._model(), codes, j, n_steps, seed, workers)
 
     def _cells_of(self, codes):
-        return self._coding.decode(codes)
+        return self._encoder.coding.decode(codes)
 
     def _bin_probabilities(self, X, j):
-        """Of the bins of a number with normal scores, given the rest of each row."""
-        scores = self._table.columns[j].scores
+        """Probabilities of the bins of a number with normal scores, given the rest of each row."""
+        scores = self._encoder.columns[j].scores
         return self._mean_of_scores(X, j, scores.bin_probabilities, scores.bins.n_bins)
 
     def _distribution(self, X, j):
-        if not self._table.is_scored[j]:
+        if not self._encoder.is_scored[j]:
             return None
-        scores = self._table.columns[j].scores
+        scores = self._encoder.columns[j].scores
         return self._mean_of_scores(self._ignoring(X, j), j, scores.up_to, len(scores.points))
 
     def _mean_of_scores(self, X, j, function, n_figures):
         """Means of what a function makes of the level and the score of a number, given the rest."""
         codes, z = self._without(*self._scored_rows(X)[:2], j)
-        k = np.flatnonzero(self._table.is_scored).tolist().index(j)
+        k = np.flatnonzero(self._encoder.is_scored).tolist().index(j)
         model, _ = self._location_model()
 
         def own(codes, z, variances):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
@@ -405,7 +405,7 @@ class FVBMPseudoLikelihood(Network):
         if self.alpha == "auto" and not rows.coding.is_binary:
             return self._plan_of_features(rows, initial)
         alpha = 0.0 if self.alpha == "auto" else self.alpha
-        ordered = order_of_levels(self._table, rows.coding, self.alpha)
+        ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
         task = self._task(rows, batches, alpha, ordered)
         first = task.method("newton")
         if self.alpha == "auto":
@@ -423,14 +423,14 @@ class FVBMPseudoLikelihood(Network):
         task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding))
         task.label = self._label(rows.coding)
         n_draws = self.n_draws if self._completes(rows) else 0
-        found = {"ordered_": order_of_levels(self._table, rows.coding, self.alpha)}
+        found = {"ordered_": order_of_levels(self._encoder, rows.coding, self.alpha)}
         found["alpha_"] = np.zeros((len(rows.coding.n_values),) * 2)
         steps = partial(task.steps, initial, n_draws, found["alpha_"])
         return task, "lbfgs", steps, self._monitor(MOST_ROUNDS), found
 
     def _positions(self, coding):
         """Where values with an order lie on a line; None for columns without."""
-        found, table = [None] * len(coding.n_values), self._table
+        found, table = [None] * len(coding.n_values), self._encoder
         # Numbers in an array may be codes of anything.
         ordered = table.is_ordered & (table.is_word | table.is_binned) & (coding.n_values > 2)
         for j in np.flatnonzero(ordered):
@@ -460,7 +460,7 @@ class FVBMPseudoLikelihood(Network):
     def _no_errors(self):
         # Of levels, they are those of the estimate without the penalty. Bins are too many for it;
         # statistics.inference has scores of numbers instead.
-        ordered = self.ordered_ & (self._table.is_binned | (not self._is_chosen()))
+        ordered = self.ordered_ & (self._encoder.is_binned | (not self._is_chosen()))
         remedy = "Fit with alpha='auto', and `inference` is about trends without a penalty."
         if self.alpha == "auto":
             remedy = "Compare models by `score` of other rows."

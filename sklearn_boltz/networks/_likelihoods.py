@@ -1,4 +1,4 @@
-"""What can be asked of a fitted network: conditional means, likelihoods, ln Z, marginals."""
+"""Figures of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
 import warnings
 from numbers import Integral, Real
@@ -8,7 +8,8 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import BaseBoltzmann, fingerprint, validate_arguments
+from sklearn_boltz._discrete import DiscreteDensity
+from sklearn_boltz._methods import fingerprint, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.location._model import LocationModel
@@ -28,11 +29,9 @@ from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._estimates import (
     combined,
     compare_with_floor,
-    contradiction,
     estimate_from_value,
     temperature_ladder,
 )
-from sklearn_boltz.tables._cells import first_of
 from sklearn_boltz.tables._frames import frame_or_bunch
 from sklearn_boltz.tables._values import as_objects
 
@@ -44,8 +43,8 @@ N_COMPARED, N_STEPS = 200, 200
 N_EXPECTED = 2000
 
 
-class Likelihoods(BaseBoltzmann):
-    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+class Likelihoods(DiscreteDensity):
+    """Methods of an estimator with `coupling_`, `intercept_` and an `_encoder`."""
 
     def _parameters(self):
         terms, weights, potential = self._beyond_pairs()
@@ -58,10 +57,10 @@ class Likelihoods(BaseBoltzmann):
 
     def _model(self):
         """The distribution."""
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             pairs, further = (self.coupling_, self.intercept_), self._beyond_pairs()
             return SpinModel(*pairs, *further, constant=self._constant)
-        return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
+        return PottsModel(self.coupling_, self.intercept_, self.n_values_)
 
     # What the energies of given couplings of bits are less than those of spins.
     _constant = 0.0
@@ -77,7 +76,7 @@ class Likelihoods(BaseBoltzmann):
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""
-        scored = np.flatnonzero(self._table.is_scored)
+        scored = np.flatnonzero(self._encoder.is_scored)
         if len(scored):
             warnings.warn(
                 f"{type(self).__name__}: {self._have(scored)} normal scores, and this is about "
@@ -86,17 +85,18 @@ class Likelihoods(BaseBoltzmann):
                 stacklevel=find_stack_level(),
             )
 
-    def _scored_rows(self, X):
-        """Codes, normal scores z = T(x), and ln T'."""
-        codes, _ = self._codes(X)
-        codes[:, self._coding.n_values == 1] = 0  # which are known, also where the number is not
-        return codes, *self._table.scores(X)
+    def _scored_rows(self, X, cells=None):
+        """Codes, of cells if these are known, normal scores z = T(x), and ln T'."""
+        cells = self._known_cells(X) if cells is None else cells
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
+        codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
+        return codes, *self._encoder.scores(X)
 
     def _without(self, codes, z, j):
         """Copies of codes and scores, in which the cells of a column are missing."""
         codes, z = codes.copy(), z.copy()
-        codes[:, j] = -1 if self._coding.n_values[j] > 1 else 0
-        z[:, np.flatnonzero(self._table.is_scored) == j] = np.nan
+        codes[:, j] = -1 if self.n_values_[j] > 1 else 0
+        z[:, np.flatnonzero(self._encoder.is_scored) == j] = np.nan
         return codes, z
 
     def _given_others(self, X, j):
@@ -110,7 +110,7 @@ class Likelihoods(BaseBoltzmann):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
         X = self._known_cells(X)
-        return self._coding.codes(X, self._refuse_codes), X.dtype
+        return self._encoder.coding.codes(X, self._refuse_codes), X.dtype
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the columns that `transform` returns.
@@ -128,10 +128,10 @@ class Likelihoods(BaseBoltzmann):
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             return as_objects(list(map(str, names)))
-        codes = enumerate(map(np.arange, self._coding.n_values))
-        labels = [self._labels(j, values) for j, values in codes]
+        codes = enumerate(map(np.arange, self.n_values_))
+        labels = [self._encoder.labels(j, values) for j, values in codes]
         pairs = zip(names, labels, strict=True)
         return np.array([f"{name}={a}" for name, values in pairs for a in values], dtype=object)
 
@@ -154,135 +154,45 @@ class Likelihoods(BaseBoltzmann):
         codes, dtype = self._codes(X)
         if self._gaussians is None:
             expectation = self._model().expectation(codes)
-            if self._coding.is_binary and self._coding.low == 0:
+            if self._encoder.coding.is_binary and self._encoder.coding.low == 0:
                 expectation = (1 + expectation) / 2
         else:
             p = [self._given_others(X, j) for j in range(self.n_features_in_)]
-            expectation = np.hstack([own[:, 1:] for own in p] if self._coding.is_binary else p)
+            first = int(self._encoder.coding.is_binary)
+            expectation = np.hstack([own[:, first:] for own in p])
         return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
 
-    def log_pseudo_likelihood(self, X):
-        """Return the log pseudo-likelihood of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the observed cells of ln p(x_j | all other observed cells), in nats.
-            Missing cells are summed out. This is exact if the connected ones have no more than
-            2**20 joint states; otherwise Gibbs sampling with a fixed seed estimates it.
-        """
+    def _log_pseudo_likelihood(self, X, cells):
         if self._gaussians is not None:
-            return self._log_conditionals(X).sum(axis=1)
-        codes, _ = self._codes(X)
+            return self._log_conditionals(X, cells).sum(axis=1)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         return self._model().log_pseudo_likelihood(codes)
 
-    def _log_conditionals(self, X):
+    def _log_conditionals(self, X, cells=None):
         """ln p of each observed cell given the others, 0 for a missing one."""
-        codes, z, log_slope = self._scored_rows(X)
+        codes, z, log_slope = self._scored_rows(X, cells)
         model, base = self._location_model()
-        scored = np.flatnonzero(self._table.is_scored)
+        scored = np.flatnonzero(self._encoder.is_scored)
         rows, found = model.log_sums(codes, z, base), np.zeros(codes.shape)
         for j in range(codes.shape[1]):
             found[:, j] = rows - model.log_sums(*self._without(codes, z, j), base)
         found[:, scored] += log_slope
         return found
 
-    def score_samples(self, X):
-        """Return the log-probability of the observed cells of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
-            the connected ones have no more than 2**20 joint states; otherwise annealed importance
-            sampling with a fixed seed estimates it. Values that `fit` did not see count as
-            `unseen` says.
-        """
-        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
-
-    def energy(self, X):
-        """Return the energy of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
-
-        Returns
-        -------
-        energy : ndarray of float64 of shape (n_samples,)
-            E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
-            variables are binary, and otherwise is the one-hot vector of length Σ n_values. With
-            `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
-            for K variables that are 1. After ``from_couplings(J, h, coding="bits")`` it is
-            -½ xᵀ J x - hᵀ x with x of 0 and 1.
-        """
-        codes = self._complete_codes(X)
-        return self.free_energy(X) if self._gaussians else -self._model().log_weight(codes)
-
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
-        codes[:, self._table.is_empty] = 0  # a value that says nothing
-        if (codes < 0).any():
-            row, j = np.argwhere(codes < 0)[0]
-            titles = map(self._column, np.flatnonzero((codes < 0).any(axis=0)))
-            more = first_of((codes < 0).sum(), "missing cells", titles)
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
-                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
-                "`impute` fills them."
-            )
+        codes[:, self._encoder.is_empty] = 0  # a value that says nothing
+        self._refuse_gaps(codes < 0)
         return codes
 
-    def free_energy(self, X):
-        """Return the free energy of each row: its energy, with missing cells summed out.
-
-        Other models sum out hidden units. This one has none, and sums out missing cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing cell.
-
-        Returns
-        -------
-        free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. With more than
-            2**20 joint states of connected missing cells it is an estimate, as in `score_samples`.
-        """
+    def _free_energy(self, X, cells):
         if self._gaussians is not None:
-            codes, z, log_slope = self._scored_rows(X)
+            codes, z, log_slope = self._scored_rows(X, cells)
             model, base = self._location_model()
             return -model.log_sums(codes, z, base) - log_slope.sum(axis=1)
-        codes, _ = self._codes(X)
+        codes = self._encoder.coding.codes(cells, self._refuse_codes)
         return -self._model().log_sums(codes, self._base)
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant, in nats; computed at first access."""
-        check_is_fitted(self)
-
-        def compute():
-            estimate = self.log_partition(random_state=0)
-            return Bunch(value=estimate.value, method=estimate.method)
-
-        estimate = self._cached("log_partition", compute)
-        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
-        if against:
-            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
-        return estimate.value
 
     @validate_arguments(
         {
@@ -385,8 +295,8 @@ class Likelihoods(BaseBoltzmann):
            data", Journal of Computational Physics 22, 245–268, 1976.
         """
         check_is_fitted(self)
-        if method == "exact":
-            self._check_enumerable("Use method='ladder'.")
+        if method == "exact" and not self._model().is_enumerable():
+            self._refuse_enumeration("Use method='ladder'.")
         (model, base), generator = self._tempered(temperature), make_generator(random_state)
         if method in ("auto", "exact") and model.is_enumerable():
             exact = self._cached(
@@ -415,7 +325,7 @@ class Likelihoods(BaseBoltzmann):
             self._warn_of_partition(estimate)
         elif not estimate.trusted:
             warnings.warn(estimate.verdict, stacklevel=find_stack_level())
-        estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
+        estimate.states = self._encoder.coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
 
     def _tempered(self, temperature, columns=(), places=()):
@@ -467,75 +377,24 @@ class Likelihoods(BaseBoltzmann):
     def _value_label(self, place):
         """How messages name what is counted at a place of `rates`."""
         j, code = place, 1
-        if not self._coding.is_binary:
-            ends = np.cumsum(self._coding.n_values)
+        if not self._encoder.coding.is_binary:
+            ends = np.cumsum(self.n_values_)
             j = int(np.searchsorted(ends, place, side="right"))
-            code = place - ends[j] + self._coding.n_values[j]
-        return f"{self._column(j)} is {self._labels(j, self._coding.values(j))[code]}"
+            code = place - ends[j] + self.n_values_[j]
+        values = self._encoder.labels(j, self._encoder.coding.values(j))
+        return f"{self._column(j)} is {values[code]}"
 
-    def _check_enumerable(self, remedy):
+    def _refuse_enumeration(self, remedy):
         limit = "2**26 joint states"
-        if self._coding.is_binary:
+        if self._encoder.coding.is_binary:
             limit = f"{int(np.log2(_model.MAX_STATES))} variables"
-        if not self._model().is_enumerable():
-            raise ValueError(
-                f"{type(self).__name__}: the model connects more than {limit}, too "
-                f"many to enumerate. {remedy}"
-            )
-
-    def marginal(self, features):
-        """Return the joint probabilities of some variables.
-
-        Parameters
-        ----------
-        features : int, str or sequence of them
-            Numbers or names of variables, each once.
-
-        Returns
-        -------
-        table : ndarray of float64 with one axis for each of `features`
-            ``table[0, 1]`` is the probability that the first variable has its first value and the
-            second variable its second value. The sum is 1.
-
-        Raises
-        ------
-        ValueError
-            If connected variables have more than 2**26 joint states; use `sample` then.
-        """
-        check_is_fitted(self)
-        variables = self._variables(features)
-        self._check_enumerable("Count in the rows of `sample` instead.")
-        return self._model().marginal(variables)
-
-    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
-    def entropy(self, temperature=1.0):
-        """Return the entropy of the model.
-
-        Parameters
-        ----------
-        temperature : float, default=1.0
-            T > 0: the model is P(x)^(1/T).
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
-            Otherwise it is estimated as by `statistics.thermodynamics`, which also has the standard
-            error, with a fixed seed.
-
-        Warns
-        -----
-        UserWarning
-            If an estimate is not to be trusted.
-        """
-        check_is_fitted(self)
-        model = self._model().tempered(temperature)
-        if model.is_enumerable():
-            return self._cached("entropy", model.entropy, np.array([temperature]))
-        return self._figures_at(temperature).entropy[0]
+        raise ValueError(
+            f"{type(self).__name__}: the model connects more than {limit}, too many to enumerate. "
+            f"{remedy}"
+        )
 
     def _figures_at(self, temperature):
-        """Of `thermal_figures`, with a fixed seed."""
+        """`thermal_figures` with a fixed seed."""
         return self._cached(
             "thermodynamics",
             lambda: thermal_figures(self._model(), temperature, make_generator(0)),
@@ -580,11 +439,11 @@ class Likelihoods(BaseBoltzmann):
         ('x0*x1*x2', 3, 0.7)
         """
         check_is_fitted(self)
-        if not self._coding.is_binary:
-            j = int(self._coding.n_values.argmax())
+        if not self._encoder.coding.is_binary:
+            j = int(self.n_values_.argmax())
             raise ValueError(
                 f"{type(self).__name__}.interactions: {self._column(j)} has "
-                f"{self._coding.n_values[j]} values. `coupling_` has a block for each pair of "
+                f"{self.n_values_[j]} values. `coupling_` has a block for each pair of "
                 "variables, and `interaction_scores` a number."
             )
         pairs = np.argwhere(np.triu(self.coupling_))

@@ -294,7 +294,7 @@ class MaximumEntropy(Network):
         for j, codes in found.items():
             others = np.setdiff1d(np.arange(n_values[j]), codes)
             places = np.sort(np.append(codes, others)[:2])
-            two[keys[j]] = self._labels(j, np.arange(n_values[j]))[places].tolist()
+            two[keys[j]] = self._encoder.labels(j, np.arange(n_values[j]))[places].tolist()
         return two
 
     def _check_few(self, task, rows):

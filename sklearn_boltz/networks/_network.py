@@ -1,4 +1,4 @@
-"""What the networks share: fits from rows to attributes."""
+"""Fits of all networks, from rows to attributes."""
 
 import re
 import warnings
@@ -11,7 +11,8 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
-from sklearn_boltz._estimator import fingerprint, unchanged_on_error
+from sklearn_boltz._methods import fingerprint, unchanged_on_error
+from sklearn_boltz._new_values import recoded, take_new_values
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.callbacks import iterations, with_callbacks
 from sklearn_boltz.missing._completion import distinct_incomplete
@@ -37,7 +38,6 @@ from sklearn_boltz.networks.training._solvers import Monitor, blas_threads
 from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.tables._cells import warn_of_pairs_apart
 from sklearn_boltz.tables._kinds import NAMES, Need
-from sklearn_boltz.tables._new_values import recoded, take_new_values
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import Rule, row_weights
 
@@ -133,10 +133,10 @@ class Network(Drawing, Likelihoods):
             sample_weight = row_weights(given, tell=True)
             going_on = getattr(self, "warm_start", False) and hasattr(self, "coupling_")
             places = take_new_values(self, X, sample_weight) if going_on else {}
-            coding = self._coding if going_on else None
+            coding = self._encoder.coding if going_on else None
             if batches is not None:
                 X, batches = batches, self._encoded(batches, reset=not going_on)
-                if self._table is not None and self._table.is_scored.any():
+                if self._encoder is not None and self._encoder.is_scored.any():
                     X, batches = at_once(X, type(self).__name__), None
             if batches is None:
                 rows = read(self, X, sample_weight, coding)
@@ -208,7 +208,7 @@ class Network(Drawing, Likelihoods):
             first = not hasattr(self, "coupling_")
             weights = row_weights(sample_weight, tell=True)
             places = {} if first else take_new_values(self, X, sample_weight)
-            rows = read(self, X, weights, None if first else self._coding)
+            rows = read(self, X, weights, None if first else self._encoder.coding)
             rule = Rule.of_rows(sample_weight, len(rows.codes))
             if rows.scores:
                 raise ValueError(
@@ -230,16 +230,17 @@ class Network(Drawing, Likelihoods):
             task, solver, steps, monitor, found = self._plan(rows, batches, initial)
 
             def attributes(network):
-                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
+                return self._attributes(rows, task, *network) | {"_encoder": encoder()}
 
             @cache
-            def unseen():
+            def encoder():
                 if rows.codes is None or self.unseen != "smooth":
-                    return None
+                    return self._encoder.of_model(rows.coding)
                 # In a table of signs, other numbers are errors.
                 n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
-                n_values = self._n_values_of_codes(n_values)
-                return Unseen.learn(rows.codes, rows.weights, n_values)
+                n_values = self._encoder.n_open_values(n_values)
+                unseen = Unseen.learn(rows.codes, rows.weights, n_values)
+                return self._encoder.of_model(rows.coding, unseen)
 
             data, limit = X if batches is None else batches, monitor.max_iter
             with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
@@ -297,7 +298,7 @@ class Network(Drawing, Likelihoods):
             if value is None:
                 return self._column(j)
             place = (value + 1) // 2 if coding.is_binary else value
-            return f"{self._column(j)} = {self._labels(j, coding.values(j))[place]}"
+            return f"{self._column(j)} = {self._encoder.labels(j, coding.values(j))[place]}"
 
         return label
 
@@ -326,7 +327,7 @@ class Network(Drawing, Likelihoods):
         for name in ("_derived", "_skl_callbacks"):
             vars(other).pop(name, None)
         vars(other).update(params, verbose=0)
-        rows = Rows(self._coding, self._sample_dtype, codes, weights, in_order=True)
+        rows = Rows(self._encoder.coding, self._sample_dtype, codes, weights, in_order=True)
         if other._fit(rows, None, None, None, initial) == "interrupted":
             raise KeyboardInterrupt
         return other
@@ -337,19 +338,19 @@ class Network(Drawing, Likelihoods):
         tables, z, log_slopes = zip(*rows.scores, strict=True)
         candidates = completed(network, rows.codes, z, rows.weights)
         place, self._gaussians = fit_best(candidates, log_slopes)
-        self._table = tables[place]
+        self._encoder = tables[place].of_model(self._encoder.coding, self._encoder.unseen)
         vars(self).pop("_derived", None)  # shares of unseen values depend on the scores, too
 
     def _layout(self):
         """The entries of columns in the network of categories and numbers."""
-        return JointLayout(self._coding.n_values, self._table.is_scored)
+        return JointLayout(self.n_values_, self._encoder.is_scored)
 
     def _entry_names(self, layout):
-        """What these are called, a list for each column: ``city=Rome`` and ``age``."""
+        """Names of these entries, a list for each column: ``city=Rome`` and ``age``."""
         found = []
         for j, (name, size) in enumerate(zip(self._input_names(), layout.sizes, strict=True)):
             n_levels = size - layout.is_scored[j]
-            levels = self._labels(j, np.arange(n_levels))[:n_levels]
+            levels = self._encoder.labels(j, np.arange(n_levels))[:n_levels]
             found.append([f"{name}={a}" for a in levels] + [f"{name}"] * int(layout.is_scored[j]))
         return found
 
@@ -370,7 +371,6 @@ class Network(Drawing, Likelihoods):
             "coupling_": coupling,
             "intercept_": intercept,
             **dict(zip(self._further, further, strict=False)),
-            "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
             "_constant": 0.0,
@@ -404,7 +404,7 @@ class Network(Drawing, Likelihoods):
 
     def _start(self, coding, places):
         """Where a fit that continues begins: at the last one, but anew if columns have grown."""
-        same = not places and np.array_equal(coding.n_values, self._coding.n_values)
+        same = not places and np.array_equal(coding.n_values, self.n_values_)
         return (self.coupling_, self.intercept_) if same else (None, None)
 
     def _initial(self, coding, coupling, intercept, started):
@@ -457,8 +457,8 @@ class Network(Drawing, Likelihoods):
 
     def _pair_norms(self):
         """The greatest absolute coupling of each pair of columns, (d, d)."""
-        first = np.cumsum(self._coding.n_values) - self._coding.n_values
-        first = np.arange(self.n_features_in_) if self._coding.is_binary else first
+        first = np.cumsum(self.n_values_) - self.n_values_
+        first = np.arange(self.n_features_in_) if self._encoder.coding.is_binary else first
         return reduce_blocks(np.maximum, np.abs(self.coupling_), first)
 
     def _is_chosen(self):

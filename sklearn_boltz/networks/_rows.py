@@ -33,7 +33,7 @@ MOST_VALUES = np.iinfo(np.int16).max
 
 
 class Coding:
-    """What the values of the columns are.
+    """Values of the columns, and their codes.
 
     Parameters
     ----------
@@ -154,17 +154,17 @@ def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
     is_first, cells = coding is None, X
     X = estimator._validate(X, reset=is_first, allow_nan=True, sample_weight=sample_weight)
-    coding = find_coding(estimator, X) if is_first else coding.grown(estimator._table, X)
+    coding = find_coding(estimator, X) if is_first else coding.grown(estimator._encoder, X)
     _check_size(estimator, coding)
     codes = coding.codes(X, partial(estimator._refuse_codes, in_fit=is_first))
     weights = checked_weights(sample_weight, X)
     counted = (weights > 0) & (codes >= 0).any(axis=1)
-    is_scored = estimator._table.is_scored.any()
-    scores = scores_of(estimator._table, cells, counted, weights) if is_scored else []
+    is_scored = estimator._encoder.is_scored.any()
+    scores = scores_of(estimator._encoder, cells, counted, weights) if is_scored else []
     if not counted.all():
         codes, weights = codes[counted], weights[counted]
     # A column without a value is a constant one. Later rows are added to those of the first call.
-    empty = estimator._empty_columns(codes) if is_first else estimator._table.is_empty
+    empty = estimator._empty_columns(codes) if is_first else estimator._encoder.is_empty
     codes[:, empty | (coding.n_values == 1)] = 0
     return Rows(coding, X.dtype, codes, weights, in_order=True, scores=scores)
 
@@ -174,7 +174,7 @@ def scores_of(table, cells, counted, weights):
 
     Returns
     -------
-    found : list of (Table, ndarray of float64 of shape (n, n_scored), float)
+    found : list of (Encoder, ndarray of float64 of shape (n, n_scored), float)
         The table with its scores, NaN where there is none; and what the transforms add to the
         log-likelihood of a row, the number of their parameters subtracted: sums over columns of
         means of ln T'.
@@ -246,7 +246,7 @@ def _check_size(estimator, coding):
 def _found_in_batch(reader, known, batch):
     """The rows of a batch, as of `_collected`; `low` is None if it does not occur."""
     X = reader._validate(batch, reset=False, allow_nan=True)
-    coding = find_coding(reader, X) if known is None else known.grown(reader._table, X)
+    coding = find_coding(reader, X) if known is None else known.grown(reader._encoder, X)
     _check_size(reader, coding)
     codes = coding.codes(X, partial(reader._refuse_codes, in_fit=True))
     if coding.is_binary and (codes != 0).all():
@@ -294,7 +294,7 @@ def find_coding(estimator, X):
     Parameters
     ----------
     estimator : estimator
-        With `_table`, `_numbers_of_values` and `_refuse_codes`.
+        With `_encoder`, `_numbers_of_values` and `_refuse_codes`.
     X : ndarray of shape (n_samples, n_features)
         NaN is a missing cell.
 
@@ -307,7 +307,7 @@ def find_coding(estimator, X):
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     if has_signs or X.dtype.kind == "b":
         return Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
-    n_values, words = estimator._numbers_of_values(X), estimator._table.is_word
+    n_values, words = estimator._numbers_of_values(X), estimator._encoder.is_word
     if n_values[~words].max(initial=0) > MOST_CODES:
         what = f"at most {MOST_CODES} values, from 0 on,"
         estimator._refuse_codes(X, words | ~(X >= MOST_CODES), lambda j: what, in_fit=True)

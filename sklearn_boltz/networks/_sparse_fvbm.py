@@ -416,7 +416,7 @@ class SparseFVBM(Network):
 
     def _plan(self, rows, batches, initial):
         self._check_rows(rows)
-        ordered = order_of_levels(self._table, rows.coding, self.alpha)
+        ordered = order_of_levels(self._encoder, rows.coding, self.alpha)
         task = self._task(rows, batches, ordered=ordered)
         sparse, found = self._sparse_task(task, rows)
         found = {"_norms": None, "ordered_": ordered, "term_gains_": np.zeros(0)} | found

@@ -62,7 +62,7 @@ def check_memory(n_bytes, what, remedy):
 def out_of_memory(estimator, error):
     """The error of an estimator for one of an array that could not be allocated."""
     # Of an estimator inside of this one, the cause is NumPy's.
-    found, table = error.__cause__ or error, vars(estimator).get("_table")
+    found, table = error.__cause__ or error, vars(estimator).get("_encoder")
     remedy = "Use fewer rows at a time, or fewer columns."
     n_values = [] if table is None else table.n_categories
     if max(n_values, default=0) > MANY_VALUES:

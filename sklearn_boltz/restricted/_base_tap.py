@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import IMPUTE_CONSTRAINTS, dense, validate_arguments
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, validate_arguments
 from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, like
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -116,7 +116,7 @@ class BaseTAP(MiniBatchEstimator):
         seen = Seen(visible, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         return Training(learner, rng, *seen.more(X, weights, base))
 
-    def _resumed(self, training):
+    def _restore(self, training):
         layered, learner = self._layered(), training.learner
         learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
@@ -141,17 +141,17 @@ class BaseTAP(MiniBatchEstimator):
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         return TAPMonitor(
             X, train[:n_rows], valid, training.seen, self._iteration(), weights,
-            self._layout.log_scale, self._is_deep,
+            self._encoder.coding.log_scale, self._is_deep,
         )  # fmt: skip
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         names = {"share_converged_clamped"}
         if not self._given_tap().n_gibbs:  # else training does not need the solutions
             names.add("share_converged")
         figures = self._training.measured(self.n_iter_)
         converged = min((figures[name] for name in names & figures.keys()), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
-            return super()._trouble(status, comparison)
+            return super()._failure_message(status, comparison)
         return (
             f"TAP converges from only {converged:.0%} of the training rows: the model may be in "
             "a spin-glass phase. Use a smaller learning_rate, a larger alpha or fewer hidden "
@@ -311,12 +311,12 @@ class BaseTAP(MiniBatchEstimator):
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
         means = self._mean_given(model, mean, variance, evidence, max_iter)
-        return self._layout.unscaled(means)
+        return self._encoder.coding.unscaled(means)
 
     def _flipped(self, Y, flip_probability):
         """The field of observations through a symmetric channel."""
         p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        base, layout = self._training.seen.base, self._layout
+        base, layout = self._training.seen.base, self._encoder.coding
         fields, parts = [], base.parts()
         numbers = [
             (int(np.searchsorted(layout.starts, k, side="right")) - 1, type(units).__name__)
@@ -348,7 +348,7 @@ class BaseTAP(MiniBatchEstimator):
 
     def _noisy(self, Y, noise_variance):
         """Noisy rows as numbers of the model, and the variance of the noise on their scale."""
-        layout = self._layout
+        layout = self._encoder.coding
         if layout.one_hot.any():
             raise ValueError(
                 "noise_variance is for columns of numbers, but the table has columns of "
@@ -364,7 +364,7 @@ class BaseTAP(MiniBatchEstimator):
         mean, variance = self._marginal().side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
-        return solutions.visible_mean[:, : self._layout.n_numbers]
+        return solutions.visible_mean[:, : self._encoder.coding.n_numbers]
 
     @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
@@ -392,7 +392,7 @@ class BaseTAP(MiniBatchEstimator):
               divided by the number of all units; otherwise by annealed Markov chains with the
               observed values clamped;
             - ``"auto"``: as ``"gibbs"``, except for modes that are not exact, which are by TAP, as
-              are means of unit types without `sample` or `fallen`.
+              are means of unit types without `sample` or `annealed`.
         n_steps : int, default=1000
             Number of transitions of the chains of a row.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -438,7 +438,7 @@ class BaseTAP(MiniBatchEstimator):
         """Whether all unit types define what annealed chains need: a user's may not."""
         types = [type(units) for layer in self._layered().layers for units, _ in layer.parts()]
         return all(
-            kind.sample is not UnitType.sample and kind.fallen is not UnitType.fallen
+            kind.sample is not UnitType.sample and kind.annealed is not UnitType.annealed
             for kind in types
         )
 

@@ -16,7 +16,9 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._estimator import SAMPLE_CONSTRAINTS, BaseBoltzmann, dense, validate_arguments
+from sklearn_boltz._density import Density
+from sklearn_boltz._methods import SAMPLE_CONSTRAINTS, dense, validate_arguments
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz._warnings import find_stack_level, warn_once
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -38,12 +40,10 @@ from sklearn_boltz.partition._estimates import (
     LogPartition,
     combined,
     compare_with_floor,
-    contradiction,
     estimate_from_value,
     has_wide_ends,
     temperature_ladder,
 )
-from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, MOST_ITERATIONS, parts_of
 from sklearn_boltz.restricted.mean_field._tap import total_log_partition
@@ -55,7 +55,6 @@ from sklearn_boltz.restricted.model._columns import (
     ROUNDING,
     UNITS_OF_COLUMNS,
     ColumnLayout,
-    hold_bits,
     kinds_of,
     learn_layout,
     units_of,
@@ -77,13 +76,11 @@ from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     evenly_spaced,
     of_some,
-    with_information,
+    rows_with_information,
 )
 from sklearn_boltz.tables._cells import N_NAMES, grey_levels, shown
+from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._kinds import NAMES, Kind, Need
-from sklearn_boltz.tables._new_values import take_new_values
-from sklearn_boltz.tables._table import Table
-from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.tables._where import rows_where
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -155,7 +152,7 @@ def _are_probabilities(X):
     return bool(low >= -ROUNDING and np.fmax.reduce(cells, axis=None, initial=1) <= 1 + ROUNDING)
 
 
-class BaseBoltzmannMachine(BaseBoltzmann):
+class BaseBoltzmannMachine(Density):
     """A model whose units are on two sides. The units of a side are independent given the other.
 
     In an RBM, the sides are the visible and the hidden layer. In a deep Boltzmann machine, they
@@ -163,8 +160,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     begins with the visible units. A subclass has the parameters of `_parameter_constraints` below
     and `free_energy(X)`.
 
-    `fit` sets what `_attributes` returns. `_layout` converts rows of a table to rows of the visible
-    units; `_validated` learns it with ``reset=True``.
+    `fit` sets what `_attributes` returns. The `coding` of `_encoder` converts rows of codes to rows
+    of the visible units; `_validated` learns it with ``reset=True``.
     """
 
     _need = Need(bins=True)
@@ -249,11 +246,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
-        X = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
+        cells = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
         if not reset and is_foreign(getattr(self, "components_", None)):
             there = place_of(self.components_)
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
-        layout = self._layout
+        return self._numbers(cells, clip, lazily)
+
+    def _numbers(self, X, clip, lazily):
+        """Numbers of the model from the cells that `_coded` returns."""
+        layout = self._encoder.coding
         # Rows stay sparse if all columns have the same bounds, and one number each.
         if issparse(X) and layout.is_plain and np.ndim(layout.bounds[0]) == 0:
             return self._bounded_sparse(X, clip)
@@ -265,8 +266,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _check_dense(self, X, n_copies=1):
         """Refuse rows of which this many copies with one-hot numbers do not fit into memory."""
-        widths, n_rows = self._layout.widths, X.shape[0]
-        n_numbers, j = self._layout.n_numbers, int(widths.argmax())
+        widths, n_rows = self._encoder.coding.widths, X.shape[0]
+        n_numbers, j = self._encoder.coding.n_numbers, int(widths.argmax())
         check_memory(
             n_copies * n_rows * n_numbers * X.dtype.itemsize,
             f"{type(self).__name__}: {n_rows:,} rows of {n_numbers:,} numbers, {widths[j]:,} of "
@@ -280,7 +281,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             take_new_values(self, X, sample_weight)
         options = {"allow_nan": True, "sample_weight": sample_weight, "lazily": True}
         rows = self._validated(X, reset=reset, **options)
-        rows, weights = with_information(rows, sample_weight)
+        rows, weights = rows_with_information(rows, sample_weight)
         if rows_with_gaps(rows) is not None:
             self._check_observed(rows)
         return rows, weights
@@ -289,7 +290,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Refuse columns without an observed value: the data say nothing of them."""
         _, counts = observed_sums(X)
         if np.ndim(counts) and not np.all(counts):
-            self._refuse_empty(np.asarray(counts)[self._layout.starts[:-1]] == 0)
+            self._refuse_empty(np.asarray(counts)[self._encoder.coding.starts[:-1]] == 0)
 
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
@@ -311,36 +312,24 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 empty = np.isnan(X if weights is None else X[weights > 0]).all(axis=0)
                 if empty.any() and not empty.all():
                     self._without_empty(empty)
-            self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
-            self._layout.hold_bits = hold_bits(X)
+            layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
             # In an array of numbers, these stand for themselves.
-            plain = self._table.is_plain and self._table.header is None
-            self._unseen = None if plain or is_sparse else self._learned_unseen(X, weights)
-        elif self.unseen != "error" and self._unseen is not None:
-            X = self._unseen.hidden(X)
-        table = vars(self).get("_table")
+            plain = is_sparse or self._encoder.is_plain and self._encoder.header is None
+            unseen = None if plain else layout.unseen(self._encoder, X, weights)
+            self._encoder = self._encoder.of_model(layout, unseen)
+        elif self.unseen != "error" and not self._reads_codes and self._encoder.unseen:
+            X = self._encoder.unseen.hidden(X)
+        table = vars(self).get("_encoder")
         if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
             X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
 
     def _known_cells(self, X):
-        return self._coded(X, allow_nan=True)
-
-    def _learned_unseen(self, X, weights):
-        """What is known of other values than those of the training rows."""
-        table, layout = self._table, self._layout
-        found = table.is_word & ~table.is_binned & ~table.is_listed
-        n_values = np.where(found, table.n_categories, -1)
-        if table.header is not None or table.dtype is None:
-            codes = ~table.is_word & layout.one_hot
-            n_values[codes] = layout.n_states[codes]
-            is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
-            n_values[is_bit & layout.hold_bits] = 2
-        return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
+        return None if dispatched(X) else self._coded(X, allow_nan=True)
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
-        layout = self._layout
+        layout = self._encoder.coding
         low, high = layout.bounds
         # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
@@ -356,7 +345,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return np.rint(X, out=X, where=layout.one_hot) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
-        layout = self._layout
+        layout = self._encoder.coding
         low, high = layout.bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
@@ -377,12 +366,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return X
 
     def _refuse(self, X, legal, first_row=0):
-        remedy, declare = partial(self._remedy, X), partial(self._declaring, kind="nominal")
-        self._refuse_cells(X, legal, self._layout.domain, remedy, first_row, declare=declare)
+        domain, declare = self._encoder.coding.domain, partial(self._declaring, kind="nominal")
+        self._refuse_cells(X, legal, domain, partial(self._remedy, X), first_row, declare=declare)
 
     def _remedy(self, X, columns):
         """The remedy for values out of range in some columns, for error messages."""
-        layout, column = self._layout, columns[0]
+        layout, column = self._encoder.coding, columns[0]
         low, high = layout.bounds_of(column)
         truncated = np.array([kind in TRUNCATED for kind in layout.kinds])
         if truncated[column]:
@@ -414,7 +403,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return f"set columns={{{', '.join(entries)}{more}}}"
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
-        one, layout = n_values == 1, self._layout
+        one, layout = n_values == 1, self._encoder.coding
         is_code = layout.one_hot[column]
         place = "nearest of these" if is_code else "nearer end"
         remedy = "Correct it, or write it as NaN where missing cells are allowed."
@@ -432,9 +421,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             stacklevel=find_stack_level(),
         )
 
-    def _checked(self, X, allow_nan=False, lazily=False):
+    def _checked(self, X, allow_nan=False, lazily=False, cells=None):
+        """Rows of a table, or their cells if they are known, as the model takes them."""
         check_is_fitted(self)
-        X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
+        if cells is None or is_foreign(self.components_):
+            X = self._validated(X, allow_nan=allow_nan, clip=True, lazily=lazily)
+        else:
+            X = self._numbers(cells, True, lazily)
         if not is_foreign(X):
             return X.astype(numpy_dtype(self._layered().weights[0]), copy=False)
         xp = namespace_of(X)
@@ -474,11 +467,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             raise ValueError(ELSEWHERE.format(type(self).__name__, there, here))
         if reset:
             self._check_device_settings()
-            self._layout = ColumnLayout.of_numbers(X.shape[1])
-            self._layout.hold_bits = as_numpy(xp.all((X == 0) | (X == 1), axis=0))
-            self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
-            self._unseen = None
-        low, high = self._layout.bounds
+            layout = ColumnLayout.of_numbers(X.shape[1])
+            layout.hold_bits = as_numpy(xp.all((X == 0) | (X == 1), axis=0))
+            table = Encoder.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
+            self._encoder = table.of_model(layout)
+        low, high = self._encoder.coding.bounds
         if xp.any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
@@ -572,15 +565,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
 
     def _kind_of_codes(self, j):
-        units = self._layout.kinds[j]
-        if self._layout.hold_bits[j] and self._entries()[j] == "auto":
+        units = self._encoder.coding.kinds[j]
+        if self._encoder.coding.hold_bits[j] and self._entries()[j] == "auto":
             return "binary"
         names = {kind: name for name, kind in UNITS_OF_COLUMNS.items()} | {Categorical: "nominal"}
         return names[units] if isinstance(units, type) and units in names else units
 
     def _initial_visible(self, X, weights=None):
         """Initial units, fitted to rows of numbers."""
-        layout = self._layout
+        layout = self._encoder.coding
         if isinstance(X, StreamedRows) and not layout.is_binary:
             # The fitted units are only the start of the training.
             rows = evenly_spaced(X, FIRST_ROWS)
@@ -590,14 +583,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _fit_init(self, X=None, sample_weight=None):
         """Find the initial model, if `init` is one."""
         if is_model(self.init):
-            name, layout = type(self).__name__, self._layout
+            name, layout = type(self).__name__, self._encoder.coding
             self.init_ = fitted_init(self.init, name, layout, self._column, X, sample_weight)
 
     def _begin_at_init(self, weights, visible, hidden):
         """Take over the parameters of the initial model, if there is one; -> the visible units."""
         if not is_model(self.init):
             return visible
-        name, parts = type(self).__name__, (self._table, self._layout, weights, visible, hidden)
+        name, parts = type(self).__name__, (self._encoder, weights, visible, hidden)
         return begin_at(self.init_, name, self._column_labels() or (), *parts)
 
     @property
@@ -609,7 +602,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         one for each category, such as ``city=Rome``.
         """
         check_is_fitted(self, "components_")
-        names = self._layout.names(self._input_names(), self._table)
+        names = self._encoder.coding.names(self._input_names(), self._encoder)
         return np.array(names, dtype=object)
 
     def _as_table(self, V, generator=None, given=None):
@@ -618,9 +611,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         The generator draws numbers from their bins, but those that are `given`.
         """
         if is_foreign(V):
-            return V[:, : self._layout.n_numbers]
-        codes = self._layout.collapse(V[:, : self._layout.n_numbers])
-        return self._table.decode(codes, generator, self._given_numbers(given))
+            return V[:, : self._encoder.coding.n_numbers]
+        codes = self._encoder.coding.collapse(V[:, : self._encoder.coding.n_numbers])
+        return self._encoder.decode(codes, generator, self._given_numbers(given))
 
     def _of_gaps(self, function, V):
         """Apply a function of the model to rows with missing cells."""
@@ -639,7 +632,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         so the sum over missing cells must include it, too. A row whose cells are all missing has
         probability 1, for any estimate of ln Z.
         """
-        layout, missing = self._layout, np.isnan(V)
+        layout, missing = self._encoder.coding, np.isnan(V)
         if layout.scale is not None:
             free_energy -= missing[:, layout.starts[:-1]] @ np.log(layout.scale)
         empty = missing.all(axis=1)
@@ -648,39 +641,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return free_energy
 
     # Likelihoods.
-
-    def score_samples(self, X):
-        """Return the log-probability of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value.
-
-        Returns
-        -------
-        log_probability : ndarray of float64 of shape (n_samples,)
-            Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
-            and the same in each call. For a row with missing values, the log-probability of the
-            observed ones. With ``unseen="smooth"``, a table with columns of categories also has the
-            probabilities of unseen and of seen values there.
-        """
-        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
-
-    @property
-    def log_partition_(self):
-        """Logarithm of the normalising constant."""
-        check_is_fitted(self, "components_")
-
-        def compute():
-            estimate = self.log_partition(random_state=self._training.evaluation_seed)
-            return Bunch(value=estimate.value, method=estimate.method)
-
-        estimate = self._cached("log_partition", compute)
-        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
-        if against:
-            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
-        return estimate.value
 
     @validate_arguments(
         {
@@ -835,12 +795,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if method == "raise" and X is not None and len(model.visible) > self._layout.n_numbers:
+        n_numbers = self._encoder.coding.n_numbers
+        if method == "raise" and X is not None and len(model.visible) > n_numbers:
             raise ValueError(
                 "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
                 "the chains cannot start at rows."
             )
-        former, on_scale = self._former_ladder(), self._layout.on_scale
+        former, on_scale = self._former_ladder(), self._encoder.coding.on_scale
         if method == "auto" and _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS:
             method = "exact"
         if method == "exact":
@@ -1032,7 +993,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_drawn(self, n_samples, itemsize=4)
         options |= {"init": init, "n_temperatures": n_temperatures}
         model = self._model()
-        free = np.arange(len(model.visible)) < self._layout.n_numbers
+        free = np.arange(len(model.visible)) < self._encoder.coding.n_numbers
         is_exact = labels is not None and init is None and has_few_states(model, free)
         if is_foreign(model.weights) and (given or n_temperatures > 1 or is_exact):
             options["init"] = as_numpy(init) if is_foreign(init) else init
@@ -1090,14 +1051,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         row = np.full((1, self.n_features_in_), np.nan)
         columns, codes = self._given(given)
         row[0, columns] = codes
-        legal = self._layout.are_legal(row)
+        legal = self._encoder.coding.are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
                 f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
-                f"{type(self).__name__} needs {self._layout.domain(j)}."
+                f"{type(self).__name__} needs {self._encoder.coding.domain(j)}."
             )
-        layout = self._layout
+        layout = self._encoder.coding
         return layout.expand(row.clip(*layout.bounds))[0]
 
     def _to_fill(self, X):
@@ -1136,7 +1097,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
-        layout, table, numbers = self._layout, self._table, {}
+        layout, table, numbers = self._encoder.coding, self._encoder, {}
         if how == "mean":
             for j in np.flatnonzero(table.is_binned):
                 shares = V[:, layout.numbers_of(j)]
@@ -1147,74 +1108,27 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         starts = layout.starts[:-1]
         return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)
 
-    @by_processor
-    @validate_arguments({"X": ["array-like"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE})
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probability of each value of one column, given the other columns.
+    predict_column_proba = by_processor(Density.predict_column_proba)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data. The values of the column itself are ignored. NaN in other columns is a
-            missing value, which is summed out: exactly if the missing values, or the hidden units,
-            have no more joint states than 2**23 divided by the number of all units, and otherwise
-            by annealed importance sampling for each value of the column.
-        column : str, int or list of them
-            The label of the column in a data frame, its number in an array, or those of several.
-        n_steps : int, default=1000
-            Where annealing is needed, chains run until the standard error of the probabilities
-            of a row is at most 0.01, or until they made 50 `n_steps` transitions for each value.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness. None means the same random numbers in each call.
-
-        Returns
-        -------
-        probability : ndarray of float64 of shape (n_samples, n_states)
-            One column for each value, in the order of `categories_`; for a column of numbers, in
-            the order of the states of its visible unit, such as 0 and 1. They depend on the row
-            alone: equal rows have equal probabilities in any table. Of several columns, joint
-            probabilities, of shape (n_samples, n_states, n_states, ...).
-
-        Raises
-        ------
-        ValueError
-            If the column has continuous values.
-
-        Warns
-        -----
-        UserWarning
-            If the standard errors of some rows are greater than 0.01.
-        """
-        check_is_fitted(self)
-        if not self._is_one(column):
-            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
-        units, j = self._layered().layers[0], self._variable(column)
+    def _column_probabilities(self, X, j, n_steps, seed):
+        units = self._layered().layers[0]
         if not np.isfinite(units.state_counts[j]):
-            domain = self._layout.domain(j)
+            domain = self._encoder.coding.domain(j)
             raise ValueError(
                 f"{self._column(j)} takes {domain}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
-        X = np.array(self._coded(self._ignoring(X, j), allow_nan=True))
+        X = np.array(self._coded(X, allow_nan=True))
         X[:, j] = np.nan
-        V = np.array(self._layout.expand(self._bounded(X, clip=True)))
+        V = np.array(self._encoder.coding.expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
-        rows, seed = (pad(V), pad(missing, True)), self._seed_of(random_state)
+        parts = self._model(), self._base(), pad(V), pad(missing, True)
         with Workers(self.n_jobs) as workers:
-            probability, errors = _conditional.column_probabilities(
-                self._model(), self._base(), *rows, j, units, n_steps, seed, workers
-            )
-        name = f"{type(self).__name__}.predict_column_proba"
-        message = message_of_errors(name, self._column(j), errors, n_steps)
-        if message:
-            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
-        return self._of_categories(probability, j)
+            return _conditional.column_probabilities(*parts, j, units, n_steps, seed, workers)
 
-    def _seed_of(self, random_state):
-        """The seed of figures that depend on a row alone: the same each time by default."""
-        if random_state is None:
-            return self._training.evaluation_seed
-        return int(make_generator(random_state).integers(2**31))
+    @property
+    def _evaluation_seed(self):
+        return self._training.evaluation_seed
 
     @by_processor
     def entropy(self):

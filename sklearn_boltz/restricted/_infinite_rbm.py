@@ -359,7 +359,7 @@ class InfiniteRBM(BaseRBM):
         n_units = max(0, self.max_components - growth.learner.n_units)
         return GrowthPlan(n_units, **{name: getattr(self, name) for name in given})
 
-    def _begun(self, X, weights, n_rows):
+    def _new_training(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         evaluation_seed, dtype = int(rng.integers(2**31)), X.dtype
         visible = self._initial_visible(X, weights)
@@ -371,7 +371,7 @@ class InfiniteRBM(BaseRBM):
         learner = GrowingLearner(matrix, visible, hidden, offset, SDCPScheme(), SGD(), stream)
         return Training(learner, rng, seen, base, evaluation_seed)
 
-    def _resumed(self, growth):
+    def _restore(self, growth):
         # The public attributes count, also if a user has changed them.
         learner = growth.learner
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
@@ -390,7 +390,7 @@ class InfiniteRBM(BaseRBM):
         seed = growth.evaluation_seed
         return Tracker.begun(growth.tracker, growth.base, self.track_likelihood, seed)
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
         if status == "diverged":
             return f"{DIVERGED} The model before the last unit is kept."

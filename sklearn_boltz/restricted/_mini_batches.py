@@ -7,13 +7,14 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import dense, unchanged_on_error
+from sklearn_boltz._methods import dense, unchanged_on_error
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import dispatched, is_foreign, like
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.model._columns import hold_bits, learn_layout
+from sklearn_boltz.restricted.model._columns import learn_layout
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._auto import (
@@ -32,13 +33,12 @@ from sklearn_boltz.restricted.training._rows import (
     as_mini_batch,
     merge_sums,
     relative,
+    rows_with_information,
     sums_of_batch,
     visits,
-    with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.tables._batches import as_batches, rows_of, summarise
-from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights, row_weights
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
@@ -167,7 +167,7 @@ class MiniBatchEstimator(BaseRBM):
             X, weights = self._source(X, y, sample_weight, reset=first, is_batch=True)
             if first:
                 self._fit_init()
-            training = self._new(X, weights, STREAMED_ROWS) if first else self._taken_up()
+            training = self._new(X, weights, STREAMED_ROWS) if first else self._resume_training()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
             if first:
@@ -195,7 +195,7 @@ class MiniBatchEstimator(BaseRBM):
             if not reset:
                 take_new_values(self, X, sample_weight)
             X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-            return with_information(X, sample_weight)
+            return rows_with_information(X, sample_weight)
         batches = as_batches(X)
         if batches is None:
             return self._rows_of_fit(X, sample_weight, reset)
@@ -209,7 +209,6 @@ class MiniBatchEstimator(BaseRBM):
             take_new_values(self, batches)
         batches = self._encoded(batches, reset=reset)
         if reset:
-            self._unseen = None
             self._learn_first(batches, sample_weight)
         reader = self._reader(batches)
         found = summarise(batches, partial(sums_of_batch, reader._validated), merge_sums)
@@ -219,7 +218,7 @@ class MiniBatchEstimator(BaseRBM):
         rows = StreamedRows(batches, found, check, visits, indexed=indexed)
         self._check_observed(rows)
         if reset:
-            self._layout.hold_bits = rows.hold_bits[self._layout.starts[:-1]]
+            self._encoder.coding.hold_bits = rows.hold_bits[self._encoder.coding.starts[:-1]]
             self._count_values(rows)
         return rows
 
@@ -236,22 +235,22 @@ class MiniBatchEstimator(BaseRBM):
         reader = self._reader(batches)
         vars(reader).pop("feature_names_in_", None)
         X = reader._coded(rows, allow_nan=True)
-        self._layout = learn_layout(self._specs(), self._table, X, self._column, weights)
-        self._layout.hold_bits = hold_bits(X)
-        if batches.are_codes:
-            self._unseen = self._learned_unseen(X, weights)
+        layout = learn_layout(self._specs(), self._encoder, X, self._column, weights)
+        unseen = layout.unseen(self._encoder, X, weights) if batches.are_codes else None
+        self._encoder = self._encoder.of_model(layout, unseen)
 
     def _count_values(self, rows):
-        """Count the values of all batches, of which `_unseen` knows those of the first one."""
-        layout, (totals, n_cells) = self._layout, rows.observed_sums
+        """Count the values of all batches, of which `unseen` knows those of the first one."""
+        layout, (totals, n_cells) = self._encoder.coding, rows.observed_sums
         n_cells = np.broadcast_to(n_cells, len(totals))
-        for j, seen in enumerate(self._unseen.counts if self._unseen is not None else ()):
+        counts = self._encoder.unseen.counts if self._encoder.unseen else []
+        for j, seen in enumerate(counts):
             if layout.one_hot[j]:
-                self._unseen.counts[j] = totals[layout.numbers_of(j)][: len(seen)]
+                counts[j] = totals[layout.numbers_of(j)][: len(seen)]
             else:
                 place = layout.starts[j]
                 bits = np.array([n_cells[place] - totals[place], totals[place]])
-                self._unseen.counts[j] = bits[: len(seen)]
+                counts[j] = bits[: len(seen)]
 
     def _device_source(self, X, sample_weight, reset):
         """The rows with positive weights of an array on a device, and their weights."""
@@ -310,7 +309,7 @@ class MiniBatchEstimator(BaseRBM):
             return float(self.learning_rate)
         if staged is None:
             return STEADY_RATE
-        return chosen_rate(staged.base, self._layout.n_numbers)
+        return chosen_rate(staged.base, self._encoder.coding.n_numbers)
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
@@ -352,14 +351,8 @@ class MiniBatchEstimator(BaseRBM):
 
     # The training, and after it.
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         """The text of the warning for a failed fit, or None."""
-        if status == "independent":
-            return (
-                "The columns look independent, by likelihood-ratio tests against all joint "
-                "distributions and of each pair of columns, so that there is nothing to learn, and "
-                "the training ended after an epoch. Set max_iter to train longer."
-            )
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):

@@ -6,12 +6,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import (
-    IMPUTE_CONSTRAINTS,
-    dense,
-    unchanged_on_error,
-    validate_arguments,
-)
+from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz.callbacks import iterations
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -37,7 +32,7 @@ from sklearn_boltz.restricted.model._model import (
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import by_rows, rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED, tested_independence
+from sklearn_boltz.restricted.training._auto import LEAST_DIVIDED
 from sklearn_boltz.restricted.training._epochs import train
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows
 from sklearn_boltz.restricted.training._mixing import sticks
@@ -63,12 +58,12 @@ class BaseRBM(BaseBoltzmannMachine):
     A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
 
     - `_source(X, y, sample_weight, reset)`, the rows to train on and their weights;
-    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
-      chosen by n_rows;
-    - `_resumed(training)`, which has it continue from the public attributes;
+    - `_new_training(X, weights, n_rows)`, a new `Training` for rows X; parameters that are
+      ``"auto"`` are chosen by n_rows;
+    - `_restore(training)`, which has it continue from the public attributes;
     - `_tracker(training, stops)`, which follows ln Z, or None;
     - `_plan(training, n_rows, stops)`, which says what an epoch is, and how many there are;
-    - `_trouble(status, comparison)`, the warning of a failed fit, or None.
+    - `_failure_message(status, comparison)`, the warning of a failed fit, or None.
 
     Rows have NaN in missing cells. Weights are None for 1 each.
     """
@@ -102,7 +97,7 @@ class BaseRBM(BaseBoltzmannMachine):
         """Refuse units that are no bits, and so no spins of an Ising model."""
         if visible.is_binary and hidden.is_binary:
             return
-        other = [k for k, kind in enumerate(self._layout.kinds) if kind is not Bernoulli]
+        other = [k for k, kind in enumerate(self._encoder.coding.kinds) if kind is not Bernoulli]
         have = self._have(other) if other else "its hidden units have"
         raise ValueError(
             f"{what} needs an RBM of bits, and {have} other values. Use binary columns and "
@@ -122,17 +117,13 @@ class BaseRBM(BaseBoltzmannMachine):
                 self._fit_init(X, sample_weight)
             n_rows = effective_rows(rows, weights)
             stops = self._stops_early(rows, n_rows)
-            training = self._taken_up(n_rows) if going_on else self._new(rows, weights, n_rows)
+            training = (
+                self._resume_training(n_rows) if going_on else self._new(rows, weights, n_rows)
+            )
             training.tracker = self._tracker(training, stops)
             rows = rows.astype(training.dtype, copy=False)
-            # Looked at before rows are set aside.
-            independence, is_array = None, isinstance(rows, (np.ndarray, CodedRows))
-            if is_array and stops and getattr(self, "max_iter", 0) == "auto" and weights is None:
-                independence = tested_independence(rows, self._layout.starts)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(training, rows.n_rows, stops)
-            if independence is not None:
-                plan = plan.adapted(independence)
             if self.verbose:
                 self._tell_columns()
                 self._tell_choice(training, rows.n_rows, stops)
@@ -152,8 +143,6 @@ class BaseRBM(BaseBoltzmannMachine):
                 if status == "interrupted" and nothing_new:
                     raise KeyboardInterrupt
                 vars(self).update(self._attributes(training))
-                if independence is not None and independence.is_likely and status == "max_iter":
-                    status = "independent"
                 if status != "interrupted":
                     check_normalisable(self._model())
                     self._conclude(training, status, monitor, workers)
@@ -187,12 +176,12 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _new(self, X, weights, n_rows):
         """A new training, where the rows lie."""
-        training = self._begun(X, weights, n_rows)
+        training = self._new_training(X, weights, n_rows)
         training.n_rows, rows = n_rows, X.V if isinstance(X, LabelledRows) else X
         there = isinstance(rows, DeviceRows)
         return training.moved(partial(like, rows.array)) if there else training
 
-    def _taken_up(self, n_rows=None):
+    def _resume_training(self, n_rows=None):
         """A copy of the last training, which goes on from the public attributes."""
         found = [units.n_units for units in self._layered().layers[1:]]
         name, shown = "hidden_layer_sizes", f"layers of {found} units"
@@ -207,7 +196,7 @@ class BaseRBM(BaseBoltzmannMachine):
             )
         training = self._training.copy()
         training.n_rows = n_rows or training.n_rows
-        self._resumed(training)
+        self._restore(training)
         if training.tempered and self.tempered == "auto":
             training.learner.turn_tempered()
         return training
@@ -252,7 +241,8 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _monitor(self, training, X, train, valid, weights=None):
         """What measures the progress of a training."""
-        base, seed, log_scale = training.base, training.evaluation_seed, self._layout.log_scale
+        base, seed = training.base, training.evaluation_seed
+        log_scale = self._encoder.coding.log_scale
         return RBMMonitor(X, train, valid, base, seed, weights, log_scale)
 
     def _tell_choice(self, training, n_rows, stops):
@@ -273,7 +263,7 @@ class BaseRBM(BaseBoltzmannMachine):
             model, figures = training.learner.model(), training.measured(training.of_epoch)
             comparison = monitor().compare(figures, model, workers)
             trouble = self._worse_than_tree(training, monitor(), workers)
-        self._warn_of_trouble(self._trouble(status, comparison) or trouble)
+        self._warn_of_trouble(self._failure_message(status, comparison) or trouble)
 
     def _worse_than_tree(self, training, monitor, workers):
         """The text of the warning for a model that a tree of pairs of columns beats, or None."""
@@ -346,7 +336,7 @@ class BaseRBM(BaseBoltzmannMachine):
             P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
-        return self._layout.unscaled(self._marginal().mean_visible(H[0]))
+        return self._encoder.coding.unscaled(self._marginal().mean_visible(H[0]))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -487,7 +477,11 @@ class BaseRBM(BaseBoltzmannMachine):
             most 20 bits, and otherwise by annealed importance sampling with 50 chains for each row.
             The random numbers are the same in each call.
         """
-        V = self._checked(V, allow_nan=True, lazily=True)
+        check_is_fitted(self)
+        return self._free_energy(V)
+
+    def _free_energy(self, V, cells=None):
+        V = self._checked(V, allow_nan=True, lazily=True, cells=cells)
         return by_rows(self._marginal().free_energy, self._free_energy_of_gaps, V)
 
     def log_pseudo_likelihood(self, X):

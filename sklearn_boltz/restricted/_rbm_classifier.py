@@ -8,7 +8,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._estimator import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._methods import dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._new_values import take_new_values
 from sklearn_boltz.callbacks import with_callbacks
 from sklearn_boltz.numerics._arrays import (
     as_numpy,
@@ -42,11 +43,10 @@ from sklearn_boltz.restricted.training._rows import (
     SHARE,
     ColumnSums,
     relative,
-    that_count,
+    rows_that_count,
 )
 from sklearn_boltz.tables._batches import as_batches, with_labels
 from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
-from sklearn_boltz.tables._new_values import take_new_values
 from sklearn_boltz.tables._weights import checked_weights
 from sklearn_boltz.units import Bernoulli, Categorical
 
@@ -445,7 +445,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 self._learn_classes(y, present, given)
         codes = encode_labels(y, present, self._known_classes, name, remedy)
         weights = self._weights(codes, sample_weight)
-        if batches is None and not (counts := that_count(V, weights)).all():
+        if batches is None and not (counts := rows_that_count(V, weights)).all():
             V, codes, weights = taken(V, np.flatnonzero(counts)), codes[counts], weights[counts]
         weights = relative(weights)
         V = DeviceRows(V, weights) if is_foreign(V) else dense(V) if is_batch else V
@@ -507,7 +507,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Training: what `BaseRBM` asks for.
 
-    def _begun(self, rows, weights, n_rows):
+    def _new_training(self, rows, weights, n_rows):
         rng, V, codes = make_generator(self.random_state), rows.V, rows.codes
         n_classes, dtype, labelled = len(self._known_classes), V.dtype, codes >= 0
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
@@ -529,7 +529,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         settings = self.n_gibbs, self.sparsity, self.alpha, self.dynamic_binarization
         return ClassObjective(float(self.generative), *settings, label_share)
 
-    def _resumed(self, training):
+    def _restore(self, training):
         learner, objective = training.learner, self._objective(training.seen)
         # A copy, which learning changes.
         model = ClassModel.of(self._layered().astype(learner.dtype))
@@ -554,7 +554,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
         return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
 
-    def _trouble(self, status, comparison):
+    def _failure_message(self, status, comparison):
         if comparison is not None and not comparison.exceeds(BETTER):
             return (
                 f"The labels of the {comparison.rows} are predicted no better than by the "
@@ -568,7 +568,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 f"The labels of the rows set aside were still predicted better after "
                 f"{self.n_iter_} epochs. Increase max_iter, or fit on with warm_start."
             )
-        return super()._trouble(status, None) if status == "diverged" else None
+        return super()._failure_message(status, None) if status == "diverged" else None
 
     # The model.
 
@@ -750,7 +750,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         The generative term makes it a density of the data: with ``generative=0`` the machine models
         labels given rows, but not the rows.
         """
-        return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
+        if y is None:
+            return super().score_samples(X)
+        free_energy = self.free_energy(X, y)
+        return self._with_cells(X, self._known_cells(X), -free_energy - self.log_partition_)
 
     # Rows that the machine makes.
 

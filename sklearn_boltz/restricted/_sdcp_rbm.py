@@ -10,7 +10,7 @@ from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN, TRACKED
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._columns import initial_hidden
-from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, wanted_components
+from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_decay, resolve_n_components
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import INITIAL_SCALE, is_model, n_units_of
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -480,10 +480,10 @@ class SDCPRBM(MiniBatchEstimator):
 
     # Training: what `BaseRBM` asks for.
 
-    def _begun(self, X, weights, n_rows):
+    def _new_training(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums(*observed_sums(X, weights))
         sizes = n_rows, X.shape[1], UNITS_PER_ROOT
-        n_hidden = wanted_components(self.n_components, self.hidden, *sizes)
+        n_hidden = resolve_n_components(self.n_components, self.hidden, *sizes)
         if self.n_components == "auto" and is_model(self.init):
             n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
@@ -501,7 +501,7 @@ class SDCPRBM(MiniBatchEstimator):
             learner.center_hidden()
         return Training(learner, rng, seen, base)
 
-    def _resumed(self, training):
+    def _restore(self, training):
         learner = training.learner
         (weights,), (learner.visible, learner.hidden) = self._layered().astype(learner.dtype)
         learner.weights = weights_of(weights)

@@ -10,7 +10,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import dense, validate_arguments
+from sklearn_boltz._methods import dense, validate_arguments
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import Stream, make_generator
 from sklearn_boltz.numerics._threads import Workers
@@ -33,7 +33,7 @@ from sklearn_boltz.restricted.sampling._observed import (
 from sklearn_boltz.restricted.training._auto import chosen_batch, chosen_components
 from sklearn_boltz.restricted.training._epochs import Plan, train
 from sklearn_boltz.restricted.training._gaps import complete
-from sklearn_boltz.restricted.training._rows import StreamedRows, divide, with_information
+from sklearn_boltz.restricted.training._rows import StreamedRows, divide, rows_with_information
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 
 # Hidden layers of ``hidden_layer_sizes="auto"``.
@@ -397,7 +397,7 @@ class TAPDBM(BaseTAP):
 
     # Training.
 
-    def _begun(self, X, weights, n_rows):
+    def _new_training(self, X, weights, n_rows):
         sizes = self._given_sizes()
         if sizes is None:
             sizes = [chosen_components(n_rows, X.shape[1], UNITS_PER_ROOT)] * N_LAYERS
@@ -418,10 +418,10 @@ class TAPDBM(BaseTAP):
                 "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
                 "with warm_start=True."
             )
-        X, weights = with_information(rows.in_memory(), rows.weights)
+        X, weights = rows_with_information(rows.in_memory(), rows.weights)
         learner, visible, before = training.learner, training.learner.layers[0], []
-        if isinstance(self.columns, str) and self._layout.is_plain:
-            visible = self._layout.initial_units(X, weights)
+        if isinstance(self.columns, str) and self._encoder.coding.is_plain:
+            visible = self._encoder.coding.initial_units(X, weights)
         for k, kind in enumerate(self._hidden_kinds(len(learner.weights))):
             size = learner.layers[k + 1].n_units
             layer = self._trained_layer(k, kind, size, visible, X, weights, training.rng, workers)
@@ -554,7 +554,7 @@ class TAPDBM(BaseTAP):
             )
         for units, W in zip(layered.layers[-2::-1], layered.weights[::-1], strict=True):
             mean = units.mean(mean @ W)
-        return self._layout.unscaled(mean)
+        return self._encoder.coding.unscaled(mean)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -610,22 +610,23 @@ class TAPDBM(BaseTAP):
             hidden layers have at most 12 binary units together, it is as in :class:`TAPRBM`;
             otherwise, it is approximated by TAP.
         """
-        if self._has_one_layer():
-            return super().free_energy(V)
-        if hidden_bits(self._layered()) <= EXACT_BITS:
-            V = self._checked(V, allow_nan=True, lazily=True)
-            return by_chunks(self._free_energy_of_gaps, V)
-        return self._tap_free_energy(V)
+        return super().free_energy(V)
 
-    def _tap_free_energy(self, V):
+    def _free_energy(self, V, cells=None):
+        if not self._has_one_layer() and hidden_bits(self._layered()) <= EXACT_BITS:
+            V = self._checked(V, allow_nan=True, lazily=True, cells=cells)
+            return by_chunks(self._free_energy_of_gaps, V)
+        return self._tap_free_energy(V, cells)
+
+    def _tap_free_energy(self, V, cells=None):
         """F(v) of rows by mean field, as in training."""
         if self._has_one_layer():
-            return super().free_energy(V)
+            return super()._free_energy(V, cells)
 
         def of_rows(clamped):
             return self._with_missing(clamped.V, clamped.free_energy(self._given_tap().order))
 
-        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True))
+        return self._clamped(of_rows, self._checked(V, allow_nan=True, lazily=True, cells=cells))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.

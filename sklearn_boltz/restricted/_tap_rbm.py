@@ -2,7 +2,7 @@
 
 from sklearn_boltz.restricted._base_tap import UNITS_PER_ROOT, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import COMPONENTS, HIDDEN
-from sklearn_boltz.restricted.training._auto import wanted_components
+from sklearn_boltz.restricted.training._auto import resolve_n_components
 
 
 class TAPRBM(BaseTAP):
@@ -297,8 +297,8 @@ class TAPRBM(BaseTAP):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _begun(self, X, weights, n_rows):
+    def _new_training(self, X, weights, n_rows):
         sizes = n_rows, X.shape[1], UNITS_PER_ROOT
-        n_units = wanted_components(self.n_components, self.hidden, *sizes)
+        n_units = resolve_n_components(self.n_components, self.hidden, *sizes)
         scheme = self._scheme(n_rows, X.shape[1], self.max_iter)
         return self._training_of([self.hidden], [n_units], scheme, X, weights)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._estimator import fingerprint
+from sklearn_boltz._methods import fingerprint
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.numerics._threads import in_parallel
@@ -317,7 +317,7 @@ def bootstrap(
     separated = changed(separated_directions(model, codes, weights))
     if model._gaussians is not None:
         codes, z, weights = scored_rows(model, X, sample_weight)
-        places = places_of_categories(model._coding, model._layout())
+        places = places_of_categories(model._encoder.coding, model._layout())
         separated = np.where(places < 0, False, separated[places])
     refits = refits_of(model, codes, z, reselect)
     parameters = named_parameters(model)

@@ -296,7 +296,7 @@ def likelihood_ratio(network, X, other, sample_weight=None):
 def objective_of(network, codes, weights):
     """What the fit maximises, summed over complete rows."""
     squares = np.vdot(network.coupling_, network.coupling_) / (
-        4 if network._coding.is_binary else 16
+        4 if network._encoder.coding.is_binary else 16
     )
     penalty = network._ridge() * weights.sum() * squares
     return log_likelihood(network, codes, weights) - penalty
@@ -307,7 +307,7 @@ def dropped_pairs(network, other):
     check_unselected(other)
     check_pairwise(other)
     if network._input_names() != other._input_names() or not np.array_equal(
-        network._coding.n_values, other._coding.n_values
+        network.n_values_, other.n_values_
     ):
         raise not_nested("they have different columns, or columns of different values")
     if (network._trends is None) != (other._trends is None):

@@ -258,8 +258,8 @@ def edge_inclusion(
         f"edge_inclusion: {n_sweeps:,} sweeps of {n_chains} chains and {len(pairs[0]):,} pairs",
         "Set a smaller n_sweeps, or leave out columns.",
     )
-    chains = Chains(
-        *(codes, weights, network._coding.n_values, edge_prior, interaction_scale),
+    chains = EdgeChains(
+        *(codes, weights, network.n_values_, edge_prior, interaction_scale),
         *(likelihood_power, n_chains, make_generator(random_state)),
     )
     samples = np.empty((n_chains, warm_up + n_sweeps, len(pairs[0])))
@@ -276,8 +276,8 @@ def edge_inclusion(
 
 def complete_levels(network, codes, weights):
     """The distinct rows without gaps, and their weights; an error for columns without an order."""
-    scored = np.flatnonzero(network._table.is_scored)
-    unordered = np.flatnonzero(~network._table.is_ordered & (network._coding.n_values > 2))
+    scored = np.flatnonzero(network._encoder.is_scored)
+    unordered = np.flatnonzero(~network._encoder.is_ordered & (network.n_values_ > 2))
     if len(scored):
         reason = f"{network._have(scored)} normal scores. Declare numbers as 'binned'"
     elif len(unordered):
@@ -350,7 +350,7 @@ def threshold_steps(counts, power):
     return found
 
 
-class Chains:
+class EdgeChains:
     """Metropolis chains of thresholds, interactions and edges, all moved at once.
 
     Cells are centred. So are the thresholds, μ_jh + h Σ_k σ_jk mean_k, which hardly depend on the

@@ -93,7 +93,7 @@ def joint_network(network):
     layout = network._layout()
     if network._gaussians is None:
         found, names = (network.coupling_, network.intercept_), network.get_feature_names_out()
-        sizes = np.ones_like(layout.sizes) if network._coding.is_binary else layout.sizes
+        sizes = np.ones_like(layout.sizes) if network._encoder.coding.is_binary else layout.sizes
     else:
         found, sizes = network._joint_network(), layout.sizes
         names = np.array(sum(network._entry_names(layout), []), dtype=object)
@@ -176,7 +176,7 @@ def to_networkx(network, inference=None):
         if inference is not None:
             check_fit(inference, coupling)
         scores = None
-        if not network._coding.is_binary:
+        if not network._encoder.coding.is_binary:
             scores = frobenius_scores(coupling, layout.n_values)
     frequency = {} if inference is None else {"frequency": inference.edge_frequency}
     if scores is None:
@@ -189,7 +189,7 @@ def to_networkx(network, inference=None):
 
 def tested_graph(network, names, inference):
     """The graph of an inference: of its estimates, with their errors and p values."""
-    table, is_number = inference._pairs, network._table.is_number
+    table, is_number = inference._pairs, network._encoder.is_number
     of_numbers = inference.n_values is not None and (inference.n_values[is_number] == 1).any()
     if names != inference.feature_names.tolist():
         raise ValueError(OTHER_FIT)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_boltz._estimator import BaseBoltzmann
+from sklearn_boltz._density import Density
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.networks.location._joint import joint_scores
 from sklearn_boltz.networks.model._gauge import reduce_blocks
@@ -123,7 +123,7 @@ class GroupComparison:
 
 @validate_params(
     {
-        "estimator": [BaseBoltzmann],
+        "estimator": [Density],
         "X": ["array-like"],
         "groups": ["array-like", str],
         "n_permutations": [Interval(Integral, 1, None, closed="left")],
@@ -338,9 +338,9 @@ def block_norms(model, coupling=None, *, signed=False):
     coupling = all_couplings(model) if coupling is None else coupling
     if model._gaussians is not None:
         return joint_scores(coupling, model._layout())
-    if model._coding.is_binary:
+    if model._encoder.coding.is_binary:
         return coupling if signed else np.abs(coupling)
-    starts = np.cumsum(model._coding.n_values) - model._coding.n_values
+    starts = np.cumsum(model.n_values_) - model.n_values_
     return np.sqrt(reduce_blocks(np.add, coupling**2, starts))
 
 

@@ -227,7 +227,7 @@ def local_minima(network, X=None, *, n_starts=1000, random_state=None):
         codes = network._complete_codes(X)
     states, log_weight, basin = distinct_minima(model, descend(model, codes))
     return Bunch(
-        states=network._table.decode(network._coding.decode(states)),
+        states=network._encoder.decode(network._encoder.coding.decode(states)),
         energy=-log_weight,
         count=np.bincount(basin, minlength=len(states)),
         basin=basin,
@@ -300,7 +300,8 @@ def to_ising(model, *, coding="spins"):
 
 def _check_spins(network):
     """Refuse a network of more than pairs of binary columns."""
-    larger, scored = network._coding.larger_columns, np.flatnonzero(network._table.is_scored)
+    larger = network._encoder.coding.larger_columns
+    scored = np.flatnonzero(network._encoder.is_scored)
     terms, _, potential = network._beyond_pairs()
     if len(larger):
         reason = f"{network._have(larger)} more than two values. Use one-hot columns"

@@ -67,7 +67,7 @@ def resampled(network, codes, weights):
 
     Bins have many couplings, whose maximum without a penalty is often at infinity.
     """
-    bins = network._table.is_binned & (network._coding.n_values > 2)
+    bins = network._encoder.is_binned & (network.n_values_ > 2)
     return network if bins.any() else network._unpenalised(codes, weights)
 
 
@@ -78,7 +78,7 @@ def all_couplings(model):
 
 def refuse_scores(model, reason, remedy):
     """Refuse networks of numbers that have normal scores."""
-    scored = np.flatnonzero(model._table.is_scored)
+    scored = np.flatnonzero(model._encoder.is_scored)
     if len(scored):
         raise ValueError(f"{reason}, and {model._have(scored)} normal scores. {remedy}")
 

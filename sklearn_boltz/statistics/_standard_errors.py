@@ -322,9 +322,9 @@ class Found(NamedTuple):
 
 def tests_numbers(network, has_split):
     """Whether the results are about numbers by their scores, and not by their bins."""
-    bins = network._table.is_binned & (network._coding.n_values > 2)
+    bins = network._encoder.is_binned & (network.n_values_ > 2)
     by_default = has_split or network._is_chosen()
-    return network._table.is_scored.any() or (bins.any() and by_default)
+    return network._encoder.is_scored.any() or (bins.any() and by_default)
 
 
 def of_codes(network, codes, weights, jackknife):
@@ -383,8 +383,8 @@ def entries_of(network, sizes):
     """What the entries of columns are called, a list each: ``city=Rome``, and ``age``."""
     found = []
     for j, (name, size) in enumerate(zip(network._input_names(), sizes, strict=True)):
-        labels = network._labels(j, np.arange(size))[:size]
-        is_number = network._table.is_number[j]
+        labels = network._encoder.labels(j, np.arange(size))[:size]
+        is_number = network._encoder.is_number[j]
         found.append([f"{name}"] if is_number else [f"{name}={label}" for label in labels])
     return found
 
@@ -392,7 +392,7 @@ def entries_of(network, sizes):
 def allowed_pairs(network):
     """Which columns have couplings, an array of bool; those of numbers with scores all have."""
     d, free = network.n_features_in_, network._free_pairs()
-    scored = network._table.is_scored
+    scored = network._encoder.is_scored
     return np.ones((d, d), dtype=bool) if free is None else free | scored | scored[:, None]
 
 
@@ -444,9 +444,9 @@ def covariance_of(network, codes, weights, jackknife):
 
 def separated_directions(network, codes, weights):
     """The directions that the data separate, as far as fits look for them."""
-    n_values = network._coding.n_values
+    n_values = network.n_values_
     n_parameters = len(n_values) * (len(n_values) + 1) // 2
-    if not network._coding.is_binary:
+    if not network._encoder.coding.is_binary:
         n_parameters = block_starts(n_values)[1]
     # Where there is no maximum, a fit has not converged.
     may_be = not (network.converged_ or network._ridge() or network._no_errors())
@@ -461,8 +461,8 @@ def estimates(network):
     """All parameters of a network in the order of `PairwiseInference`, also those of numbers."""
     if network._gaussians is not None:
         return as_parameters(*network._joint_network(), network._layout().sizes)
-    if not network._coding.is_binary:
-        return as_parameters(network.coupling_, network.intercept_, network._coding.n_values)
+    if not network._encoder.coding.is_binary:
+        return as_parameters(network.coupling_, network.intercept_, network.n_values_)
     pairs = network.coupling_[np.triu_indices(len(network.coupling_), 1)]
     return np.concatenate([network.intercept_, pairs])
 
@@ -470,7 +470,7 @@ def estimates(network):
 def named_parameters(network):
     """The estimates, and what they are called."""
     names, layout = network._input_names(), network._layout()
-    is_plain = network._coding.is_binary and network._gaussians is None
+    is_plain = network._encoder.coding.is_binary and network._gaussians is None
     n_values = None if is_plain else layout.sizes
     entries = names if is_plain else network._entry_names(layout)
     return {

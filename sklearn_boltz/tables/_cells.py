@@ -85,7 +85,7 @@ def columns_of(X):
 
 
 def listed(titles):
-    """What messages call some columns: the first ones, and how many more there are."""
+    """Names of some columns in messages: the first ones, and how many more there are."""
     titles = list(titles)
     if len(titles) == 1:
         return titles[0]
@@ -143,7 +143,7 @@ def warn_of_pairs_apart(observed, title, name):
 
 
 def first_of(n_cells, what, titles):
-    """What follows the place of a cell if there are others of its kind.
+    """Text after the place of a cell if there are others of its kind.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def _sorted(values):
     return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
-def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
+def recognise_coding(X, j, missing_remedy, category_remedy=None, place=None):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -431,12 +431,13 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None, place=None):
     if whole == {-1, 1}:
         return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
     for values in (whole, own):
-        code = missing_code(values)
+        codes = suspected_codes(values)
         # What stands apart in the whole table need not be what is wrong with this column.
-        if code is not None and (values is own or values - {code} == {0, 1}):
+        if codes and (values is own or values - set(codes) == {0, 1}):
+            it = "it" if len(codes) == 1 else "them"
             return (
-                f"{looks_missing([code], values)}. Write it as NaN: "
-                f"{without_codes([code], own, place, missing_remedy + ' ')}"
+                f"{missing_code_hint(codes, values)}. Write {it} as NaN: "
+                f"{without_codes(codes, own, place, missing_remedy + ' ')}"
             )
     if own == {-1, 1}:
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
@@ -467,29 +468,6 @@ def grey_levels(X):
     n_levels = GREY_LEVELS if GREY_LEVELS / 2 < high <= GREY_LEVELS else FEW_GREY_LEVELS
     is_end = high == n_levels or n_levels == GREY_LEVELS
     return n_levels if is_end and (brightest > high / 2).mean() > 0.5 else None
-
-
-def missing_code(values):
-    """Find a whole number that stands apart as the codes for missing values in surveys do.
-
-    Parameters
-    ----------
-    values : set of float
-        Those of a column.
-
-    Returns
-    -------
-    code : int or None
-        One of `MISSING_CODES`, if it is the only negative one of a few, or more than twice as
-        large as all others, of which there are two at least.
-    """
-    for code in sorted(values & MISSING_CODES, key=abs, reverse=True):
-        others = values - {code}
-        if len(others) < 2 or min(others) < 0:
-            continue
-        if (max(others) <= MOST_LEVELS) if code < 0 else (2 * max(others) < code):
-            return int(code)
-    return None
 
 
 def suspected_codes(values):
@@ -531,7 +509,7 @@ def _stand_apart(codes, others):
     return codes[0] > max(2 * others[-1], 8) or is_run and gap >= (3 if len(codes) == 1 else 2)
 
 
-def looks_missing(codes, values):
+def missing_code_hint(codes, values):
     """The beginning of a sentence about codes for missing values that were found."""
     others = sorted(values - set(codes))
     between = "and" if len(others) == 2 else "to"

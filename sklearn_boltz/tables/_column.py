@@ -21,8 +21,7 @@ from sklearn_boltz.tables._cells import (
     is_empty,
     is_whole,
     kind_of_times,
-    looks_missing,
-    missing_code,
+    missing_code_hint,
     some_of,
     suspected_codes,
     without_codes,
@@ -79,7 +78,7 @@ class UnfitColumn(ValueError):
 
 
 class Column(NamedTuple):
-    """What is known of a column.
+    """A column of a fitted table.
 
     Attributes
     ----------
@@ -367,6 +366,19 @@ class Column(NamedTuple):
         return numbers if self.codec is None else self.codec.cells(numbers)
 
     @property
+    def found_kind(self):
+        """Kind as `columns` calls it; None for plain numbers, of which models know it."""
+        if self.scores is not None:
+            return "number"
+        if self.bins is not None:
+            return "count" if self.kind.name == "count" else "binned"
+        if self.kind.name in OF_LEVELS:
+            return self.kind.name
+        if self.categories is None:
+            return None
+        return "binary" if len(self.categories) <= 2 else "nominal"
+
+    @property
     def levels(self):
         """Its values in order, if they are categories; None for numbers, also those in bins."""
         return self.categories if self.bins is None and self.scores is None else None
@@ -457,7 +469,7 @@ def are_amounts(numbers, most):
     if (values != np.floor(values)).any():
         return True
     whole = set(values.tolist())
-    if whole <= {-1.0, 0.0, 1.0} or missing_code(whole) is not None:
+    if whole <= {-1.0, 0.0, 1.0} or suspected_codes(whole):
         return False
     return len(whole) > 0 and (min(whole) < 0 or len(whole) > most or max(whole) >= MOST_CODES)
 
@@ -664,7 +676,7 @@ def warn_of_codes(values, n_rows, title, place, kind="nominal"):
         cells = [as_whole(value) for value in values if form_of(value) in codes]
         remedy = without_codes(cells, values, place, kind=kind)
         warnings.warn(
-            f"{title}: {looks_missing(codes, numbers)}. {if_missing(codes)} {remedy}",
+            f"{title}: {missing_code_hint(codes, numbers)}. {if_missing(codes)} {remedy}",
             stacklevel=find_stack_level(),
         )
 

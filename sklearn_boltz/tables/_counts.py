@@ -18,6 +18,7 @@ from sklearn_boltz.tables._batches import with_shape
 from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
 from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
 from sklearn_boltz.tables._column import UnfitColumn, check_cells
+from sklearn_boltz.tables._encoder import of_each
 from sklearn_boltz.tables._frames import (
     Dtype,
     Header,
@@ -27,7 +28,6 @@ from sklearn_boltz.tables._frames import (
     types_of,
     zones_of,
 )
-from sklearn_boltz.tables._table import of_each
 from sklearn_boltz.tables._values import (
     as_cells,
     as_objects,
@@ -364,7 +364,7 @@ def of_batch(batch):
     return batch.toarray() if issparse(batch) else with_shape(batch)
 
 
-def blamed(batches, validate, error):
+def locate_error_batch(batches, validate, error):
     """The error of a batch that is the same except for numbers, else the error itself.
 
     Parameters

@@ -121,7 +121,7 @@ class Unseen:
         return np.exp(least)
 
     def log_probability(self, seen, observed, shares):
-        """What other values add to ln p of rows.
+        """Summands of ln p of rows by other values.
 
         Parameters
         ----------

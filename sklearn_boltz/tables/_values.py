@@ -230,3 +230,32 @@ def _converted(value, kind):
         unit = "D" if kind is date else "us"
         return np.datetime64(form).astype(f"datetime64[{unit}]").item()
     return kind(form)  # also a Timestamp of pandas
+
+
+def image_of(one, other, chance):
+    """The values of a column and those of the other that go with them, if these are single ones.
+
+    None if they are not, or that is an accident, as likely as `chance` in independent columns: if
+    values occur once, or nearly all cells of the other are equal.
+
+    Parameters
+    ----------
+    one, other : ndarray of shape (n,)
+        Numbers or codes; NaN in a missing cell.
+    chance : float
+
+    Returns
+    -------
+    values, images : ndarray, or None
+    """
+    both = ~np.isnan(one) & ~np.isnan(other)
+    one, other = one[both], other[both]
+    values, first, place, n_each = np.unique(
+        one, return_index=True, return_inverse=True, return_counts=True
+    )
+    if not len(values) or (other != other[first][place]).any():
+        return None
+    shares = np.unique(other, return_counts=True)[1] / len(other)
+    sizes, n_sizes = np.unique(n_each, return_counts=True)
+    log_chance = n_sizes @ np.log([(shares**size).sum() for size in sizes])
+    return (values, other[first]) if log_chance < np.log(chance) else None

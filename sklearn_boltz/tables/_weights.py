@@ -1,4 +1,4 @@
-"""What `sample_weight` means, in all estimators and functions: how often each row counts.
+"""Meaning of `sample_weight` in all estimators and functions: how often each row counts.
 
 Whole numbers are counts: a row of weight 2 is the same as two rows. Of other numbers, only the
 ratios matter. They are scaled to sum to Kish's effective number of rows (Σ w)² / Σ w², the number
@@ -30,7 +30,7 @@ class RowWeights(np.ndarray):
 
 
 class Rule(NamedTuple):
-    """What the rule needs to know of the weights of all rows.
+    """Figures of the weights of all rows, by which they are scaled.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Rule(NamedTuple):
 
     @property
     def factor(self):
-        """What to multiply the weights by."""
+        """Factor of the weights."""
         return 1.0 if self.are_counts else self.total / self.squares
 
     @classmethod

@@ -125,7 +125,7 @@ class Bernoulli(UnitType):
             return Bernoulli(zeros(self.intercept, self.intercept.shape))
         return super().base()
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         return between(base, self, beta)
 
     def _log_odds(self, field, precision):

@@ -167,7 +167,7 @@ class Categorical(UnitType):
     def tempered(self, beta):
         return self._with_intercept(beta * self.intercept)
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         return between(base, self, beta)
 
     def _with_intercept(self, intercept):

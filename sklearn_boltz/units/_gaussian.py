@@ -31,7 +31,7 @@ class Quadratic(UnitType):
     def parameters(self):
         return {"intercept": self.intercept, "precision": self.precision}
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         return between(base, self, beta)
 
     def log_weight(self, X):

@@ -174,9 +174,9 @@ class Stacked(UnitType):
     def base(self):
         return Stacked([units.base() for units in self.layers])
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         pairs = zip(self.layers, base.layers, strict=True)
-        return Stacked([units.fallen(beta, its_base) for units, its_base in pairs])
+        return Stacked([units.annealed(beta, its_base) for units, its_base in pairs])
 
     def tempered(self, beta):
         return Stacked([units.tempered(beta) for units in self.layers])

@@ -332,9 +332,9 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         step = expit(logit(self.rho) + rate * odds_slope) - self.rho
         super().ascend({**slopes, "rho": step / rate}, rate)
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         # The unnormalised spike and slab are mixed. This changes ρ.
-        mixed = super().fallen(beta, base)
+        mixed = super().annealed(beta, base)
         mixed._set_slab_log_odds((1 - beta) * base._slab_log_odds() + beta * self._slab_log_odds())
         return mixed
 

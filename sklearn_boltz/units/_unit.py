@@ -6,7 +6,7 @@ uses a layer only through the methods of `UnitType`. A unit type of your own is 
 ``parameters``, ``bounds``, ``log_weight``, ``log_partition``, ``moments``, ``sample``,
 ``gradients``
     always;
-``base``, ``fallen``
+``base``, ``annealed``
     for annealed importance sampling, parallel tempering and samples at other temperatures;
 ``tempered``
     only if the weights of `base` are not constant;
@@ -625,7 +625,7 @@ class UnitType:
         """
         return type(self).neutral(len(self), self._dtype)
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         """
         Return the units between `base` and these: ∝ w_base(x)^(1 − β) w(x)^β.
 
@@ -657,10 +657,10 @@ class UnitType:
         -------
         units : UnitType
             The units. Their `log_weight` is β times that of these units, up to a constant. By
-            default, ``fallen(beta, base())``, which is correct if the weights of `base` are
+            default, ``annealed(beta, base())``, which is correct if the weights of `base` are
             constant.
         """
-        return self.fallen(beta, self.base())
+        return self.annealed(beta, self.base())
 
     # Values, and values under a field.
 
@@ -847,7 +847,7 @@ class UnitType:
 
 
 def between(base, units, beta):
-    """`UnitType.fallen` of units of which ln w(x) is linear in the parameters."""
+    """`UnitType.annealed` of units of which ln w(x) is linear in the parameters."""
     found = copy(units)
     for name, there in base.parameters().items():
         here = getattr(units, name)

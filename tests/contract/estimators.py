@@ -38,8 +38,8 @@ class RBMClassifier(sklearn_boltz.RBMClassifier):
         y = by_turns(X) if y is None else y
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def _trouble(self, status, comparison):
-        return super()._trouble(status, None)  # they cannot be told from the columns
+    def _failure_message(self, status, comparison):
+        return super()._failure_message(status, None)  # they cannot be told from the columns
 
 
 class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):

@@ -1,7 +1,6 @@
 """Parameters and arguments that are unknown, or do not go together, or with the table."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from sklearn_boltz import (
     TAPRBM,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    InfiniteRBM,
     MaximumEntropy,
     statistics,
 )
@@ -23,13 +21,6 @@ from sklearn_boltz import (
 X = bits(40)
 FRAME = pd.DataFrame(X, columns=list("abcde"))
 CODES = np.random.default_rng(0).integers(3, size=(50, 3))
-# Of other libraries.
-NAMES = [
-    (SDCPRBM, "n_iter"), (SDCPRBM, "n_hidden"), (SDCPRBM, "learning_rate_init"), (SDCPRBM, "cd_k"),
-    (SDCPRBM, "lr"), (TAPRBM, "epochs"), (TAPDBM, "n_hidden"), (TAPDBM, "n_components"),
-    (InfiniteRBM, "n_components"), (FVBMPseudoLikelihood, "n_iter"), (FVBMPseudoLikelihood, "C"),
-    (FSLLDensity, "threshold"), (FSLLDensity, "maxorder"), (FSLLDensity, "zzz"),
-]  # fmt: skip
 CONDITIONS = {
     "an unknown name": {"age": 1}, "an unknown number": {7: 1}, "a fraction of a column": {2.5: 1},
     "an illegal value": {"b": 9}, "a word for a number": {"b": "yes"}, "NaN": {"b": np.nan},
@@ -47,11 +38,6 @@ def model(kind):
 
 
 CASES = {
-    **{f"{kind.__name__}({name}=1)": partial(kind, **{name: 1}) for kind, name in NAMES},
-    **{
-        f"{kind.__name__}.set_params({name}=1)": partial(kind().set_params, **{name: 1})
-        for kind, name in NAMES
-    },
     **{
         f"{kind.__name__}(columns={columns!r})": lambda kind=kind, columns=columns: kind(
             columns=columns

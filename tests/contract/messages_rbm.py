@@ -82,12 +82,6 @@ def grown_from(init, X=BITS):
     InfiniteRBM(3, init=init).fit(X)
 
 
-def epochs_as_an_attribute():
-    model = SDCPRBM(5)
-    model.n_iter = 10
-    model.fit(BITS)
-
-
 REAL = {"max_iter": 1, "columns": "gaussian"}
 REAL_HIDDEN = {"max_iter": 1, "hidden": "gaussian"}
 OF_AGES = {"init": NETWORK, "columns": {"age": "gaussian"}}
@@ -158,7 +152,6 @@ CASES = {
     "a sampler for words": lambda: SDCPRBM(3, chains=np.ones).fit(FRAME),
     "a sampler beside a ladder": lambda: SDCPRBM(3, chains=np.ones, tempered=0.5).fit(BITS),
     "a sampler of bits for an RBM": lambda: SDCPRBM(3, chains=bits_of_spins).fit(BITS),
-    "the epochs as an attribute": epochs_as_an_attribute,
     # Samples, energies, ln Z.
     **{
         f"samples of the ladder {how}": lambda options=options: fitted("sdcp").sample(

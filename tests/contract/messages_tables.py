@@ -10,7 +10,7 @@ from contract.once import once
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from private import Table
+from private import Encoder
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
@@ -88,9 +88,9 @@ CASES = {
     "sparse rows with NaN": partial(fit, UNITS, REFUSED_BY_OTHERS["sparse rows with NaN"]),
     "99, FVBMPseudoLikelihood": partial(fit, PAIRS, changed([4, 7], [1, 3], 99)),
     "99 beside bits, and many words": partial(fit, PAIRS, MANY_WORDS),
-    "texts of numbers": lambda: Table.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
-    "texts of dates": lambda: Table.learn(pd.DataFrame({"a": DATES})),
-    "texts of dates, each twice": lambda: Table.learn(pd.DataFrame({"a": 3 * DATES})),
+    "texts of numbers": lambda: Encoder.learn(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
+    "texts of dates": lambda: Encoder.learn(pd.DataFrame({"a": DATES})),
+    "texts of dates, each twice": lambda: Encoder.learn(pd.DataFrame({"a": 3 * DATES})),
     # Cells that were not there in `fit`.
     **{
         f"{what}, {kind}": lambda estimator=estimator, cells=cells: model(

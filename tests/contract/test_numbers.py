@@ -145,11 +145,6 @@ def nodes_of(column):
     return np.concatenate([*map(np.ravel, cells)]), np.concatenate([*map(np.ravel, weights)])
 
 
-def table_of(model):
-    """What a model knows of the columns."""
-    return model._table if hasattr(model, "_table") else model._coding.table
-
-
 WITH_DENSITY = [e for e in ALL[:-1] if name_of(e) != "BoltzmannOutlierDetector"]
 
 
@@ -160,7 +155,7 @@ def test_probabilities_of_all_rows_sum_to_one(estimator):
     if isinstance(estimator, MaximumEntropy):  # of two values a column
         X = X[["member"]].assign(home=X["city"] == "Bern", old=X["age"] > 40)
     model = clone(estimator).fit(X, X.iloc[:, 0] == X.iloc[0, 0])
-    cells, weights = zip(*map(nodes_of, table_of(model).columns), strict=True)
+    cells, weights = zip(*map(nodes_of, model._encoder.columns), strict=True)
     places = np.indices([len(own) for own in cells]).reshape(len(cells), -1)
     of_all = zip(X, cells, places, strict=True)
     rows = pd.DataFrame({name: own[place] for name, own, place in of_all})

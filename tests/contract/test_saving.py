@@ -213,7 +213,7 @@ def test_headers_of_columns_with_levels():
     columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["wave", None])
     X = pd.DataFrame([[0, 1], [1, 1], [1, 0]] * 10, columns=columns)
     model = FSLLDensity().fit(X)
-    same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._table)).template)
+    same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._encoder)).template)
     pd.testing.assert_index_equal(model.sample(5).columns, columns)
     gaps = X.astype(float).mask(np.random.default_rng(0).random(X.shape) < 0.2)
     gaps.index = pd.Index(np.arange(30) // 2, name="respondent")
@@ -260,7 +260,7 @@ def test_pickles_of_other_versions_warn(estimator, monkeypatch):
     assert_same(model, again)
     same(model.score_samples(X), again.score_samples(X))
     with monkeypatch.context() as other_version:
-        other_version.setattr("sklearn_boltz._estimator.VERSION", "0.0.1")
+        other_version.setattr("sklearn_boltz._density.VERSION", "0.0.1")
         old = pickle.dumps(model)
     expected = f"{name_of(model)} of sklearn_boltz from version 0.0.1 when using version "
     with pytest.warns(InconsistentVersionWarning, match=expected + sklearn_boltz.__version__):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from private import Table
+from private import Encoder
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
@@ -65,7 +65,7 @@ def test_a_column_of_each_kind_and_back(kind):
     cells, categories = PANDAS[kind]
     frame = pd.DataFrame({"a": cells})
     frame.index = [4, 5, 6, 7]
-    table = Table.learn(frame)
+    table = Encoder.learn(frame)
     found = table.columns[0].categories
     assert (None if found is None else found.tolist()) == categories
     coded = table.encode(frame)
@@ -112,7 +112,7 @@ OF_PYARROW = {
 @pytest.mark.parametrize(("make", "columns"), [(pl.DataFrame, OF_POLARS), (pa.table, OF_PYARROW)])
 def test_columns_of_other_libraries_and_back(make, columns):
     frame = make({name: cells for name, (cells, _) in columns.items()})
-    table = Table.learn(frame)
+    table = Encoder.learn(frame)
     for column, (_, categories) in zip(table.columns, columns.values(), strict=True):
         assert (None if column.categories is None else column.categories.tolist()) == categories
     coded = table.encode(frame)
@@ -141,7 +141,7 @@ def test_any_cells_and_back(rows):
     array = np.empty((len(rows), 2), dtype=object)
     array[:] = rows
     assume(any(isinstance(cell, str) for row in rows for cell in row))
-    table = Table.learn(array)
+    table = Encoder.learn(array)
     coded = table.encode(array)
     back = table.decode(coded)
     for cell, code, new in zip(array.ravel(), coded.ravel(), np.ravel(back), strict=True):
@@ -150,10 +150,10 @@ def test_any_cells_and_back(rows):
 
 def test_numbers_in_arrays_stand_for_themselves():
     X = np.array([[0.0, 3.0], [np.nan, 7.0]])
-    table = Table.learn(X, X)
+    table = Encoder.learn(X, X)
     assert table.is_plain and table.encode(X) is X
     assert_array_equal(table.fill(X, np.zeros((2, 2)), np.isnan(X)), [[0, 3], [0, 7]])
-    assert Table.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
+    assert Encoder.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
 
 
 # In estimators.

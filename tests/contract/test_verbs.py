@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract.estimators import MODELS, each, name_of
-from contract.test_numbers import every_kind, nodes_of, table_of
+from contract.test_numbers import every_kind, nodes_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import comb, logsumexp
 from scipy.stats import chi2
@@ -48,7 +48,7 @@ class Cells:
         model = clone(estimator).fit(gaps.infer_objects(), *labels, sample_weight=weights)
         couple(model, rng)
         self.model = pickle.loads(pickle.dumps(model))
-        self.table, self.names = table_of(self.model), list(X)
+        self.table, self.names = self.model._encoder, list(X)
         nodes = [nodes_of(column) for column in self.table.columns]
         self.cells = [cells for cells, _ in nodes]
         self.places = np.indices([len(own) for own in self.cells]).reshape(len(nodes), -1)
@@ -199,7 +199,7 @@ def ratios(model, rows, name):
     """exp(score_samples) of the values of a column over their sum."""
     logs = np.column_stack([
         model.score_samples(rows.assign(**{name: pd.Series([value] * len(rows), dtype=object)}))
-        for value in model._table.columns[rows.columns.get_loc(name)].categories.tolist()
+        for value in model._encoder.columns[rows.columns.get_loc(name)].categories.tolist()
     ])  # fmt: skip
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 

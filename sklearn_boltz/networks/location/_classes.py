@@ -29,7 +29,7 @@ def fit_best(candidates, log_slopes):
 
     Parameters
     ----------
-    candidates : list of Rows
+    candidates : list of ScoredRows
         With scores by different transforms.
     log_slopes : list of float
         What each transform adds to the mean log-likelihood.
@@ -167,7 +167,7 @@ def fit_classes(rows, one, first, strength):
 
     Parameters
     ----------
-    rows : Rows
+    rows : ScoredRows
     one : Gaussians
         A single one, which is also where scores are unknown in the first round.
     first : ndarray of float64 of shape (n_rows, n_classes)

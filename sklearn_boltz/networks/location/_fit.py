@@ -32,7 +32,7 @@ RANK_TOL = 1e-13
 CHUNK = 2**19
 
 
-class Rows:
+class ScoredRows:
     """Completed rows: all that an incomplete row may be, each with its own weight.
 
     Parameters
@@ -68,7 +68,7 @@ class Rows:
     def take(self, which):
         """Some of the completions."""
         parts = self.z.take(which), self.weights[which], self.owner[which], self.log_prior[which]
-        return Rows(self.x[which], *parts)
+        return ScoredRows(self.x[which], *parts)
 
     def shares(self, observed, at):
         """How much each completion counts by each class, and the log-likelihood of all rows.
@@ -140,7 +140,7 @@ def completed(network, codes, scores, weights):
 
     Returns
     -------
-    rows : list of Rows
+    rows : list of ScoredRows
         With each of these scores. Rows with many completions have draws, which are equally
         probable. Equal rows are merged, in the order of patterns.
     """
@@ -160,7 +160,8 @@ def completed(network, codes, scores, weights):
     order = np.argsort(owner, kind="stable")
     owner, x = owner[order], network.one_hot(states[order])
     return [
-        Rows(x, Scores(z[first][owner]), weights[owner], owner, log_prior[order]) for z in scores
+        ScoredRows(x, Scores(z[first][owner]), weights[owner], owner, log_prior[order])
+        for z in scores
     ]
 
 

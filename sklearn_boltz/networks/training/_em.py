@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_boltz.missing._completion import IncompleteRows, Model, maximise
+from sklearn_boltz.missing._completion import CompletionModel, IncompleteRows, maximise
 from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 from sklearn_boltz.networks.training import _fit
 from sklearn_boltz.networks.training._solvers import Monitor, information_solver, line_search
@@ -88,7 +88,7 @@ def _rounds(task, initial, method, first, n_draws, rounds):
 def _described(task, theta, gained):
     """A model for the completion of rows, and what all refits before it have gained."""
     model = task.problem.model(theta)
-    return Model(
+    return CompletionModel(
         model.log_weight,
         lambda rows, generator: gibbs_draws(model, rows, N_STEPS, generator),
         # Which ends rising where EM ends.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._observed import solve_observed
 from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve

@@ -8,7 +8,8 @@ stationary points
 
 for the hidden units j, likewise for the visible ones: a are means, c variances. The term
 A_j a_j, Onsager's, takes back what the unit itself has done to its neighbours. In the first
-order (naive mean field), A = 0. Many starts are followed at once, a row for each.
+order (naive mean field), A = 0; so it is for one-hot units. Many starts are followed at once, a
+row for each.
 """
 
 import math
@@ -21,13 +22,12 @@ from sklearn.utils import Bunch
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field import _tap_arrays
+from sklearn_boltz.restricted.mean_field._iteration_kernel import iterate_bernoulli
 from sklearn_boltz.restricted.mean_field._second_order import (
-    Coupling,
-    empty_squares,
-    features_of_pair,
+    has_second_order,
     has_wide_units,
+    negative_squares,
 )
-from sklearn_boltz.restricted.mean_field._spread_kernel import iterate_bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._stacked import by_type
 
@@ -43,7 +43,8 @@ class TAP(NamedTuple):
     Parameters
     ----------
     order : {1, 2}, default=2
-        Order of the expansion: 1 is naive mean field, 2 is TAP.
+        Order of the expansion: 1 is naive mean field, 2 is TAP. Columns of three and more
+        categories are in the first order.
     max_iter : int, default=3
         Number of iterations for each mini-batch. After training, up to 1,000 are made.
     damping : float, default=0.5
@@ -82,7 +83,7 @@ TAP.__module__ = "sklearn_boltz"  # the public module
 
 
 class Evidence(NamedTuple):
-    """What is known of the visible units beyond the model, a row for each start.
+    """Knowledge of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
     a unit is clamped at its start. `log_weight` is the sum of ln w over the known units of a row.
@@ -132,10 +133,9 @@ class Limits(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What is believed of the units of a layer: arrays of shape (n_rows, n_columns).
+    """Beliefs about the units of a layer: arrays of shape (n_rows, n_columns).
 
     `change` is by how much the last iteration moved the means; while it lasts, the field.
-    `precision` is of shape (n_rows, n_features), see `_second_order.Features`.
     """
 
     mean: np.ndarray
@@ -144,9 +144,9 @@ class Layer(NamedTuple):
     precision: np.ndarray
 
     @classmethod
-    def empty(cls, n_rows, n_columns, n_features, dtype):
+    def empty(cls, n_rows, n_columns, dtype):
         """A layer without content."""
-        return cls(*[np.empty((n_rows, n), dtype) for n in (n_columns,) * 3 + (n_features,)])
+        return cls(*[np.empty((n_rows, n_columns), dtype) for _ in range(4)])
 
     def rows(self, rows):
         """The beliefs of some rows: for a slice, the same memory."""
@@ -184,14 +184,14 @@ def start_at(model, V, visible, hidden, variance=None):
         hidden.mean[...], hidden.variance[...] = model.hidden.moments(hidden.mean)
 
 
-def iterate(model, coupling, visible, hidden, damping, evidence=None, limits=None):
+def iterate(model, squares, visible, hidden, damping, evidence=None, limits=None):
     """Make one iteration of Algorithm 1 in place: the visible side, then the hidden side.
 
     Parameters
     ----------
     model : Model
-    coupling : Coupling
-        From the hidden to the visible side, or None in the first order.
+    squares : ndarray
+        As of `negative_squares`, or None in the first order.
     visible, hidden : Layer
     damping : float
         How much of the last beliefs remains.
@@ -199,27 +199,29 @@ def iterate(model, coupling, visible, hidden, damping, evidence=None, limits=Non
     limits : Limits, default=None
         If some units have no bounds.
     """
-    W, back = model.weights, None if coupling is None else coupling.T
+    W, back = model.weights, None if squares is None else squares.T
     ends = (None, None) if limits is None else limits[:2]
-    beyond = _update(model.visible, visible, hidden, W, coupling, damping, evidence, ends[0])
+    beyond = _update(model.visible, visible, hidden, W, squares, damping, evidence, ends[0])
     beyond |= _update(model.hidden, hidden, visible, W.T, back, damping, None, ends[1])
     if limits is not None:
         limits.beyond[...] = beyond
 
 
-def _update(units, layer, other, weights, coupling, damping, evidence=None, least=None):
+def _update(units, layer, other, weights, squares, damping, evidence=None, least=None):
     """Fields from the other layer, then the moments under them, damped; -> rows with lower A."""
     mean, variance, change, precision = layer
     field, beyond = np.matmul(other.mean, weights, out=change), False
-    if coupling is not None:
-        spread = coupling.source.spread(other.mean, other.variance)
-        coupling.precisions(spread, out=precision)
+    if squares is not None:
+        np.matmul(other.variance, squares, out=precision)
     if evidence is not None and evidence.known is not None:
         before = mean.copy(), variance.copy()
     if units.is_binary:
-        _bernoulli_moments(units, layer, coupling is not None, damping, evidence)
+        _bernoulli_moments(units, layer, squares is not None, damping, evidence)
     else:
-        A = 0.0 if coupling is None else coupling.act(precision, spread, mean, field)
+        A = 0.0
+        if squares is not None:
+            A = precision
+            field += A * mean
         if least is not None and np.ndim(A):
             beyond = _keep_precision(least, A, mean, field, evidence)
         if evidence is not None:
@@ -250,7 +252,7 @@ def _keep_precision(least, A, mean, field, evidence):
 
 
 def _bernoulli_moments(units, layer, second_order, damping, evidence):
-    """The same as of any units, without temporaries; the variance is that of the damped mean."""
+    """Moments as of any units, without temporaries; the variance is that of the damped mean."""
     mean, variance, change, precision = layer
     field = change
     if second_order:  # x² = x makes a field of a precision: B − A/2 = Σ W a + A (a − 1/2)
@@ -269,7 +271,7 @@ def _bernoulli_moments(units, layer, second_order, damping, evidence):
 
 
 def mean_squared_change(visible, hidden):
-    """Of the means in the last iteration, for each row."""
+    """Mean square of the changes of the means in the last iteration, for each row."""
     squares = sum(np.einsum("ij,ij->i", a.change, a.change) for a in (visible, hidden))
     return squares / (visible.mean.shape[1] + hidden.mean.shape[1])
 
@@ -280,33 +282,25 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     visible, hidden : Layer
-    features : (Features, Features) or None
-        Of the visible and of the hidden side; None in the first order.
     squares : ndarray or None
-        As of `empty_squares`.
+        For `negative_squares`; None in the first order.
     first_hidden : ndarray of shape (n_rows, n_hidden)
         To be filled with the means of the hidden units given the rows where TAP starts.
     """
 
     visible: Layer
     hidden: Layer
-    features: tuple | None
     squares: np.ndarray | None
     first_hidden: np.ndarray
 
     @classmethod
-    def of(cls, model, n_rows, order, features=None):
-        """For this many rows of a model, of whose sides the features may be known."""
+    def of(cls, model, n_rows, order):
+        """For this many rows of a model."""
         n_columns, dtype = model.weights.shape[::-1], model.weights.dtype
-        squares, n_features = None, n_columns
-        if order == 2:
-            features = features or features_of_pair(model.visible, model.hidden)
-            squares = empty_squares(model.weights, features)
-            n_features = [its.n_features for its in features]
-        layers = [
-            Layer.empty(n_rows, *sizes, dtype) for sizes in zip(n_columns, n_features, strict=True)
-        ]
-        return cls(*layers, features, squares, np.empty((n_rows, n_columns[1]), dtype))
+        is_second = order == 2 and has_second_order(model.visible, model.hidden)
+        squares = np.negative(model.weights) if is_second else None
+        layers = [Layer.empty(n_rows, n, dtype) for n in n_columns]
+        return cls(*layers, squares, np.empty((n_rows, n_columns[1]), dtype))
 
 
 def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=None):
@@ -350,11 +344,12 @@ def _follow(model, V, iteration, workers, variance=None, evidence=None, scratch=
     n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
         scratch = Scratch.of(model, n_rows, iteration.order)
-    visible, hidden, features, squares, first_hidden = scratch
-    coupling = None if features is None else Coupling.of(model, features, squares)
+    visible, hidden, squares, first_hidden = scratch
+    if squares is not None:
+        squares = negative_squares(model, out=squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
     limits = Limits.of(model, n_rows)
-    advance = stepper(model, coupling, iteration, evidence)
+    advance = stepper(model, squares, iteration, evidence)
 
     def block(rows):
         layers = whole = visible.rows(rows), hidden.rows(rows)
@@ -411,12 +406,12 @@ def _through_first_order(model, V, iteration, workers, variance, evidence):
     return second
 
 
-def stepper(model, coupling, iteration, evidence):
-    """What makes iterations of some rows: by one kernel where all units are Bernoulli.
+def stepper(model, squares, iteration, evidence):
+    """Function that iterates some rows: by one kernel where all units are Bernoulli.
 
     Parameters
     ----------
-    model, coupling, evidence
+    model, squares, evidence
         As of `iterate`.
     iteration : TAP
 
@@ -434,13 +429,13 @@ def stepper(model, coupling, iteration, evidence):
         model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
 
         def advance(layers, n_steps, evidence, limits):
-            iterate(model, coupling, *layers, iteration.damping, evidence, limits)
+            iterate(model, squares, *layers, iteration.damping, evidence, limits)
             return 1, mean_squared_change(*layers)
 
         return advance
 
     W = np.ascontiguousarray(model.weights)
-    squares = W[:0] if coupling is None else np.ascontiguousarray(coupling.negative_squares)
+    squares = W[:0] if squares is None else np.ascontiguousarray(squares)
     biases = [units.intercept for units in sides]
 
     def advance(layers, n_steps, evidence, limits):
@@ -509,21 +504,14 @@ def fields(model, solutions, order):
     """B and A of the visible and of the hidden units at solutions: (B, A), (B, A)."""
     visible_field = model.visible_field(solutions.hidden_mean)
     hidden_field = model.hidden_field(solutions.visible_mean)
-    if order == 1:
+    if order == 1 or not has_second_order(model.visible, model.hidden):
         return (visible_field, 0.0), (hidden_field, 0.0)
-    coupling = Coupling.of(model)
-    visible = solutions.visible_mean, solutions.visible_variance
-    hidden = solutions.hidden_mean, solutions.hidden_variance
-    visible_precision = _act(coupling, hidden, visible[0], visible_field)
-    hidden_precision = _act(coupling.T, visible, hidden[0], hidden_field)
+    squares = negative_squares(model)
+    visible_precision = solutions.hidden_variance @ squares
+    hidden_precision = solutions.visible_variance @ squares.T
+    visible_field += visible_precision * solutions.visible_mean
+    hidden_field += hidden_precision * solutions.hidden_mean
     return (visible_field, visible_precision), (hidden_field, hidden_precision)
-
-
-def _act(coupling, source, mean, field):
-    """Add to the field of the target; -> the precisions of its columns."""
-    spread = coupling.source.spread(*source)
-    precision = coupling.act(coupling.precisions(spread), spread, mean, field)
-    return np.broadcast_to(precision, field.shape)
 
 
 def free_energy(model, solutions, order, evidence=None):
@@ -563,24 +551,11 @@ def free_energy(model, solutions, order, evidence=None):
             local = 0.0
         total += (local - B * a + 0.5 * A * (a * a + c)).sum(axis=1, dtype=np.float64)
     interaction = model.visible_field(solutions.hidden_mean) * solutions.visible_mean
-    if order == 2:
-        interaction, second = _second_interaction(model, solutions, interaction)
-        total += second
+    if order == 2 and has_second_order(model.visible, model.hidden):
+        precision = solutions.hidden_variance @ negative_squares(model)
+        interaction += -0.5 * precision * solutions.visible_variance
     total += interaction.sum(axis=1, dtype=np.float64)
     return -(total if evidence is None else total + evidence.log_weight)
-
-
-def _second_interaction(model, solutions, first):
-    """-> the interaction of units, and what is added to its sums."""
-    coupling = Coupling.of(model)
-    visible = solutions.visible_mean, solutions.visible_variance
-    hidden = solutions.hidden_mean, solutions.hidden_variance
-    if coupling.is_plain:
-        first += -0.5 * (hidden[1] @ coupling.negative_squares) * visible[1]
-        return first, 0.0
-    if coupling.target.has_wide:
-        return first, coupling.T.interaction(visible, hidden)
-    return first, coupling.interaction(hidden, visible)
 
 
 def distinct(model, solutions):

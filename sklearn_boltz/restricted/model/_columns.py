@@ -13,12 +13,13 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import also, columns_of
+from sklearn_boltz.tables._encoder import holds_numbers
 from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
-from sklearn_boltz.tables._table import holds_numbers
+from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
@@ -92,7 +93,7 @@ def units_of(entry):
 
 
 def kinds_of(specs, entries, X):
-    """What `Table.learn` is to make of each column.
+    """Kinds by which `Encoder.learn` reads each column.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class ColumnLayout:
 
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli):
-        """Of columns that hold the numbers of the units themselves."""
+        """Layout of columns that hold the numbers of the units themselves."""
         bounds = bounds_of_type(units) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
         return cls([units] * n_columns, every, bounds, 0 * every)
@@ -300,7 +301,7 @@ class ColumnLayout:
         return X
 
     def spread(self, of_columns):
-        """What is true of columns, for each of their numbers."""
+        """Figures of columns, repeated for each of their numbers."""
         return np.repeat(of_columns, self.widths, axis=-1)
 
     def unscaled(self, V):
@@ -316,7 +317,7 @@ class ColumnLayout:
         ----------
         names : list of str
             Of the columns.
-        table : Table
+        table : Encoder
 
         Returns
         -------
@@ -330,6 +331,29 @@ class ColumnLayout:
                 values = values[1:2]
             found += [f"{name}={_shown(value)}" for value in values] or [name]
         return found
+
+    def unseen(self, table, X, weights=None):
+        """Knowledge of other values than those of the training rows.
+
+        Parameters
+        ----------
+        table : Encoder
+        X : ndarray of shape (n_rows, n_columns)
+            Codes and numbers.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+
+        Returns
+        -------
+        unseen : Unseen or None
+        """
+        found = table.is_word & ~table.is_binned & ~table.is_listed
+        n_values = np.where(found, table.n_categories, -1)
+        if table.is_open:
+            codes = ~table.is_word & self.one_hot
+            n_values[codes] = self.n_states[codes]
+            is_bit = ~table.is_word & [kind is Bernoulli for kind in self.kinds]
+            n_values[is_bit & self.hold_bits] = 2
+        return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
     # Units.
 
@@ -397,7 +421,7 @@ def learn_layout(specs, table, X, column, weights=None):
     ----------
     specs : list of {"auto", type, UnitType}, or UnitType
         As of `units_of`, or the units of all columns.
-    table : Table
+    table : Encoder
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
     column : callable
@@ -409,6 +433,12 @@ def learn_layout(specs, table, X, column, weights=None):
     -------
     layout : ColumnLayout
     """
+    layout = _layout(specs, table, X, column, weights)
+    layout.hold_bits = hold_bits(X)
+    return layout
+
+
+def _layout(specs, table, X, column, weights):
     n_categories = table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)
@@ -459,7 +489,7 @@ def _check_categories(n_categories, most, column):
 
 
 def _layout_of_units(units, n_categories, column):
-    """Of units that a user gave for all columns."""
+    """Layout of units that a user gave for all columns."""
     widths = units.widths
     _check_categories(n_categories, np.where(widths > 1, widths, 2), column)
     starts = np.concatenate([[0], np.cumsum(widths)])[:-1]

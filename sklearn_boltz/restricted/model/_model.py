@@ -75,7 +75,7 @@ class Model(NamedTuple):
         """The same distribution with the roles of the layers exchanged."""
         return Model(self.weights.T, self.hidden, self.visible)
 
-    def fallen(self, beta, base):
+    def annealed(self, beta, base):
         """The model at inverse temperature `beta` on the way from independent units.
 
         Parameters
@@ -86,8 +86,8 @@ class Model(NamedTuple):
         """
         return Model(
             self._times(beta),
-            self.visible.fallen(beta, base),
-            self.hidden.fallen(beta, self.hidden.base()),
+            self.visible.annealed(beta, base),
+            self.hidden.annealed(beta, self.hidden.base()),
         )
 
     def tempered(self, beta):

@@ -242,7 +242,7 @@ def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
     hidden_field, visible_field = fields_by_kernels(model)
 
     def layers(beta):
-        return model.visible.fallen(beta, base), model.hidden.fallen(beta, hidden_base)
+        return model.visible.annealed(beta, base), model.hidden.annealed(beta, hidden_base)
 
     betas = betas.tolist()
     visible, hidden = layers(betas[0])

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import concatenated, is_foreign
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.partition._shares import chosen_chains
@@ -368,11 +368,11 @@ def annealed(gaps, base, n_temperatures, stream):
     log_weights = np.where(missing, of_units, 0).sum(axis=1)
     log_weights = log_weights + model.hidden.log_partition_sum(gaps.field + centre)
     V = base.sample(zero, stream)
-    own, visible = model.hidden_field(masked(V)), model.visible.fallen(0.0, base)
+    own, visible = model.hidden_field(masked(V)), model.visible.annealed(0.0, base)
     betas = np.linspace(0, 1, n_temperatures + 1).tolist()
     for low, high in pairwise(betas):
         log_weights -= at(low, visible, own)[0]
-        visible = model.visible.fallen(high, base)
+        visible = model.visible.annealed(high, base)
         log_f, field = at(high, visible, own)
         log_weights += log_f
         if high < 1:

@@ -119,8 +119,8 @@ def between(low, high, part=0.5):
         weights = np.asfortranarray(weights, dtype=high.dtype)
     return Model(
         weights,
-        high.visible.fallen(part, low.visible),
-        high.hidden.fallen(part, low.hidden),
+        high.visible.annealed(part, low.visible),
+        high.hidden.annealed(part, low.hidden),
     )
 
 
@@ -185,7 +185,7 @@ def begin_ladder(model, base, n_chains, stream):
     -------
     ladder : Ladder
     """
-    first = saved(model.fallen(0, base))
+    first = saved(model.annealed(0, base))
     states = base.sample(zeros(model.weights, (n_chains, len(base))), stream)
     rungs = [IndependentRung(first, copied(states)), RBMRung(laid_out(model), states)]
     kind = ArrayLadder if is_foreign(states) else Ladder

@@ -67,7 +67,7 @@ def tempered_samples(model, base, V, n_steps, n_temperatures, stream, workers, c
         The states at temperature 1.
     """
     betas = np.linspace(1, 0, n_temperatures)
-    models = [model.fallen(beta, base) for beta in betas]
+    models = [model.annealed(beta, base) for beta in betas]
     replicas = np.repeat(V[np.newaxis], n_temperatures, axis=0)
     H = np.empty((len(V), len(model.hidden)), V.dtype)
     rng = stream.generator()

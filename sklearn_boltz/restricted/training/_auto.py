@@ -1,13 +1,9 @@
 """What ``"auto"`` stands for: settings of a training from the numbers of rows and columns."""
 
 import math
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
-from sklearn_boltz.restricted.model._coded_rows import CodedRows
 from sklearn_boltz.units._unit import UnitType
 
 # Hidden units: this many for each column, within limits.
@@ -23,8 +19,6 @@ PRIOR_VARIANCE = 40
 # about the curvature of the log-likelihood: at four times this rate, steps would diverge. Limits of
 # the rate, and the rate for columns of real numbers, whose unit is arbitrary, and without stages.
 RATE_OF_VARIANCE, LEAST_RATE, MOST_RATE, STEADY_RATE = 2.0, 0.03, 0.4, 0.05
-# Columns are tested for independence at this level, if each joint state has this many rows.
-LEVEL, ROWS_PER_STATE = 0.05, 5
 # `partial_fit` does not know how many rows there will be.
 STREAMED_ROWS = 10_000
 # With fewer rows, none are set aside: too few to judge by.
@@ -37,7 +31,7 @@ def chosen_components(n_rows, n_columns, per_root):
     return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
 
 
-def wanted_components(n_components, hidden, *sizes):
+def resolve_n_components(n_components, hidden, *sizes):
     """Number of hidden units that is given, as such or by units, or else `chosen_components`."""
     if n_components != "auto":
         return n_components
@@ -79,67 +73,3 @@ def chosen_rate(base, n_visible):
         return STEADY_RATE
     variance = float(np.sum(base.variance(np.zeros((1, len(base))))[:, :n_visible]))
     return min(max(RATE_OF_VARIANCE / max(variance, 1e-3), LEAST_RATE), MOST_RATE)
-
-
-class Independence(NamedTuple):
-    """P values of the independence of the columns of a table.
-
-    Attributes
-    ----------
-    joint : float
-        Against all joint distributions, as a dependence may be of any order.
-    pairs : float
-        Of pairs of columns, with Bonferroni's correction, as a weak dependence of two is lost among
-        all orders.
-    """
-
-    joint: float
-    pairs: float
-
-    @property
-    def is_likely(self):
-        """Whether neither test rejects it."""
-        return self.joint > LEVEL and self.pairs > LEVEL
-
-
-def tested_independence(rows, starts):
-    """Test the independence of the columns of a small table by likelihood ratios.
-
-    Parameters
-    ----------
-    rows : ndarray or CodedRows of shape (n_rows, n_numbers)
-    starts : ndarray of int of shape (n_columns + 1,)
-        Where the numbers of each column begin, and the end.
-
-    Returns
-    -------
-    independence : Independence or None
-        None if there are too few rows for the joint states, or missing cells.
-    """
-    if isinstance(rows, CodedRows):
-        rows, starts = rows.codes, np.arange(len(starts))
-    n_columns, most = len(starts) - 1, math.log2(max(len(rows), 1) / ROWS_PER_STATE)
-    if n_columns > max(most, 1) or np.isnan(rows).any():
-        return None
-    columns = np.split(rows, starts[1:-1], axis=1)
-    codes = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in columns]
-    if math.prod(int(code.max()) + 1 for code in codes) * ROWS_PER_STATE > len(rows):
-        return None
-    of_pairs = [_likelihood_ratio(pair) for pair in combinations(codes, 2)] or [1.0]
-    return Independence(_likelihood_ratio(codes), len(of_pairs) * min(of_pairs))
-
-
-def _likelihood_ratio(codes):
-    """P value of the independence of some columns against all joint distributions."""
-    counts = [np.bincount(code) for code in codes]
-    joint = np.unique(np.column_stack(codes), axis=0, return_counts=True)[1]
-    n_values = np.array([len(count) for count in counts])
-    freedom = n_values.prod() - 1 - (n_values - 1).sum()
-    n_rows = len(codes[0])
-    statistic = _n_log_n(joint) - sum(map(_n_log_n, counts))
-    statistic += (len(codes) - 1) * n_rows * math.log(n_rows)
-    return float(chi2.sf(2 * statistic, freedom)) if freedom else 1.0
-
-
-def _n_log_n(counts):
-    return float(counts @ np.log(counts))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side

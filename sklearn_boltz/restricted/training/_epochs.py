@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.numerics._arrays import all_finite, is_foreign
-from sklearn_boltz.restricted.training._auto import LEAST_RATE, LEVEL
 from sklearn_boltz.restricted.training._cluster import Parts, learn_in_parts
 from sklearn_boltz.restricted.training._gaps import Incomplete, seed_of_batch
 from sklearn_boltz.restricted.training._progress import (
@@ -207,16 +206,6 @@ class Plan(NamedTuple):
     prepare: Callable | None = None
 
     name = "epoch"
-
-    def adapted(self, independence):
-        """The plan for rows whose columns are independent or not, as tests have it."""
-        if independence.is_likely:  # there is nothing to learn: stay near the initial model
-            return self._replace(n_epochs=1, rate=LEAST_RATE)
-        if self.stages is None:
-            return self
-        # What pairs have in common is learned soon, and orders above perhaps after a long plateau.
-        plateau = 0 if independence.pairs <= LEVEL else np.inf
-        return self._replace(stages=self.stages._replace(plateau=plateau))
 
     def begin(self, training, rows, monitor, workers):
         """Prepare a training, which may have had another plan; -> what epochs learn from."""

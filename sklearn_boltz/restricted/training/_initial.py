@@ -85,7 +85,7 @@ def n_units_of(model):
     return int(np.count_nonzero(np.triu(model.coupling_, 1)))
 
 
-def begin_at(model, name, names, table, layout, weights, visible, hidden):
+def begin_at(model, name, names, table, weights, visible, hidden):
     """Begin at the parameters of a model; hidden units beyond its own stay as they are.
 
     Parameters
@@ -96,9 +96,8 @@ def begin_at(model, name, names, table, layout, weights, visible, hidden):
         What messages call the estimator that is fitted.
     names : sequence
         The labels of its columns, if they have any.
-    table : Table
+    table : Encoder
         Of its columns.
-    layout : ColumnLayout
     weights : ndarray of shape (n_hidden, n_numbers)
         Changed in place.
     visible, hidden : UnitType
@@ -116,8 +115,8 @@ def begin_at(model, name, names, table, layout, weights, visible, hidden):
                 f"{name}: X has the column {own!r} where the table that init was fitted to has "
                 f"{other!r}. Fit to X[list(init.columns_)]."
             )
-    start = None
-    if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._table):
+    start, layout = None, table.coding
+    if model.n_features_in_ == len(layout.kinds) and _same_categories(table, model._encoder):
         find = _of_network if _is_network(model) else _of_rbm
         start = find(model, name, layout, len(hidden))
     if start is None:
@@ -146,7 +145,7 @@ def _same_categories(one, other):
 
 def _of_rbm(model, name, mine, n_units):
     """Weights, biases of the hidden units and parameters of the visible ones, if columns agree."""
-    (_, (visible, hidden)), other = model._layered(), model._layout
+    (_, (visible, hidden)), other = model._layered(), model._encoder.coding
     if not hidden.is_binary:
         raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
     if len(hidden) > n_units:

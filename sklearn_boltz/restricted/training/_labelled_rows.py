@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import is_foreign, taken
 
 # With early_stopping="auto", rows are set aside if this many have a label.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign, like, numpy_dtype
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.partition._estimates import estimate_from_value, temperature_ladder

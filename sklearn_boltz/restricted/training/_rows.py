@@ -12,7 +12,7 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz._estimator import dense
+from sklearn_boltz._methods import dense
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.model._coded_rows import CodedRows
@@ -98,7 +98,7 @@ def of_some(weights, rows):
     return None if weights is None else weights[rows]
 
 
-def that_count(X, weights):
+def rows_that_count(X, weights):
     """Which rows count: not those of weight 0, and not those of which all cells are missing."""
     counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if rows_with_gaps(X) is not None:
@@ -108,7 +108,7 @@ def that_count(X, weights):
     return counts
 
 
-def with_information(X, sample_weight):
+def rows_with_information(X, sample_weight):
     """The rows that count, and how often each does.
 
     Parameters
@@ -124,7 +124,7 @@ def with_information(X, sample_weight):
         None for 1 each.
     """
     weights = None if sample_weight is None else checked_weights(sample_weight, X)
-    counts = that_count(X, weights)
+    counts = rows_that_count(X, weights)
     if not counts.all():
         X, weights = X[counts], of_some(weights, counts)
     return X, None if weights is None or (weights == 1).all() else weights

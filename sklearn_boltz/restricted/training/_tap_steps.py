@@ -13,7 +13,7 @@ from sklearn_boltz.numerics._arrays import copied, is_foreign, like, namespace_o
 from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field import _vamp
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
-from sklearn_boltz.restricted.mean_field._second_order import features_of_pair, weight_gradient
+from sklearn_boltz.restricted.mean_field._second_order import has_second_order, single_variances
 from sklearn_boltz.restricted.mean_field._tap import TAP, Scratch, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import CELL
@@ -149,11 +149,8 @@ class Workspace:
         self.steps, self.products = (
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
-        pairs = zip(layered.layers, layered.layers[1:], strict=False)
-        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else [None]
         self.sizes = n_rows, n_starts
-        of_sides = self.features[0] if len(layered.weights) == 1 else None
-        self.scratch = Scratch.of(layered.sides(), n_starts, order, of_sides)
+        self.scratch = Scratch.of(layered.sides(), n_starts, order)
 
 
 class Beliefs(NamedTuple):
@@ -248,8 +245,8 @@ def difference(
         starts, data = V, Beliefs([V, workspace.scratch.first_hidden], [None, None])
     free, ends = negative(layered, starts, tap, stream, workers, workspace, first_row)
     weights = [
-        _weight_slopes(k, W, data, free, tap.order, rates, workers, workspace)
-        for k, W in enumerate(layered.weights)
+        _weight_slopes(k, layered, data, free, tap.order, rates, workers, workspace)
+        for k in range(len(layered.weights))
     ]
     parts = [part for layer in layered.layers for part, _ in layer.parts()]
     if all(part.is_binary or part.one_hot.all() for part in parts):  # the means suffice
@@ -307,22 +304,25 @@ def _of_means(units, mean):
     return {"intercept": mean.mean(axis=0)} if units.is_binary else units.gradients(mean)
 
 
-def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
+def _weight_slopes(k, layered, data, free, order, rates, workers, workspace):
     """⟨a a + W c c⟩ of the rows less that of the solutions, between layers k and k + 1."""
+    W, layers = layered.weights[k], layered.layers[k : k + 2]
     step, product = workspace.steps[k], workspace.products[k]
-    plain = order == 2 and all(its.is_plain for its in workspace.features[k])
+    is_second = order == 2 and has_second_order(*layers)
 
     def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
         return a * (rate / len(a))
 
-    (V, H), (c_v, c_h) = data.means[k : k + 2], data.variances[k : k + 2]
-    (a_v, a_h), (d_v, d_h) = free.means[k : k + 2], free.variances[k : k + 2]
+    (V, H), (a_v, a_h) = data.means[k : k + 2], free.means[k : k + 2]
+    (c_v, c_h), (d_v, d_h) = (
+        map(single_variances, layers, side.variances[k : k + 2]) for side in (data, free)
+    )
     H, a_h = scaled(H, rates[0]), scaled(a_h, rates[1])
     spread = []  # variances of both layers, with the sign of what they add
-    if plain and c_v is not None:
+    if is_second and c_v is not None:
         spread.append((np.add, scaled(c_h, rates[0]), c_v))
-    if plain and d_v is not None:
+    if is_second and d_v is not None:
         spread.append((np.subtract, scaled(d_h, rates[1]), d_v))
 
     def block(units):
@@ -337,12 +337,6 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)
     if free.covariances is not None:
         step -= rates[1] * free.covariances[k]
-    if order == 2 and not plain:
-        for sign, rate, beliefs in ((1, rates[0], data), (-1, rates[1], free)):
-            if beliefs.variances[k] is not None:
-                pair = zip(beliefs.means[k : k + 2], beliefs.variances[k : k + 2], strict=True)
-                scale = sign * rate / len(beliefs.means[k])
-                step += weight_gradient(W, workspace.features[k], *pair, scale, workers)
     return step
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.missing._completion import (
+    CompletionModel,
     IncompleteRows,
-    Model,
     all_completions,
     distinct_incomplete,
     informative,
@@ -104,7 +104,7 @@ def drawn(codes, weights, squares, model):
 def draws(codes, weights, model, n_draws):
     """Draws of each distinct row given its observed cells, and how often each counts."""
     data = IncompleteRows(codes, weights, model.n_values)
-    described = Model(
+    described = CompletionModel(
         model.log_weight,
         lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
     )

@@ -61,7 +61,7 @@ def find_curvature(network, codes, weights, *, jackknife=False):
     Of columns that vary; and the `Spread` from these to all parameters.
     """
     check_pairwise(network)
-    d, coding = network.n_features_in_, network._coding
+    d, coding = network.n_features_in_, network._encoder.coding
     n_parameters = d * (d + 1) // 2 if coding.is_binary else block_starts(coding.n_values)[1]
     # There are six matrices of all parameters at a time, and with trends, which have fewer, two.
     check_memory(
@@ -138,7 +138,7 @@ def of_completions(problem, theta, kind, columns, free, jackknife, rows, model):
 
 def likelihood_curvature(network, codes, problem, squares):
     """Of the b_j, then of the m_jk, and of the likelihood."""
-    if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or not network._coding.is_binary:
+    if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or (network.n_values_ != 2).any():
         raise ValueError(
             f"{type(network).__name__}: standard errors of the likelihood are those of "
             f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
@@ -185,7 +185,7 @@ def merged_spins(codes, weights):
 
 def codes_curvature(network, codes, weights, jackknife):
     """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
-    n_values, free = network._coding.n_values, network._free_pairs()
+    n_values, free = network.n_values_, network._free_pairs()
     kept_rows = distinct_incomplete(codes, weights)
     task = CodesTask(*kept_rows, n_values, network._ridge(), trends=network._trends)
     contrasts, kept = task.contrasts, task.varying

@@ -25,6 +25,7 @@ from sklearn_boltz.statistics.covariance._mixed import Mixed, ScoreColumn, level
 from sklearn_boltz.statistics.covariance._separation import separated_by_contrasts
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._values import image_of
 from sklearn_boltz.tables._weights import squares_of
 
 # Draws of each incomplete row, at most and at least; all draws, unless these are more; their seed.
@@ -81,20 +82,21 @@ class TableRows(NamedTuple):
             codes[drawn], others, _ = cells_of(network, filled)
             for j, own in others.items():
                 numbers[j][drawn] = own
-            obey(codes, known, np.flatnonzero((codes.max(axis=0) > 0) & ~network._table.is_number))
+            is_code = (codes.max(axis=0) > 0) & ~network._encoder.is_number
+            obey(codes, known, np.flatnonzero(is_code))
         of_draws, squares = weights[rows] / np.repeat(n_each, n_each), squares_of(weights)[kept]
         return cls(codes, numbers, known, of_draws, first, squares)
 
 
 def cells_of(network, X):
     """Codes of levels, numbers of the other columns, and which cells have been observed."""
-    table, (codes, _) = network._table, network._codes(X)
+    table, (codes, _) = network._encoder, network._codes(X)
     known, numbers = codes >= 0, {}
     for j, (column, (_, cells)) in enumerate(zip(table.columns, columns_of(X), strict=True)):
         if table.is_number[j]:
             numbers[j] = column.finite(cells)
             known[:, j] = ~np.isnan(numbers[j])
-    known |= (network._coding.n_values == 1) & ~table.is_number
+    known |= (network.n_values_ == 1) & ~table.is_number
     return np.maximum(codes, 0), numbers, known
 
 
@@ -106,27 +108,18 @@ def obey(codes, known, columns):
     generator = np.random.default_rng(SEED)
     for j, k in permutations(columns, 2):
         both = known[:, j] & known[:, k]
-        table = np.zeros((codes[:, j].max() + 1, codes[:, k].max() + 1))
-        np.add.at(table, (codes[both, j], codes[both, k]), 1.0)
-        if not determines(table):
+        found = image_of(codes[both, j], codes[both, k], ACCIDENT)
+        if found is None:
             continue
-        image = table.argmax(axis=1)
-        rows = ~known[:, k] & (table.sum(axis=1) > 0)[codes[:, j]]
+        image = np.full(codes[:, j].max() + 1, -1)
+        image[found[0]] = found[1]
+        rows = ~known[:, k] & (image[codes[:, j]] >= 0)
         codes[rows, k] = image[codes[rows, j]]
+        counts = np.bincount(codes[both, j], minlength=len(image))
         for level in np.unique(codes[both, k]):
             rows = ~known[:, j] & (codes[:, k] == level) & (image[codes[:, j]] != level)
-            counts = table[:, level]
-            codes[rows, j] = generator.choice(len(counts), rows.sum(), p=counts / counts.sum())
-
-
-def determines(table):
-    """Whether the rows of a table of counts have one column each, and this is no accident."""
-    counts = table.sum(axis=1)
-    if (np.count_nonzero(table, axis=1) > 1).any() or np.count_nonzero(table.sum(axis=0)) < 2:
-        return False
-    shares = table.sum(axis=0) / counts.sum()
-    chance = np.log((shares ** counts[counts > 0, np.newaxis]).sum(axis=1)).sum()
-    return chance < np.log(ACCIDENT)
+            p = counts * (image == level)
+            codes[rows, j] = generator.choice(len(p), rows.sum(), p=p / p.sum())
 
 
 class NumberEstimates(NamedTuple):
@@ -155,8 +148,8 @@ class NumberEstimates(NamedTuple):
     @classmethod
     def of(cls, network, X, weights, free, jackknife):
         """From a fitted network, and the rows of its fit."""
-        rows, (d,) = TableRows.read(network, X, weights), network._coding.n_values.shape
-        trends = network._table.declared("ordinal")
+        rows, (d,) = TableRows.read(network, X, weights), network.n_values_.shape
+        trends = network._encoder.declared("ordinal")
         columns = [column_of(rows, j, trends[j]) for j in range(d)]
         kept = np.flatnonzero([column is not None for column in columns])
         free, columns = free[np.ix_(kept, kept)], [columns[j] for j in kept]
@@ -174,7 +167,7 @@ class NumberEstimates(NamedTuple):
             find_separated=lambda _: together(separated(mixed, theta, free), undetermined),
             is_symmetric=rows.first is None,
         )  # fmt: skip
-        sizes = np.where(network._table.is_number, 1, network._coding.n_values)
+        sizes = np.where(network._encoder.is_number, 1, network.n_values_)
         return cls(mixed, kept, rows.known[:, kept], theta, curvature, sizes)
 
     def results(self):

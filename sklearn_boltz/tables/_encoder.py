@@ -61,8 +61,8 @@ PLAIN = ("auto", "plain")
 NO_NEED = Need()
 
 
-class Table:
-    """What `fit` learns of a table: its container, and the values of its columns.
+class Encoder:
+    """A fitted table: its container, the values of its columns, and their codes. A value.
 
     Parameters
     ----------
@@ -71,6 +71,10 @@ class Table:
         Of the training data, if they were a data frame.
     dtype : dtype or None
         Of the training data, if they were an array of numbers.
+    coding : Coding, ColumnLayout or None
+        What a network, or the units of an RBM, makes of codes; None if it takes them as they are.
+    unseen : Unseen or None
+        What is known of values that `fit` did not see.
 
     Attributes
     ----------
@@ -88,12 +92,16 @@ class Table:
         Which columns hold numbers with normal scores.
     """
 
-    def __init__(self, columns, header=None, dtype=None):
+    # Whether rows are arrays of the codes themselves.
+    are_codes = False
+
+    def __init__(self, columns, header=None, dtype=None, coding=None, unseen=None):
         self.columns, self.header, self.dtype = columns, header, dtype
+        self.coding, self.unseen = coding, unseen
         values = [column.categories for column in columns]
-        self.is_plain = all(categories is None for categories in values)
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
         self.is_word = np.array([v is not None for v in values], dtype=bool)
+        self.is_plain = not self.is_word.any()
         self.is_empty = self.is_word & (self.n_categories == 0)
         self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
         self.is_scored = np.array([column.scores is not None for column in columns], dtype=bool)
@@ -106,10 +114,24 @@ class Table:
 
     @classmethod
     def of_numbers(cls, X):
-        """Of numbers that stand for themselves: those of a frame, an array or a matrix."""
+        """Encoder of numbers that stand for themselves, in a frame, an array or a matrix."""
         places = places_of(X)
         columns = [Column(f"column {place.name!r}", place=place) for place in places]
         return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
+
+    @classmethod
+    def of_codes(cls, kinds, dtype):
+        """Encoder of codes: 0, 1, ... in columns whose kinds list these, and plain numbers."""
+        columns = [
+            Column(
+                f"column {j}", None if kind.levels is None else np.array(kind.levels), kind=kind,
+                place=Place(None, j),
+            )
+            for j, kind in enumerate(kinds)
+        ]  # fmt: skip
+        found = cls(columns, None, dtype)
+        found.are_codes = True
+        return found
 
     @classmethod
     def learn(cls, X, numbers=None, need=NO_NEED, kinds=None, weights=None):
@@ -129,7 +151,7 @@ class Table:
 
         Returns
         -------
-        table : Table
+        table : Encoder
         """
         names = np.array([kind.name for kind in kinds or [Kind()]])
         frame = X if is_frame(X) else None
@@ -196,6 +218,61 @@ class Table:
         return None if self.header is None else self.header.empty_frame()
 
     @property
+    def kinds(self):
+        """Kinds of the columns, as `columns` calls them; None for plain numbers."""
+        return [column.found_kind for column in self.columns]
+
+    @property
+    def categories(self):
+        """Values of each column in the order of their codes, or None for a column of numbers."""
+        return [column.values for column in self.columns]
+
+    def labels(self, j, values):
+        """The values of a column as the training table has them; for numbers, those given.
+
+        A model may have more values than the table: of a constant column.
+        """
+        categories = self.columns[j].categories
+        if categories is None:
+            return values
+        n_unused = max(len(values) - len(categories), 0)
+        unused = [f"(unused {k + 1})" if k else "(unused)" for k in range(n_unused)]
+        return np.append(categories, np.array(unused, dtype=object)) if unused else categories
+
+    def of_categories(self, probability, j):
+        """Probabilities of the values of column j that are in the training table."""
+        n_values = self.n_categories[j]
+        if self.is_scored[j]:  # of its bins
+            return probability
+        if self.is_empty[j]:  # nothing is known: the prior
+            return np.full_like(probability, 1 / probability.shape[1])
+        if not 0 < n_values < probability.shape[1]:
+            return probability
+        probability = probability[:, :n_values]
+        return probability / probability.sum(axis=1, keepdims=True)
+
+    @property
+    def is_open(self):
+        """Whether plain numbers may have other values than those of the training.
+
+        In an array of numbers, these stand for themselves, and others are errors.
+        """
+        return self.header is not None or self.dtype is None
+
+    def n_open_values(self, n_values):
+        """The numbers of values of columns that may have more, -1 for others; as `Unseen` asks.
+
+        Parameters
+        ----------
+        n_values : ndarray of int of shape (n_columns,)
+            Of a model of codes.
+        """
+        # There is a code for every number, and a list of values is complete.
+        is_known = self.is_number | self.is_listed
+        plain = n_values if self.is_open else -1
+        return np.where(is_known, -1, np.where(self.is_word, self.n_categories, plain))
+
+    @property
     def is_number(self):
         """Which columns hold numbers in bins, or with normal scores; an array of bool."""
         return self.is_binned | self.is_scored
@@ -218,7 +295,7 @@ class Table:
 
     @property
     def is_listed(self):
-        """Of which columns the user lists the values, so that there are no others."""
+        """Columns of which the user lists the values, so that there are no others."""
         return np.array([column.kind.levels is not None for column in self.columns], dtype=bool)
 
     @property
@@ -243,7 +320,7 @@ class Table:
 
         Returns
         -------
-        table : Table
+        table : Encoder
         places : dict
             From columns that have grown to the new codes of their old categories. A column whose
             order is not known does not grow.
@@ -257,12 +334,20 @@ class Table:
                 old = columns[j].categories.tolist()
                 places[j] = find_places(grown.categories.tolist(), old)
                 columns[j] = grown
-        return Table(columns, self.header, self.dtype), places
+        return self._of(columns), places
 
     def each(self, change, *of_columns):
         """The table with a function of each column, and of what goes with it, in its place."""
-        columns = [change(*one) for one in zip(self.columns, *of_columns, strict=True)]
-        return Table(columns, self.header, self.dtype)
+        return self._of([change(*one) for one in zip(self.columns, *of_columns, strict=True)])
+
+    def _of(self, columns):
+        return Encoder(columns, self.header, self.dtype, self.coding, self.unseen)
+
+    def of_model(self, coding=None, unseen=None):
+        """The encoder with what a model makes of codes, and of values that `fit` did not see."""
+        other = object.__new__(Encoder)
+        vars(other).update(vars(self), coding=coding, unseen=unseen)
+        return other
 
     def with_bins(self, X, binned, sample_weight=None, most=MOST, scored=None):
         """The table where some columns of numbers have bins, or normal scores.
@@ -393,7 +478,7 @@ class Table:
             NaN where a cell is missing.
         """
         are_numbers = issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        if are_numbers and self.is_plain:
+        if are_numbers and (self.is_plain or self.are_codes):
             return X
         # That columns are too few or too many is an error of scikit-learn.
         coded = of_each(
@@ -500,7 +585,7 @@ def without_columns(X, columns):
     return with_columns(X, {j: np.full(len(X), None) for j in columns})
 
 
-def opened(X):
+def as_plain_table(X):
     """-> a table without a mask, and whether it holds numbers or booleans only.
 
     These have a type of numbers then, if they were in a list or among objects.

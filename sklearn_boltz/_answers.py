@@ -1,18 +1,85 @@
-"""What a density model says of columns, given other cells: joint probabilities, and quantiles."""
+"""Answers of a density model about columns, given other cells: probabilities and quantiles."""
 
+import warnings
 from functools import partial
+from numbers import Integral
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._warnings import told_once
+from sklearn_boltz._methods import validate_arguments
+from sklearn_boltz._warnings import find_stack_level, told_once
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
+from sklearn_boltz.tables._encoder import without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
-from sklearn_boltz.tables._table import without_columns
 
 
 class Answers:
-    """Of a density model with `predict_column_proba`."""
+    """Methods of a density model that defines `_column_probabilities`."""
+
+    @validate_arguments(
+        {
+            "random_state": ["random_state", np.random.Generator],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+        }
+    )
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
+        """Return the probability of each value of one column, given the rest of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. The values of the column itself are ignored. Missing cells (NaN) in other
+            columns are summed out: exactly in rows where `impute` is exact, the column included,
+            and in others by sampling for each value of the column.
+        column : int, str or list of them
+            The label of the column in a data frame, its number in an array, or those of several.
+        n_steps : int, default=1000
+            Where chains are needed, they run until the standard error of the probabilities of a row
+            is at most 0.01, or until they made 50 `n_steps` transitions for each value.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness of estimates. None means the same random numbers in each call.
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n_samples, n_values)
+            The probabilities of the values of the column in the order of `categories_`; of numbers
+            that stand for themselves, of 0, 1, 2, ..., or of -1 and 1. Each row sums to 1. They
+            depend on the row alone: equal rows have equal probabilities in any table. Of several
+            columns, joint probabilities, of shape (n_samples, n_values, n_values, ...).
+
+        Raises
+        ------
+        ValueError
+            If the model has the column as continuous numbers.
+
+        Warns
+        -----
+        UserWarning
+            If the standard errors of some rows are greater than 0.01.
+        """
+        check_is_fitted(self)
+        if not self._is_one(column):
+            return self._joint_probabilities(X, column, n_steps=n_steps, random_state=random_state)
+        j, seed = self._variable(column), self._seed_of(random_state)
+        p, errors = self._column_probabilities(self._ignoring(X, j), j, n_steps, seed)
+        name = f"{type(self).__name__}.predict_column_proba"
+        message = message_of_errors(name, self._column(j), errors, n_steps)
+        if message:
+            warnings.warn(message, UserWarning, stacklevel=find_stack_level())
+        return self._encoder.of_categories(p, j)
+
+    # The seed of figures that are the same in each call.
+    _evaluation_seed = 0
+
+    def _seed_of(self, random_state):
+        """The seed of what depends on a row alone: the same each time by default."""
+        if random_state is None:
+            return self._evaluation_seed
+        return int(make_generator(random_state).integers(2**31))
 
     @told_once
     def predict_column_quantiles(
@@ -68,7 +135,7 @@ class Answers:
         levels = np.asarray(quantiles, dtype=float)
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"quantiles must be a list of numbers from 0 to 1, got {quantiles!r}.")
-        j, table = self._variable(column), self._table
+        j, table = self._variable(column), self._encoder
         if not table.has_means[j]:
             raise ValueError(
                 f"{type(self).__name__}: {self._column(j)} has values that are no numbers, which "
@@ -94,7 +161,7 @@ class Answers:
     @told_once
     def _joint_probabilities(self, X, columns, **options):
         """p(a, b, ... | other cells) = p(a | others) p(b | others, a) ..., in the given order."""
-        table, places = self._table, self._variables(columns)
+        table, places = self._encoder, self._variables(columns)
         # Of a number with normal scores, another column would be told the number, not the bin.
         order = sorted(places, key=lambda j: table.is_scored[j])
         if table.is_scored[order[:-1]].any():
@@ -120,5 +187,5 @@ class Answers:
         values = np.full((n * q, X.shape[1]), np.nan)
         values[:, j] = self._cells_of(np.tile(np.arange(q), n))
         rows = some_rows(X, np.repeat(np.arange(n), q))
-        rest = self._chained(self._table.fill(rows, values, ~np.isnan(values)), others, ask)
+        rest = self._chained(self._encoder.fill(rows, values, ~np.isnan(values)), others, ask)
         return np.einsum("nq,nq...->nq...", p, rest.reshape(n, q, *rest.shape[1:]))

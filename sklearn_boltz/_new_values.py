@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz.tables._batches import ONE_PASS, as_batches, summarise
 from sklearn_boltz.tables._cells import also, columns_of, missing_cells, some_of
 from sklearn_boltz.tables._column import merged
-from sklearn_boltz.tables._table import opened
+from sklearn_boltz.tables._encoder import as_plain_table
 from sklearn_boltz.tables._values import as_cells, plain
 
 # How to have such values learned, by what keeps them from it.
@@ -36,7 +36,7 @@ def take_new_values(estimator, X, sample_weight=None):
     places : dict
         From the numbers of columns that have grown to the new codes of their old values.
     """
-    table = estimator._table
+    table = estimator._encoder
     if estimator.unseen == "error" or table.header is None and not table.is_word.any():
         return {}
     X, weights, n_rows = _cells_and_weights(estimator, X, sample_weight)
@@ -51,7 +51,7 @@ def take_new_values(estimator, X, sample_weight=None):
             values[j] = list(merged(dict.fromkeys(map(plain, found))))
     places = {}
     if estimator._grows and estimator.unseen == "smooth":
-        estimator._table, places = table.grown(X, values)
+        estimator._encoder, places = table.grown(X, values)
     lost = [j for j in values if j not in places]
     if lost:
         share = (weights * new)[:, lost[0]].sum() / n_rows
@@ -63,7 +63,7 @@ def _cells_and_weights(estimator, X, sample_weight):
     """-> rows with all cells that there are, how often each cell counts, and the rows in all."""
     batches = as_batches(X)
     if batches is None:
-        X = opened(X)[0]
+        X = as_plain_table(X)[0]
         weights = np.ones(len(X)) if sample_weight is None else np.ravel(sample_weight) > 0
         return X, weights[:, np.newaxis], weights.sum()
     if batches.blocks.is_single:
