@@ -212,7 +212,7 @@ html_theme_options = {
 }
 # Room for lines of code and for tables; the gallery's pages lead on to one another.
 WIDE = [
-    *["index", "install", "gallery", "how_good", "benchmarks", "cite", "contributing"],
+    *["index", "install", "gallery", "how_good", "benchmarks", "cite", "contributing", "security"],
     "auto_examples/*",
 ]
 html_sidebars = {page: [] for page in WIDE}

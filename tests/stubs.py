@@ -11,8 +11,6 @@ from pathlib import Path
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, TransformerMixin
 
-import sklearn_boltz
-
 MODULES = ["", "batches", "callbacks", "datasets", "inspection", "loglinear", "metrics", "networks"]
 MODULES += ["restricted", "statistics"]
 HEADER = """\
