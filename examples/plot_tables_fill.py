@@ -29,8 +29,8 @@ filled = BoltzmannImputer(random_state=0).fit_transform(gaps)
 pd.concat({"table": gaps.head(), "filled": filled.head().round(1)})
 
 # %%
-# scikit-learn's ``IterativeImputer`` takes numbers of similar scale: strings become one-hot columns,
-# without the last value, which follows from the others.
+# scikit-learn's ``IterativeImputer`` takes numbers of similar scale: strings become one-hot
+# columns, without the last value, which follows from the others.
 
 words = ["species", "island", "sex"]
 numbers = penguins.columns.drop(words)
@@ -51,8 +51,8 @@ def fill_iteratively(gaps):
 
 
 # %%
-# Lines lead from filled values to the hidden ones. Means lie outside all species; the two others are
-# about as good as each other.
+# Lines lead from filled values to the hidden ones. Means lie outside all species; the two others
+# are about as good as each other.
 
 names = ["bill_length_mm", "flipper_length_mm"]
 incomplete = gaps[names].isna().any(axis=1)
@@ -115,5 +115,5 @@ results = pd.DataFrame(results, columns=["method", "accuracy", "RMSE"])
 results.groupby("method", sort=False).mean().round(2)
 
 # %%
-# On this small table of three clear groups, the last three are about equally good. Larger tables are
-# compared in :ref:`the guide <tables>`.
+# On this small table of three clear groups, the last three are about equally good. Larger tables
+# are compared in :ref:`the guide <tables>`.
