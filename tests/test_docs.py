@@ -130,6 +130,38 @@ def test_importing_and_fitting_print_nothing_and_do_not_import_matplotlib():
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
+def test_the_notebook_runs_from_top_to_bottom():
+    pytest.importorskip("pandas")
+    book = json.loads(source("examples", "first_steps.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]), names)
+    filled = names["filled"]
+    assert filled.notna().all(axis=None)
+    assert (filled["species"] == names["complete"]["species"])[names["at"]].mean() > 0.8
+
+
+POINT = re.compile(r"(?<![\w.\])`\\/])\.\d")
+
+
+def test_numbers_in_prose_have_a_zero_before_the_point():
+    """Outside of code, paths and examples."""
+    pages = [*(ROOT / "doc").rglob("*.rst"), *ROOT.glob("*.md")]
+    for page in pages:
+        if {"generated", "auto_examples"} & {*page.parts}:
+            continue
+        text = re.sub(
+            r"``.*?``|`[^`]*`|<!--.*?-->|\]\([^)]*\)", "", page.read_text(encoding="utf-8")
+        )
+        text = re.sub(
+            r"^(?: *>>>.*\n(?:.*\S.*\n)*|.*(?:::|```).*\n(?:\n|[ >].*\n)*)", "", text, flags=re.M
+        )
+        found = [line for line in text.split("\n") if POINT.search(line) and "measured" not in line]
+        assert found == [], page
+
+
 FOUND = {
     "anomaly": "outliers",
     "BernoulliRBM": "migration",
