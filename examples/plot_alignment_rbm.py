@@ -37,8 +37,8 @@ rbm = SDCPRBM(
 # ---------------------------
 # A hidden unit has a weight for each letter at each site. Letters above the axis switch it on,
 # letters below switch it off. These are the four units whose weights are concentrated at the fewest
-# sites, and for each unit the 20 sites with the largest weights. The mean over the letters of a site
-# is subtracted, since each sequence has one of them. Grey boxes are gaps.
+# sites, and for each unit the 20 sites with the largest weights. The mean over the letters of a
+# site is subtracted, since each sequence has one of them. Grey boxes are gaps.
 
 logos = rbm.components_.reshape(40, 107, 5)
 logos = logos - logos.mean(axis=2, keepdims=True)

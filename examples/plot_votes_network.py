@@ -48,8 +48,8 @@ plt.show()
 #
 # How sure is an edge?
 # --------------------
-# The same edges, estimated without the penalty, so that couplings are larger: 95 % intervals, and how
-# often a sparse network of resampled members has the edge.
+# The same edges, estimated without the penalty, so that couplings are larger: 95 % intervals, and
+# how often a sparse network of resampled members has the edge.
 
 table = statistics.inference(model, votes).to_frame()
 edges = table[table["adjusted_p_value"] < 0.05].sort_values("coupling")
