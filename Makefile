@@ -12,7 +12,7 @@ BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test check test-slow test-processors messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
+.PHONY: demo test check test-slow test-processors messages stubs fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick sdist dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -61,6 +61,10 @@ test-processors: $(VENV)/.installed-test $(VENV)/.built
 # The file with all messages to bad input; git diff shows what a change makes of them.
 messages: $(VENV)/.installed-test $(VENV)/.built
 	PYTHONPATH=tests $(BIN)/python tests/contract/test_messages.py
+
+# The type stubs, from signatures and docstrings.
+stubs: $(VENV)/.installed-test $(VENV)/.built
+	$(BIN)/python tests/stubs.py
 
 test-array-api: $(VENV)/.installed-test-array-api $(VENV)/.built
 	$(ARRAY_API)
@@ -141,10 +145,8 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/codespell --dictionary doc/phrases.txt \
 		--regex "(?i)\b($$(sed 's/->.*//' doc/phrases.txt | paste -sd '|'))\b"
 
-# `make doc DOC=site/0.3` builds beside other versions, which the pages then lead to.
-DOC ?= doc/_build/html
 doc: $(VENV)/.installed-doc $(VENV)/.built
-	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc $(DOC)
+	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc doc/_build/html
 
 bench: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
@@ -173,9 +175,13 @@ sdist: $(VENV)/bin/python
 	tar xzf dist/*.tar.gz -C build/sdist
 	tar c -C build/sdist --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 \
 		--numeric-owner --mode=go=u-w $$(ls build/sdist) | gzip -n > $$(echo dist/*.tar.gz)
+	sha256sum dist/*.tar.gz
 
 dist: sdist
 	$(BIN)/python -m build --wheel --outdir dist build/sdist/*
+	$(BIN)/pip install $(QUIETLY) twine check-wheel-contents
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 
 clean:
 	rm -rf .venv .venv-* build dist doc/_build doc/auto_examples doc/api/generated *.egg-info

@@ -1,9 +1,10 @@
-"""Extension modules; all else is in pyproject.toml."""
+"""Extension modules, and the page of the package on an index; all else is in pyproject.toml."""
 
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import Cython
@@ -71,9 +72,34 @@ def extensions():
     return [Extension(SHARED, [shared.as_posix()], extra_compile_args=FLAGS + EXTRA), *kernels]
 
 
+def page():
+    """The README with absolute links, and the addresses, once pyproject.toml has a repository."""
+    configuration = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    repository = configuration["tool"]["sklearn_boltz"]["repository"]
+    tag = f"v{configuration['project']['version']}"
+    readme = Path("README.md").read_text(encoding="utf-8")
+    urls = {}
+    if repository:
+        # Pictures are read as they are; other files have a page of their own.
+        readme = re.sub(r"(!\[[^]]*\]\()(?!https:)", rf"\1{repository}/raw/{tag}/", readme)
+        readme = re.sub(r"(\]\()(?!https:)", rf"\1{repository}/blob/{tag}/", readme)
+        urls = {
+            "Repository": repository,
+            "Documentation": f"{repository}/tree/{tag}#documentation-development",
+            "Issues": f"{repository}/issues",
+            "Changelog": f"{repository}/tree/{tag}/doc/whats_new",
+        }
+    return {
+        "long_description": re.sub(r" ?<!--.*?-->", "", readme),
+        "long_description_content_type": "text/markdown",
+        "project_urls": urls,
+    }
+
+
 KERNELS = sorted(PACKAGE.rglob("*.pyx"))
 # The Makefile installs the package without its kernels, and compiles those that have changed.
 setup(
     ext_modules=[] if "SKLEARN_BOLTZ_NO_KERNELS" in os.environ else extensions(),
+    **page(),
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -34,8 +34,8 @@ project = "sklearn_boltz"
 author = "The sklearn_boltz developers"
 copyright = author
 with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
-    PROJECT = tomllib.load(file)["project"]
-release = PROJECT["version"]
+    CONFIGURATION = tomllib.load(file)
+release = CONFIGURATION["project"]["version"]
 version = ".".join(release.split(".")[:2])
 
 extensions = [
@@ -50,7 +50,6 @@ extensions = [
     "other_projects",
     "parameter_groups",
     "thumbnails",
-    "versions",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
     extensions.append("sphinx.ext.intersphinx")
@@ -197,14 +196,10 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
-project_urls = PROJECT["urls"]
+REPOSITORY = CONFIGURATION["tool"]["sklearn_boltz"]["repository"]
 html_theme_options = {
-    "external_links": [
-        {"name": name, "url": url} for name, url in project_urls.items() if name != "Documentation"
-    ],
-    "switcher": {"json_url": "../switcher.json", "version_match": version},
-    "check_switcher": False,  # it is written at the end of the build
-    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    "external_links": [{"name": "Repository", "url": REPOSITORY}] if REPOSITORY else [],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "logo": {"text": "sklearn_boltz"},
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
@@ -217,7 +212,7 @@ html_theme_options = {
 }
 # Room for lines of code and for tables; the gallery's pages lead on to one another.
 WIDE = [
-    *["index", "install", "gallery", "how_good", "benchmarks", "cite", "contributing"],
+    *["index", "install", "gallery", "how_good", "benchmarks", "cite", "contributing", "security"],
     "auto_examples/*",
 ]
 html_sidebars = {page: [] for page in WIDE}

@@ -37,21 +37,24 @@ rbm = SDCPRBM(
 # ---------------------------
 # A hidden unit has a weight for each letter at each site. Letters above the axis switch it on,
 # letters below switch it off. These are the four units whose weights are concentrated at the fewest
-# sites. The mean over the letters of a site is subtracted, since each sequence has one of them.
+# sites, and for each unit the 20 sites with the largest weights. The mean over the letters of a
+# site is subtracted, since each sequence has one of them. Grey boxes are gaps.
 
 logos = rbm.components_.reshape(40, 107, 5)
 logos = logos - logos.mean(axis=2, keepdims=True)
 size = (logos**2).sum(axis=2)
 n_sites = size.sum(axis=1) ** 2 / (size**2).sum(axis=1)
-fig, axes = plt.subplots(4, 1, figsize=(12, 8), sharex=True, layout="constrained")
+fig, axes = plt.subplots(4, 1, figsize=(9, 9), layout="constrained")
 for ax, k in zip(axes, np.argsort(n_sites)[:4], strict=True):
-    plot_logo(logos[k], family.alphabet, ax=ax)
+    sites = np.sort(np.argsort(-size[k])[:20])
+    plot_logo(logos[k, sites], family.alphabet, ax=ax)
     ax.set(ylabel=f"unit {k}", xlabel=None)
-axes[-1].set_xticks(range(107), family.structure)
+    ax.set_xticks(range(20), [f"{site + 1}\n{family.structure[site]}" for site in sites])
+axes[-1].set_xlabel("site, and whether it is paired in the fold: ( ) or not: .")
 plt.show()
 
 # %%
-# Below is the fold. Two of these units know relatives whose third or fourth stem ends in a shorter
+# Two of these units recognise relatives whose third or fourth stem ends in a shorter
 # loop: gaps switch them on. The other two each know a base pair: letters that pair, such as U with
 # A, switch a unit on at both ends of a stem, and another pair, such as G with C, switches it off.
 #
@@ -116,6 +119,6 @@ plt.show()
 
 # %%
 # Chains of a few hundred transitions that start at rows of the family (``init``) have covariances
-# that are nearer, because they have not forgotten these rows.
+# that are closer, because they have not forgotten these rows.
 
 # sphinx_gallery_thumbnail_number = 1

@@ -8,14 +8,15 @@ are members of the United States House of Representatives.
 """
 
 # %%
-# Learn, and draw
-# ---------------
-# Sixteen votes of 1984, and the party of each member. Half of the members are learned.
+# Fit, and draw
+# -------------
+# Sixteen votes of 1984, and the party of each member. The model is fitted to half of the members.
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -35,7 +36,7 @@ synthetic = model.sample(len(unseen), random_state=0)
 synthetic.iloc[:4, :5]
 
 # %%
-# Fix what is known of members, and draw the rest:
+# Fix some columns, and draw the others:
 
 model.sample(3, given={"party": "democrat", "crime": "yes"}, random_state=0).iloc[:, :5]
 
@@ -67,7 +68,7 @@ tables = {
 }
 
 # %%
-# Each line is a member, each column a vote: yes in blue, no in orange. Democrats are above.
+# Each row is a member, each column a vote.
 
 codes = {"no": 0, "absent": 1, "yes": 2}
 colours = ListedColormap(["C1", "white", "C0"])
@@ -76,29 +77,36 @@ for ax, (name, table) in zip(axes, tables.items(), strict=True):
     shades = table.drop(columns="party").map(codes.get)
     order = table.sort_values(["party", "physician-fee-freeze", "crime", "mx-missile"]).index
     ax.imshow(shades.loc[order], cmap=colours, aspect="auto", interpolation="nearest")
-    ax.axhline((table["party"] == "democrat").sum() - 0.5, color="k")
-    ax.set(title=name, xticks=[], yticks=[])
+    n_democrats = (table["party"] == "democrat").sum()
+    ax.axhline(n_democrats - 0.5, color="k")
+    ax.set(title=name, xlabel="16 votes", xticks=[], yticks=[])
+    if ax is axes[0]:
+        middles = [n_democrats / 2, (n_democrats + len(table)) / 2]
+        ax.set_yticks(middles, ["democrats", "republicans"], rotation=90, va="center")
+        ax.tick_params(length=0)
+answers = [Patch(fc=colours(k), ec="0.6", label=name) for name, k in codes.items()]
+fig.legend(handles=answers, loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 
 # %%
-# Like the real ones? Copies?
-# ---------------------------
-# The two-sample score is 1 if gradient boosting cannot tell rows from real ones that were not seen,
-# and 0 if it always can. The second figure is the share of rows that are nearer to a learned row
-# than to one that was not: ½ without copies, 1 if all are copies. Means over four pairs of halves.
+# Like real rows, and not copies?
+# -------------------------------
+# The two-sample score is 1 if gradient boosting cannot tell rows from held-out real ones, and 0 if
+# it always can. The second number is the share of rows that are closer to a training row than to a
+# held-out one: 0.5 without copies, 1 if all are copies. Means over four splits.
 
 results = []
 for seed in range(4):
     seen, unseen = halves(seed)
     tables["network"] = FVBMPseudoLikelihood().fit(seen).sample(len(unseen), random_state=0)
-    tables |= {"trees": trees(seen), "learned rows": seen}
+    tables |= {"trees": trees(seen), "training rows": seen}
     tables["independent columns"] = seen.apply(lambda column: rng.permutation(column))
     for name in list(tables)[1:]:
         score = c2st_score(unseen, tables[name], random_state=0)
         share = nearest_record_share(seen, unseen, tables[name], random_state=0)
-        results.append({"rows": name, "two-sample score": score, "nearer to learned": share})
+        results.append({"rows": name, "two-sample score": score, "close to training": share})
 pd.DataFrame(results).groupby("rows", sort=False).mean().round(2)
 
 # %%
 # Rows of the network are harder to tell from real ones than those of trees, and fewer are nearly
-# copies. A figure of ½ does not prove that rows are safe to publish: :ref:`synthetic`.
+# copies. A share of 0.5 does not prove that rows are safe to publish: :ref:`synthetic`.

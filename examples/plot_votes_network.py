@@ -31,9 +31,10 @@ print(f"correlated: {(false_discovery_control(p) < 0.05).sum()} of {len(pairs)} 
 # %%
 # The network
 # -----------
-# Strings and missing cells go in as they are. Edges are couplings that are significant after the
-# same correction: red where a yes to one goes with a yes to the other, blue and dashed where it
-# goes with a no. Republicans count as yes.
+# Strings and missing cells need no preparation. Edges are significant after the same correction:
+# red if a yes to one vote goes with a yes to the other, blue and dashed if it goes with a no.
+# Republicans count as yes. Widths and numbers are those of the fitted model, whose penalty shrinks
+# them.
 
 model = FVBMPseudoLikelihood().fit(votes)
 display = CouplingDisplay.from_estimator(
@@ -47,7 +48,8 @@ plt.show()
 #
 # How sure is an edge?
 # --------------------
-# Intervals of 95 %, and how often a sparse network, fitted to resampled members, has the edge.
+# The same edges, estimated without the penalty, so that couplings are larger: 95 % intervals, and
+# how often a sparse network of resampled members has the edge.
 
 table = statistics.inference(model, votes).to_frame()
 edges = table[table["adjusted_p_value"] < 0.05].sort_values("coupling")
@@ -61,7 +63,7 @@ dots = ax.scatter(
     edges["coupling"], names, c=frequency[edges.index], cmap="cividis_r", vmin=0.5, vmax=1, zorder=2
 )
 ax.axvline(0, color="k", lw=0.8)
-ax.set(xlabel="coupling")
+ax.set(xlabel="coupling without penalty, 95 % interval")
 fig.colorbar(dots, label="share of the resampled networks")
 plt.show()
 

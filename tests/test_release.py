@@ -1,6 +1,7 @@
 """The version, the addresses and the requirements are the same wherever they have to be."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -17,8 +18,13 @@ def read(*path):
 
 
 @pytest.fixture(scope="module")
-def project():
+def configuration():
     return tomllib.loads(read("pyproject.toml"))
+
+
+@pytest.fixture(scope="module")
+def project(configuration):
+    return configuration["project"]
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +38,15 @@ def bounds(requirements):
     return {match[1].lower(): match[2] for match in matches if match}
 
 
-def test_recipe_agrees_with_pyproject(project, recipe):
-    assert recipe["about"]["license"] == project["project"]["license"]
+def test_recipe_agrees_with_pyproject(configuration, project, recipe):
+    assert recipe["about"]["license"] == project["license"]
+    assert recipe["about"]["summary"] == project["description"]
     run = [item for item in recipe["requirements"]["run"] if isinstance(item, str)]
-    everywhere = [text for text in project["project"]["dependencies"] if ";" not in text]
-    expected = bounds(everywhere) | {"python": project["project"]["requires-python"]}
+    everywhere = [text for text in project["dependencies"] if ";" not in text]
+    expected = bounds(everywhere) | {"python": project["requires-python"]}
     assert bounds(run) == expected
     host = bounds(recipe["requirements"]["host"])
-    for name, bound in bounds(project["build-system"]["requires"]).items():
+    for name, bound in bounds(configuration["build-system"]["requires"]).items():
         assert host[name] == bound
 
 
@@ -53,32 +60,52 @@ def test_recipe_agrees_with_pyproject(project, recipe):
     ],
 )
 def test_version(project, path, pattern):
-    assert re.findall(pattern, read(path), re.MULTILINE) == [project["project"]["version"]]
+    assert re.findall(pattern, read(path), re.MULTILINE) == [project["version"]]
 
 
 def test_what_is_new_begins_with_the_version(project):
     newest = re.search(r"^   v(.+)$", read("doc", "whats_new", "index.rst"), re.MULTILINE)[1]
-    assert project["project"]["version"].startswith(newest + ".")
+    assert project["version"].startswith(newest + ".")
 
 
-def test_a_version_of_the_documentation_finds_the_others(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "doc" / "_extensions")
-    from versions import versions
+@pytest.fixture
+def page(monkeypatch, configuration):
+    """What setup.py tells an index, with a repository or without."""
+    setuptools = pytest.importorskip("setuptools")
+    pytest.importorskip("Cython")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("SKLEARN_BOLTZ_NO_KERNELS", "1")
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    read_page = runpy.run_path("setup.py")["page"]
 
-    for version in ("0.9", "0.10", "0.3"):
-        (tmp_path / f"v{version}").mkdir()
-        inventory = f"# Sphinx inventory version 2\n# Project: x\n# Version: {version}\n#"
-        (tmp_path / f"v{version}" / "objects.inv").write_text(inventory)
-    (tmp_path / "no build").mkdir()
-    found = [(entry["version"], entry["url"]) for entry in versions(tmp_path, "https://a.b/c/")]
-    assert found == [("0.10", "/c/v0.10/"), ("0.9", "/c/v0.9/"), ("0.3", "/c/v0.3/")]
-    assert versions(tmp_path, "")[0]["url"] == "/v0.10/"
+    def of(repository):
+        configuration["tool"]["sklearn_boltz"]["repository"] = repository
+        monkeypatch.setattr(tomllib, "loads", lambda _: configuration)
+        return read_page()
+
+    before = configuration["tool"]["sklearn_boltz"]["repository"]
+    yield of
+    configuration["tool"]["sklearn_boltz"]["repository"] = before
 
 
-def test_addresses(project, recipe):
-    urls = project["project"]["urls"]
-    cited = re.findall(r'^(?:repository-code|url): "(.+)"$', read("CITATION.cff"), re.MULTILINE)
-    in_recipe = [recipe["about"].get(name) for name in ("documentation", "repository")]
-    known = [urls.get(name) for name in ("Documentation", "Repository")]
-    assert in_recipe == known
-    assert cited == [url for url in known[::-1] if url]
+def test_the_page_on_an_index_has_absolute_links_to_files_that_exist(page, project):
+    address = "https://host.org/owner/name"
+    found = page(address)
+    targets = re.findall(r"\]\(([^)]+)\)", found["long_description"])
+    assert len(targets) > 20
+    for target in targets:
+        kind = "raw" if target.endswith(".png") else "blob"
+        folder = f"{address}/{kind}/v{project['version']}/"
+        assert target.startswith(folder)
+        assert (ROOT / target.removeprefix(folder)).exists(), target
+    assert "<!--" not in found["long_description"]
+    assert all(url.startswith(address) for url in found["project_urls"].values())
+    assert page("")["project_urls"] == {}
+
+
+def test_addresses(configuration, recipe):
+    """The repository is nowhere, or the same everywhere."""
+    repository = configuration["tool"]["sklearn_boltz"]["repository"]
+    cited = re.findall(r'^repository-code: "(.+)"$', read("CITATION.cff"), re.MULTILINE)
+    assert cited == [repository] * bool(repository)
+    assert recipe["about"].get("repository", "") == repository

@@ -389,19 +389,14 @@ def seconds_of_default(name, path):
     return PEER_SECONDS if default is None else default.seconds
 
 
-# Published figures, written down by hand. "read": from the authors' own results. "recalled": from
-# memory of the paper's table, not read again; what is said to be ahead of such a figure should be
-# so by more than rounding.
-
-PUBLISHED, SOURCES = (RESULTS / f"twenty_{name}.csv" for name in ("published", "sources"))
+# Of HCLT, Liu and Van den Broeck (2021), NeurIPS: the means of five runs in the authors' repository
+# (UCLA-StarAI/Tractable-PC-Regularization) at the best validation epoch.
+PUBLISHED = RESULTS / "twenty_published.csv"
 
 
-def published(name, how=""):
-    """Models with their figures of a set, those of all papers, "read" or "recalled"."""
-    header, rows = read_table(PUBLISHED)
-    (row,) = (row for row in rows if row[0] == SETS[name])
-    pairs = list(zip(header, row, strict=True))[1:]
-    return {model.rpartition(",")[0]: x for model, x in pairs if x and model.endswith(how)}
+def published(name):
+    """The likelihood of HCLT on a set, or None."""
+    return dict(read_table(PUBLISHED)[1]).get(SETS[name])
 
 
 def as_number(figure):
@@ -462,19 +457,14 @@ def minus(text):
     return text.replace("-", "−")
 
 
-SUMMARY = ["set", "best published, read", "recalled", "best peer here", "ours by default",
-           "best of ours"]  # fmt: skip
+SUMMARY = ["set", "HCLT (2021)", "best peer here", "ours by default", "best of ours"]
 
 
 def summary(found):
-    """A row a set: the best of papers, of peers and of ours, chosen on validation rows."""
+    """A row a set: HCLT, and the best of peers and of ours, chosen on validation rows."""
     rows = []
     for name in found["set"].unique():
-        row = [SETS[name]]
-        for how in ("read", "recalled"):
-            figures = published(name, how)
-            best = max(figures, key=lambda model: as_number(figures[model]), default=None)
-            row.append(f"{figures[best]}, {best}" if figures else "")
+        row = [SETS[name], published(name) or ""]
         for parts in (("peers",), ("default",), ("default", "validated")):
             best = chosen(found, name, parts)
             row.append(f"{bracket(best)}, {best.model}, {duration(best)} s" if best is not None
@@ -506,8 +496,6 @@ def tell(args):
     ]:
         print_table(header, rows)
         save_table(args.output / f"{stem}.csv", header, rows)
-    print_table(*read_table(PUBLISHED))
-    print_table(*read_table(SOURCES))
     if len(found):
         draw(found, args.output / "twenty.png")
 
@@ -529,28 +517,26 @@ SHOWN = [
 
 
 def draw(found, path):
-    """Nats above the best published figure, a strip for each set."""
-    names = found["set"].unique()
+    """Nats above HCLT, a strip for each set."""
+    names = [name for name in found["set"].unique() if published(name)]
     fig, axes = plt.subplots(
         len(names), 1, figsize=(7, 0.5 + 0.78 * len(names)), layout="constrained", squeeze=False
     )
     for ax, name in zip(axes[:, 0], names, strict=True):
         draw_set(ax, found, name)
-    symbols = [(label, color, marker, 8) for label, color, marker, *_ in SHOWN]
     handles = [
-        plt.Line2D([], [], color=color, marker=marker, ls="", ms=size, label=label)
-        for label, color, marker, size in [*symbols, ("published", "k", "|", 12)]
+        plt.Line2D([], [], color=color, marker=marker, ls="", ms=8, label=label)
+        for label, color, marker, *_ in SHOWN
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=11)
-    axes[-1, 0].set_xlabel("nats a row above the best published figure (line)", fontsize=11)
+    axes[-1, 0].set_xlabel("nats per row above HCLT (line)", fontsize=11)
     fig.savefig(unfinished(path), dpi=130)
     plt.close(fig)
 
 
 def draw_set(ax, found, name):
-    """A strip: brackets of ours and figures of others, less the best published figure."""
-    papers = np.array([as_number(figure) for figure in published(name).values()])
-    best = papers.max()
+    """A strip: brackets of ours and figures of others, less that of HCLT."""
+    best = as_number(published(name))
     shown = []
     for _, color, marker, parts, end in SHOWN:
         fit = chosen(found, name, parts, end)
@@ -563,8 +549,6 @@ def draw_set(ax, found, name):
     width = right - left
     left, right = left - 0.06 * width, right + 0.08 * width
     ax.axvline(0, color="k", lw=1)
-    strokes = papers[papers - best >= left] - best
-    ax.plot(strokes, np.zeros_like(strokes), "k|", ms=9)
     for low, high, color, marker in shown:
         if high < left:
             ax.annotate("", (left, 0), (left + 0.03 * width, 0),

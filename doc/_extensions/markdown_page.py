@@ -44,7 +44,10 @@ def inline(text, folder):
             parts.append(rf"\ *{escaped(match['emphasis'])}*\ ")
         else:
             name, target = match["text"].replace("`", ""), match["target"]
-            if "://" in target:
+            page = re.fullmatch(r"doc/(.*)\.rst", target)
+            if page:
+                parts.append(rf"\ :doc:`{escaped(name)} </{page[1]}>`\ ")
+            elif "://" in target:
                 parts.append(rf"\ `{escaped(name)} <{target}>`__\ ")
             else:
                 parts.append(rf"\ :download:`{escaped(name)} <{folder}/{target}>`\ ")

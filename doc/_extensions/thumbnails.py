@@ -26,7 +26,7 @@ PARTS = {
     "plot_rbm_ladder": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_rbm_learning_curves": (1, (0.0, 0.1, 0.49, 1.0)),
     "plot_rbm_receptive_fields": (2, (0.12, 0.0, 0.72, 0.76)),
-    "plot_tables_fill": (1, (0.53, 0.0, 1.0, 1.0)),
+    "plot_tables_fill": (1, (0.67, 0.0, 1.0, 1.0)),
     "plot_tables_odd_cell": (1, (0.0, 0.0, 0.69, 0.77)),
     "plot_tables_synthetic": (1, (0.0, 0.0, 0.747, 1.0)),
     "plot_tap_dbm": (3, (0.0, 0.0, 0.56, 1.0)),

@@ -118,29 +118,29 @@ class LandscapeDisplay:
         display : LandscapeDisplay
             The display itself.
         """
-        self.figure_, axes = require_pyplot().subplots(
-            1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=(1, 0.8, 1.1)
+        self.figure_, axes = require_pyplot().subplot_mosaic(
+            [["training", "free_energy", "map"], ["n_solutions", "free_energy", "map"]],
+            figsize=(12, 3.8),
+            layout="constrained",
+            width_ratios=(1, 0.8, 1.1),
         )
-        self.axes_ = dict(zip(("training", "free_energy", "map"), axes, strict=True))
-        self._plot_training(axes[0])
+        self.axes_ = axes
+        self._plot_training(axes["training"], axes["n_solutions"])
         counts = np.bincount(self.solutions.assignment, minlength=len(self.solution_map))
-        axes[1].hist(self.solutions.free_energy, bins=bins, weights=counts, color="C0")
-        axes[1].set(xlabel="free energy, nats", ylabel="rows", title="of the solutions")
-        self._plot_map(axes[2], counts, cmap or "tab10")
+        axes["free_energy"].hist(self.solutions.free_energy, bins=bins, weights=counts, color="C0")
+        axes["free_energy"].set(xlabel="free energy, nats", ylabel="rows", title="solutions")
+        self._plot_map(axes["map"], counts, cmap or "tab10")
         return self
 
-    def _plot_training(self, ax):
+    def _plot_training(self, ax, below):
         n_solutions, mean = self.history["n_solutions"], self.history["free_energy"]
         deviation = self.history["free_energy_std"]
         epochs = np.arange(1, len(mean) + 1)
         ax.plot(epochs, mean, color="C0")
         ax.fill_between(epochs, mean - deviation, mean + deviation, color="C0", alpha=0.25, lw=0)
-        ax.set(xlabel="epoch", ylabel="free energy, nats", title="in training")
-        ax.yaxis.label.set_color("C0")
-        twin = ax.twinx()
-        twin.plot(epochs, n_solutions, color="C1")
-        twin.set_ylabel("different solutions", color="C1")
-        twin.set_ylim(0, None)
+        ax.set(ylabel="free energy", title="training", xticklabels=[])
+        below.plot(epochs, n_solutions, color="C0")
+        below.set(xlabel="epoch", ylabel="solutions", ylim=(0, None))
 
     def _plot_map(self, ax, counts, cmap):
         colours = self.solutions.assignment if self.y is None else self.y

@@ -69,7 +69,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
-        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        ``"count"``, ``"number"`` (here an alias of ``"binned"``), or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
         entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
         `columns` instead.

@@ -70,20 +70,19 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     columns : str, list or dict, default="auto"
         The kind of each column in the default model: ``"binary"``, ``"nominal"``, ``"ordinal"``,
-        ``"count"``, ``"number"`` or ``"binned"``, which both have bins, or the list of its values;
+        ``"count"``, ``"number"`` (here an alias of ``"binned"``), or the list of its values;
         see :ref:`kinds`. A string is the kind of all columns, a dict names some, and a list has an
         entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
         `columns` instead.
 
     contamination : "auto" or float, default="auto"
-        It determines `offset_`, from held-out scores: the rows of `fit` are split into folds, and
-        those of each fold are scored by a density of the other rows. A number, above 0 and at most
-        0.5, is the share of the rows of `fit` whose held-out scores are below the offset, and
-        therefore about the share of new rows of the same kind that are flagged. There are ten folds
-        up to 300 rows, and three from 1,000 rows on. With ``"auto"``, a row is an outlier if its
-        score is more than 1.5 interquartile ranges below the first quartile of the held-out scores
-        of three folds (Tukey's fence [1]_), and below those of 95 % of the rows. For Gaussian
-        scores, 0.35 % of the rows are outliers. If you expect more than 5 %, say how many.
+        Expected proportion of outliers, above 0 and at most 0.5. It determines `offset_`: rows are
+        scored by densities of the other folds, and this share of them lies below the offset, and
+        so about this share of new rows of the same kind. There are ten folds up to 300 rows, and
+        three from 1,000 rows on. With ``"auto"``, a row is an outlier if its score is more than 1.5
+        interquartile ranges below the first quartile of the held-out scores of three folds (Tukey's
+        fence [1]_), and below those of 95 % of the rows. For Gaussian scores, 0.35 % of the rows
+        are outliers.
 
     n_jobs : int, default=None
         How many densities, that of all rows and those without a fold, are fitted at the same time,

@@ -1,0 +1,16 @@
+# Made by `make stubs` from signatures and docstrings.
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, TransformerMixin
+
+
+class Checkpoint:
+    def __init__(self, path: Any, every: str | float = ...) -> None: ...
+    path: Any
+    every: str | float
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
+    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> None: ...
+    def setup(self, estimator: Any, context: Any) -> None: ...
+    def teardown(self, estimator: Any, context: Any) -> None: ...
