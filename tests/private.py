@@ -25,13 +25,7 @@ from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network
-from sklearn_boltz.networks.model import (
-    _gauge,
-    _gibbs,
-    _interaction_gibbs,
-    _model,
-    _potts_model,
-)
+from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model, _potts_model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights

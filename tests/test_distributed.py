@@ -173,10 +173,7 @@ def test_grid_search_outlives_a_worker(client, X):
     splits = list(KFold(2).split(X))
     expected = GridSearchCV(FSLLDensity(), grid, cv=splits).fit(X)
     # Of arrays that are not named here, joblib keeps a single copy, on some worker.
-    with (
-        joblib.parallel_config("dask", scatter=[X, *chain(*splits)]),
-        killing(client, 2) as killer,
-    ):
+    with joblib.parallel_config("dask", scatter=[X, *chain(*splits)]), killing(client, 2) as killer:
         search = GridSearchCV(FSLLDensity(), grid, cv=splits).fit(X)
     assert killer.killed
     scores = "mean_test_score"

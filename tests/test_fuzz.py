@@ -96,8 +96,6 @@ def test_any_legal_parameters(estimator, X, dtype, data):
     assert_finite(np.asarray(model.sample(2, random_state=0))[:, ~empty], "sample")
 
 
-# Tables of words, counts, numbers and gaps.
-
 KINDS = {
     "two words": lambda rng, n: rng.choice(["yes", "no"], n),
     "rare words": lambda rng, n: rng.choice(list("abcdefgh"), n, p=[0.4, 0.4] + [0.2 / 6] * 6),

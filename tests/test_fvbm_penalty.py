@@ -5,12 +5,7 @@ import pytest
 from networks import categories, fit, spins
 from numpy.testing import assert_allclose, assert_array_equal
 
-from private import (
-    CodesTask,
-    PseudoLikelihood,
-    _strength,
-    distinct_rows,
-)
+from private import CodesTask, PseudoLikelihood, _strength, distinct_rows
 from sklearn_boltz import statistics
 
 

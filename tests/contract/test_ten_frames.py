@@ -11,18 +11,11 @@ from contract.estimators import ALL, name_of
 from sklearn.base import clone, is_classifier
 
 import sklearn_boltz
-from sklearn_boltz import (
-    BoltzmannImputer,
-    BoltzmannOutlierDetector,
-    FSLLDensity,
-    InfiniteRBM,
-)
+from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FSLLDensity, InfiniteRBM
 
 N_ROWS, MOST_COLUMNS = 60, 5
 # With their defaults, except for what takes long. MaximumEntropy is for columns of two values.
-OTHERS = {
-    "InfiniteRBM": InfiniteRBM(max_components=1, n_model_samples=64),
-}
+OTHERS = {"InfiniteRBM": InfiniteRBM(max_components=1, n_model_samples=64)}
 ESTIMATORS = [
     OTHERS[name] if name in OTHERS else getattr(sklearn_boltz, name)()
     for name in map(name_of, ALL)
