@@ -298,10 +298,10 @@ KILLED = [
     (RBMClassifier(5, max_iter=2, batch_size=100, random_state=0), 0.6),
 ]
 # The worker that has sent a result; or the other one, in the middle of a task.
-KILLS = [(*case, False) for case in KILLED] + [(*KILLED[0], True)] + [
+KILLS = [(*KILLED[0], True), (*KILLED[2], False)] + [
     pytest.param(estimator, share, other, marks=pytest.mark.slow)
-    for estimator, _ in KILLED
-    for share in (0.1, 0.3, 0.6, 0.9)
+    for estimator, own in KILLED
+    for share in sorted({0.1, 0.3, 0.6, 0.9, own})
     for other in (False, True)
 ]  # fmt: skip
 

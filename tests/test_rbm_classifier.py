@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles_rbm import binary, slopes
 from private import (
@@ -412,16 +411,6 @@ def test_labels_that_the_rows_do_not_tell(problem):
     labels = np.random.default_rng(0).integers(2, size=240)
     with pytest.warns(ConvergenceWarning, match="no better than by the frequencies"):
         small(max_iter=1, learning_rate=1e-6).fit(problem[0], labels)
-
-
-# scikit-learn's data are real numbers, and its figures of weights are to be exact: no chains, one
-# mini-batch.
-@parametrize_with_checks([
-    RBMClassifier(10, columns="gaussian", generative=0.0, learning_rate=0.06, batch_size=100,
-                  max_iter=30, early_stopping=False),
-])  # fmt: skip
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_missing_cells_by_chains_are_near_and_depend_on_the_row_alone(problem):

@@ -191,14 +191,10 @@ def test_names_with_numbers_are_no_numbers(write):
     assert "looks like an ID column" in fit(X)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "PyArrow", "array"])
 @pytest.mark.parametrize("what", OBJECTS)
-def test_the_imputer_says_the_same(what, library):
-    X = in_library(library, what)
+def test_the_imputer_says_the_same(what):
+    X = in_library("array", what)
     message = fit(X, BoltzmannImputer())
-    if what == "dates with a zone" and library != "array":
-        assert message == ""
-        return
     assert (
         message.partition(": ")[2].partition(": ")[2]
         == (fit(X).partition(": ")[2].partition(": ")[2])
@@ -221,11 +217,12 @@ def with_codes(codes, n=120):
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("codes", CODES, ids=str)
+@pytest.mark.parametrize(("codes", "kind"), [
+    (codes, KINDS[(k + n) % 6]) for k, codes in enumerate(CODES) for n in (0, 2)
+], ids=str)  # fmt: skip
 def test_codes_are_suspected_in_every_kind_of_column(codes, kind):
     if kind == "count" and codes[0] < 0:
-        return
+        kind = "binned"
     X = pd.DataFrame({"x": with_codes(codes), "y": np.arange(120) % 2})
     message = fit(X, columns={"x": kind})
     assert (
