@@ -34,7 +34,6 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_boltz
-from private import as_objects
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -85,7 +84,7 @@ def pyarrow_frame(n):
 
 def category(*values):
     """A function from codes to a column of pandas with such values."""
-    index = pd.Index(as_objects(values), tupleize_cols=False).infer_objects()
+    index = pd.Index(list(values), dtype=object, tupleize_cols=False).infer_objects()
     return lambda codes: pd.Categorical.from_codes(codes, index)
 
 
@@ -101,7 +100,7 @@ def of_values(make, labels=None):
 
 
 def of_objects(*values):
-    return lambda codes: pd.Series(as_objects([values[code] for code in codes]), dtype=object)
+    return lambda codes: pd.Series([values[code] for code in codes], dtype=object)
 
 
 DAYS = pd.to_datetime(["2024-02-29", "2025-10-26"])
