@@ -149,7 +149,7 @@ def assert_possible(found, frame):
     for name in frame.columns:
         own, cells = (set(cells_of(X, name)) - {None} for X in (frame, found))
         if not own or isinstance(next(iter(own)), (str, bool)):
-            assert cells <= own, name
+            assert cells <= own.union(getattr(frame[name].dtype, "categories", ())), name
         else:
             assert min(own) <= min(cells, default=min(own)), name
             assert max(cells, default=max(own)) <= max(own), name

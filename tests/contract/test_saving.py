@@ -23,6 +23,7 @@ from contract.estimators import (
     OF_ANY_TABLE,
     as_public,
     each,
+    each_with,
     fitted,
     labels,
     name_of,
@@ -174,8 +175,7 @@ def through_pickle(model):
     return Unpickler(BytesIO(pickle.dumps(model))).load(), libraries
 
 
-@pytest.mark.parametrize("what", FRAMES)
-@each([*OF_ANY_TABLE, *META])
+@each_with("what", FRAMES, [*OF_ANY_TABLE, *META])
 def test_a_model_comes_back_with_the_types_that_the_guide_lists(estimator, what):
     X = FRAMES[what](60)
     X = X.drop(columns=["arrow", "nullable text"]) if what == "pandas" else X  # a small table
