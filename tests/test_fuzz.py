@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import make_constraint
 
+from sklearn_boltz import BoltzmannImputer
+
 # Hardly any rows separate variables, extreme parameters diverge, and words in columns may be rare.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -171,6 +173,8 @@ def assert_used(estimator, frame):
     if hasattr(model, "sample"):
         rows = model.sample(len(frame), random_state=0)
         assert_possible(rows[0] if isinstance(rows, tuple) else rows, frame)
+    if isinstance(model, BoltzmannImputer):
+        model.transform(frame)
     if hasattr(model, "impute"):
         filled = model.impute(frame, how="sample", random_state=0)
         assert_possible(filled, frame)
