@@ -50,6 +50,11 @@ def test_curvature_of_independent_categories_is_exact():
     assert_allclose(found[1] / 4, expected, rtol=1e-8)
     alike = task.problem.pair_information(task.initial(coupling, intercept))
     assert_allclose(alike, found[:2], rtol=1e-8)
+    # Halves of the contrasts of a coupling: its squares, of which each stands twice, are four each.
+    model = fit(codes, alpha=0.1)
+    theta = task.initial(model.coupling_, model.intercept_)
+    for pairs in (task.problem.pair_curvature(theta), task.problem.pair_information(theta)):
+        assert_allclose((pairs[0] ** 2).sum(), (model.coupling_**2).sum() / 8)
 
 
 def test_least_strength_has_fields_of_variance_one():
