@@ -237,6 +237,19 @@ def test_numbers_are_surprising_where_their_bin_is_thin():
     assert near[0] == pytest.approx(near[1], abs=0.05) and near.max() < found[0, 0]
 
 
+def test_far_numbers_are_improbable_beside_gaps_in_tables_too_large_for_a_network(monkeypatch):
+    """An RBM draws completions; the densities inside of the last bin are added to both rows."""
+    monkeypatch.setattr("sklearn_boltz.meta._default.MOST_WORK", 0)
+    monkeypatch.setattr("sklearn_boltz.meta._default.N_BATCHES", 0)  # a few epochs will do
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=40), "word": rng.choice(["a", "b"], 40)})
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    far = pd.DataFrame({"n": [4.0, 400.0] * 2, "word": ["a", "a", None, None]})
+    scores = detector.score_samples(far)
+    assert isinstance(detector.estimator_, SDCPRBM)
+    assert (scores[[0, 2]] > scores[[1, 3]] + 5).all()
+
+
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")
