@@ -43,10 +43,9 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	$(ARRAY_API)
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share,
-# except what takes a third of the time: the ten frames, and folds of random tables.
+# except folds of random tables, which take long.
 check: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
-		--ignore tests/contract/test_ten_frames.py \
 		--deselect tests/contract/test_unseen.py::test_each_fold_of_a_cross_validation_is_finite \
 		tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
 
@@ -69,7 +68,7 @@ stubs: $(VENV)/.installed-test $(VENV)/.built
 test-array-api: $(VENV)/.installed-test-array-api $(VENV)/.built
 	$(ARRAY_API)
 
-# Random cases of all property tests, eight for each one of `make test`. A failure prints the line
+# Random cases of all property tests, at least eight for each of `make test`. A failure prints the line
 # that reproduces it. `make fuzz MINUTES=120` goes on for two hours.
 MINUTES ?= 0
 fuzz: $(VENV)/.installed-test $(VENV)/.built

@@ -64,6 +64,24 @@ ROOMS = {
 CLOSEST = {
     "_array": "test_array_api.py",
     "_cluster": "test_distributed.py",
+    "networks/model/_enumeration": "contract/test_enumeration.py",
+    "networks/.*([.]h|pyx)": "test_fvbm_kernels.py",
+    "networks/sparse": "test_fvbm_sparse.py",
+    "networks/categorical/_cells": "test_fvbm_ordered.py",
+    "networks/categorical": "test_fvbm_categorical.py",
+    "networks/features": "test_fvbm_features.py",
+    "networks/location": "test_location.py",
+    "networks/sampling": "test_fvbm_ladder.py",
+    "networks/training/_(likelihood|sampled)": "test_fvbm_likelihood.py",
+    "networks/training/_strength": "test_fvbm_penalty.py",
+    "networks/training/_em|networks/.*_incomplete": "test_fvbm_missing.py",
+    "networks/training": "test_fvbm_solvers.py",
+    "networks/": "test_fvbm_models.py",
+    "loglinear/_incomplete": "test_fsll_missing.py",
+    "loglinear/_(basis|dual_update|hadamard|distribution)": r"test_\1.py",
+    "loglinear/": "test_fsll.py",
+    "units/": "test_units.py",
+    "partition/": "test_ladder.py",
     "meta/_(few_numbers|imputer|linear|default)": "test_imputer.py",
     "meta/_(completed|outlier|surprise)": "test_meta_outlier_detector.py",
     "meta/": "test_meta_classifier.py",
@@ -151,7 +169,8 @@ def mutation_at(path, tests, site):
 
 def closest(mutation):
     """The same, for the tests of one file."""
-    names = [name for pattern, name in CLOSEST.items() if re.search(pattern, mutation.file)]
+    found = ((re.search(pattern, mutation.file), name) for pattern, name in CLOSEST.items())
+    names = [match.expand(name) for match, name in found if match]
     return mutation._replace(tests=tuple(names[:1]) or mutation.tests)
 
 

@@ -130,8 +130,6 @@ def random_rbm(n_visible, n_hidden, scale=1.0, seed=0):
     )
 
 
-# Units of all types.
-
 CELL = 18 / 40  # of the quadrature of a Gaussian
 
 

@@ -30,13 +30,7 @@ from sklearn_boltz.networks.location import _gaussians as location_gaussians
 from sklearn_boltz.networks.location import _model as location_model
 from sklearn_boltz.networks.location._classes import fit_classes
 from sklearn_boltz.networks.location._joint import JointLayout, joint_network
-from sklearn_boltz.networks.model import (
-    _gauge,
-    _gibbs,
-    _interaction_gibbs,
-    _model,
-    _potts_model,
-)
+from sklearn_boltz.networks.model import _gauge, _gibbs, _interaction_gibbs, _model, _potts_model
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
 from sklearn_boltz.networks.model._enumeration import enumerate_rows, importance_weights
@@ -44,7 +38,6 @@ from sklearn_boltz.networks.model._gauge import to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling import _sampling, _tempering
-from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sparse._descent import descend
 from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
@@ -58,7 +51,7 @@ from sklearn_boltz.networks.training import (
     _terms,
 )
 from sklearn_boltz.networks.training import _fit as _network_fit
-from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
 from sklearn_boltz.numerics import _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import as_numpy, namespace_of
 from sklearn_boltz.numerics._random import Stream
@@ -121,10 +114,9 @@ from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_
 from sklearn_boltz.tables import _batches, _counts
 from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import Need
-from sklearn_boltz.tables._values import as_objects, find_places, form_of
+from sklearn_boltz.tables._values import find_places, form_of
 from sklearn_boltz.units import _bernoulli_kernel
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 from sklearn_boltz.units._truncated import tilted_moments

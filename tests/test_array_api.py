@@ -27,11 +27,7 @@ if os.environ.get("SCIPY_ARRAY_API") != "1":
 
 from contract.estimators import random_spins
 
-from private import (
-    Stream,
-    as_numpy,
-    namespace_of,
-)
+from private import Stream, as_numpy, namespace_of
 from private import uniform_of_arrays as uniform
 
 LIBRARIES = ["array_api_strict", "torch", "torch-cuda", "cupy"]

@@ -74,8 +74,6 @@ def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
     assert model.converged_
 
 
-# Restricted Boltzmann machines.
-
 RBMS = [
     kind(5, max_iter=2, random_state=0, **options)
     for kind, options in [
@@ -111,9 +109,6 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, tmp_path):
     assert_array_equal(parameters(model), expected)
     model = clone(estimator).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
     assert_allclose(parameters(model), expected, rtol=0, atol=1e-6)
-
-
-# The parts.
 
 
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))
@@ -168,22 +163,3 @@ def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
         assert (batch_size + 1) // 2 <= sizes[-1] < batch_size + (batch_size + 1) // 2
     for pieces in batches:
         assert all(0 <= lane < n_lanes for lane, _, _ in pieces)
-
-
-def test_parquet(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import dataset, parquet
-
-    X = make_rows()
-    table = pa.table({name: X[:, j] for j, name in enumerate("abcdefgh")})
-    parquet.write_table(table.slice(0, 400), tmp_path / "1.parquet", row_group_size=90)
-    parquet.write_table(table.slice(400), tmp_path / "2.parquet", row_group_size=90)
-    expected = FSLLDensity().fit(X)
-    for source in (
-        Batches(tmp_path),
-        Batches(str(tmp_path), batch_rows=50),
-        dataset.dataset(tmp_path),
-    ):
-        model = FSLLDensity().fit(source)
-        assert_array_equal(model.theta_, expected.theta_)
-        assert model.feature_names_in_.tolist() == list("abcdefgh")

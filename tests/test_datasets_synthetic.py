@@ -188,8 +188,7 @@ def brute_force_potts(alignment):
 
 
 @pytest.mark.parametrize(
-    ("alphabet", "n_sites", "n_contacts"),
-    [("dna", 3, 3), ("ab", 6, 7), ("dna", 2, 0)],
+    ("alphabet", "n_sites", "n_contacts"), [("dna", 3, 3), ("ab", 6, 7), ("dna", 2, 0)]
 )
 def test_alignment_samples_follow_their_distribution(alphabet, n_sites, n_contacts):
     alignment = make_alignment(

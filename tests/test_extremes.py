@@ -99,8 +99,6 @@ def test_large_couplings(scale):
         assert np.isfinite(values).all()
 
 
-# Learning rates.
-
 LEARNERS = [
     SDCPRBM(4, max_iter=5, random_state=0),
     SDCPRBM(4, max_iter=5, early_stopping=True, random_state=0),

@@ -1,8 +1,9 @@
-"""Any legal parameters on any legal table: a fit with finite numbers, or a refusal in words.
+"""Any legal parameters on any legal table, and frames as they come: a fit, or a refusal in words.
 
 `make test` tries the same few cases each time, `make fuzz` others at random, and many.
 """
 
+import datetime
 import re
 
 import numpy as np
@@ -10,11 +11,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import cases
-from contract.estimators import ALL, MODELS, VALUES, each
+from contract.estimators import ALL, MODELS, VALUES, each, each_with
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import make_constraint
+
+from sklearn_boltz import BoltzmannImputer
 
 # Hardly any rows separate variables, extreme parameters diverge, and words in columns may be rare.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -96,23 +99,30 @@ def test_any_legal_parameters(estimator, X, dtype, data):
     assert_finite(np.asarray(model.sample(2, random_state=0))[:, ~empty], "sample")
 
 
-# Tables of words, counts, numbers and gaps.
-
+DAY = np.datetime64("2024-02-29")
 KINDS = {
     "two words": lambda rng, n: rng.choice(["yes", "no"], n),
     "rare words": lambda rng, n: rng.choice(list("abcdefgh"), n, p=[0.4, 0.4] + [0.2 / 6] * 6),
     "a constant": lambda rng, n: np.full(n, "always"),
+    "a constant number": lambda rng, n: np.full(n, 3.5),
+    "nothing": lambda rng, n: np.full(n, np.nan),
+    "hardly anything": lambda rng, n: np.append(1.5, np.full(n - 1, np.nan)),
     "categories": lambda rng, n: pd.Categorical(
         rng.choice(["low", "high"], n), ["low", "middle", "high"], ordered=bool(n % 2)
     ),
+    "stars": lambda rng, n: pd.Categorical(rng.integers(1, 6, n), range(1, 6), ordered=True),
     "booleans": lambda rng, n: rng.random(n) < 0.3,
     "bits": lambda rng, n: rng.integers(2, size=n),
     "counts": lambda rng, n: rng.poisson(1.2, n),
     "nullable counts": lambda rng, n: pd.array(rng.poisson(0.8, n), dtype="Int64"),
+    "identifiers": lambda rng, n: rng.permutation(10**6 + np.arange(n)),
     "amounts": lambda rng, n: np.exp(rng.normal(size=n)),
     "shares": lambda rng, n: rng.random(n),
+    "days": lambda rng, n: DAY + rng.integers(900, size=n).astype("m8[D]"),
+    "moments": lambda rng, n: DAY + rng.integers(10**6, size=n).astype("m8[s]"),
+    "dates": lambda rng, n: [datetime.date(2020, 1, k) for k in rng.integers(1, 29, n)],
 }
-OF_POLARS = {"categories", "nullable counts"}  # which have types of pandas
+OF_POLARS = {"categories", "nullable counts", "stars"}  # which have types of pandas
 
 
 @st.composite
@@ -130,18 +140,28 @@ def frames(draw):
     return frame
 
 
-def cells_of(frame):
-    return [cell for name in frame.columns for cell in frame[name].to_list()]
+def cells_of(frame, name):
+    return [None if pd.isna(cell) else cell for cell in frame[name].to_list()]
 
 
-@each(ALL)
-@settings(max_examples=cases(6))
-@given(frame=frames())
-def test_any_frame(estimator, frame):
+def assert_possible(found, frame):
+    """The columns and types of a frame; words that it has, and numbers between those it has."""
+    assert type(found) is type(frame) and list(found.columns) == list(frame.columns)
+    assert list(map(str, found.dtypes)) == list(map(str, frame.dtypes))
+    for name in frame.columns:
+        own, cells = (set(cells_of(X, name)) - {None} for X in (frame, found))
+        if not own or isinstance(next(iter(own)), (str, bool)):
+            assert cells <= own.union(getattr(frame[name].dtype, "categories", ())), name
+        else:
+            assert min(own) <= min(cells, default=min(own)), name
+            assert max(cells, default=max(own)) <= max(own), name
+
+
+def assert_used(estimator, frame):
     """It is learned, used and given back with its types; or the refusal names column or remedy."""
     model = clone(estimator)
     try:
-        model.fit(frame)
+        model.fit(frame, *[np.arange(len(frame)) % 2] * is_classifier(estimator))
     except ValueError as error:
         assert_in_words(error, model)
         assert not hasattr(model, "n_features_in_")
@@ -152,13 +172,28 @@ def test_any_frame(estimator, frame):
         np.testing.assert_allclose(model.predict_proba(frame).sum(axis=1), 1, rtol=1e-6)
     if hasattr(model, "sample"):
         rows = model.sample(len(frame), random_state=0)
-        rows = rows[0] if isinstance(rows, tuple) else rows
-        assert type(rows) is type(frame) and list(rows.columns) == list(frame.columns)
+        assert_possible(rows[0] if isinstance(rows, tuple) else rows, frame)
+    if isinstance(model, BoltzmannImputer):
+        model.transform(frame)
     if hasattr(model, "impute"):
-        filled = model.impute(frame, how="mode", random_state=0)
-        assert type(filled) is type(frame) and list(map(str, filled.dtypes)) == list(
-            map(str, frame.dtypes)
-        )
-        observed = [not pd.isna(cell) for cell in cells_of(frame)]
-        kept = [b == a for b, a in zip(cells_of(frame), cells_of(filled), strict=True)]
-        assert np.array(kept)[observed].all()
+        filled = model.impute(frame, how="sample", random_state=0)
+        assert_possible(filled, frame)
+        for name in frame.columns:
+            before, after = cells_of(frame, name), cells_of(filled, name)
+            assert None not in after or set(before) == {None}, name
+            assert all(b in (None, a) for b, a in zip(before, after, strict=True)), name
+
+
+@each(ALL)
+@settings(max_examples=cases(8))
+@given(frame=frames())
+def test_any_frame(estimator, frame):
+    assert_used(estimator, frame)
+
+
+@each_with("name", ["attrition", "chile", "happiness", "nhefs", "wage", "yrbss"], ALL)
+def test_real_frames(estimator, name, shared_data):
+    """60 rows and some columns of each."""
+    frame = pd.read_csv(shared_data / "mixed" / f"{name}.csv.gz")
+    frame = frame.iloc[:, :: -(-frame.shape[1] // 5)].sample(60, random_state=0)
+    assert_used(estimator, frame.reset_index(drop=True))

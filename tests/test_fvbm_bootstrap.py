@@ -217,26 +217,6 @@ def test_a_split_estimates_the_pairs_that_the_other_rows_select():
     assert not edges.all() and not hasattr(sparse, "coupling_")
 
 
-def test_rows_that_did_not_select_are_valid_though_there_is_nothing():
-    """Of independent columns, 5 % of the selected couplings are significant at 5 %.
-
-    Pairs of one data set are dependent: as if of a single one for each of 30 data sets, a false
-    alarm has the probability 1e-6. The same rows again give far too many, as the last line shows.
-    """
-    rng, right, wrong = np.random.default_rng(0), [], []
-    while len(right) < 30:
-        rows, first = rng.choice([-1, 1], size=(600, 6)), np.arange(600) < 300
-        result = statistics.inference(L1.set_params(alpha=0.2), rows, split=first)
-        selected = np.isfinite(result.std_err[6:])
-        if selected.any():
-            right.append(np.mean(result.p_value[6:][selected] < 0.05))
-            edges = np.isfinite(result.coupling_matrix(result.std_err))
-            again = statistics.inference(fit(rows[first], edges=edges), rows[first])
-            wrong.append(np.mean(again.p_value[6:][selected] < 0.05))
-    assert_share(np.mean(right), 30, 0.05)
-    assert np.mean(wrong) > 0.3
-
-
 @pytest.mark.parametrize("n_sets", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_intervals_after_a_split_cover(n_sets):
     """Of a chain of 8 columns and 600 rows, half of which select by the BIC: 2 false pairs in 9.

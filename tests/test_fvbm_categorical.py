@@ -3,7 +3,7 @@
 import gzip
 import warnings
 from functools import partial
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,7 @@ from scipy.stats import binom, chi2, spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from oracles import differences
-from private import (
-    CategoricalPseudoLikelihood,
-    Contrasts,
-    Regressions,
-    _gauge,
-    as_parameters,
-)
+from private import CategoricalPseudoLikelihood, Contrasts, Regressions, _gauge, as_parameters
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.datasets import read_alignment
 from sklearn_boltz.metrics import sequence_weights
@@ -63,12 +57,6 @@ def one_hot(codes, n_values):
     row, column = np.nonzero(codes >= 0)
     x[row, offsets[column] + codes[row, column]] = 1
     return x
-
-
-def block(coupling, n_values, i, j):
-    """J_ij(a, b), of shape (q_i, q_j)."""
-    offsets = _gauge.state_offsets(n_values)
-    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
 
 
 def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
@@ -398,26 +386,3 @@ def test_plmdca_scores(shared_data):
     assert len(i) == 1378
     assert_allclose(scores[i, j], table[:, 2], atol=0.03)
     assert spearmanr(scores[i, j], table[:, 2])[0] > 0.995
-
-
-def test_scores_by_hand():
-    n_values = np.array([3, 2, 4])
-    model = random_potts(n_values, 6)
-    coupling = model.coupling
-    zero_sum, _ = _gauge.to_zero_sum(coupling, model.intercept, n_values)
-    scores = _gauge.frobenius_scores(coupling, n_values)
-    without = _gauge.frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
-    for i, j in combinations(range(3), 2):
-        j_ij = block(zero_sum, n_values, i, j)
-        assert scores[i, j] == pytest.approx(np.linalg.norm(j_ij))
-        assert scores[j, i] == pytest.approx(scores[i, j])
-        kept = np.delete(j_ij, [0] if i == 0 else [], axis=0)
-        kept = np.delete(kept, [3] if j == 2 else [], axis=1)
-        assert without[i, j] == pytest.approx(np.linalg.norm(kept))
-    s01, s02, s12 = scores[0, 1], scores[0, 2], scores[1, 2]
-    total = (s01 + s02 + s12) / 3
-    corrected = _gauge.average_product_correction(scores)
-    assert corrected[0, 1] == pytest.approx(s01 - (s01 + s02) / 2 * (s01 + s12) / 2 / total)
-    assert_array_equal(np.diag(corrected), 0)
-    assert_array_equal(_gauge.average_product_correction(np.zeros((3, 3))), 0)
-    assert_array_equal(_gauge.average_product_correction([[1.0]]), 0)

@@ -23,7 +23,6 @@ from private import (
     Regressions,
     SpinModel,
     fitted_curvature,
-    gibbs_sample,
     holm,
     wald_test,
     weighted_chi2_sf,
@@ -135,7 +134,7 @@ def test_few_rows_want_the_jackknife():
     for _ in range(6):
         theta = rng.normal(scale=0.3, size=30 * 31 // 2)
         theta[30:] *= rng.random(len(theta) - 30) < 4 / 29
-        X = gibbs_sample(SpinModel(*unpack(theta, 30)), 150, 200, rng)
+        X = 2 * SpinModel(*unpack(theta, 30)).sample(150, rng, 200) - 1
         model = fit(X)
         jackknife = statistics.inference(model, X)
         with pytest.warns(UserWarning, match="435 of 435 pairs of columns have too few"):

@@ -12,22 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import lattice
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles_fvbm import (
-    columns,
-    enumerate_states,
-    estimator_of,
-    random_model,
-    random_spins,
-    seeds,
-)
+from oracles_fvbm import columns, enumerate_states, estimator_of, random_model, random_spins, seeds
 from scipy.special import comb, logsumexp
 
-from private import (
-    SpinModel,
-    Workers,
-    _model,
-    _tempering,
-)
+from private import SpinModel, Workers, _model, _tempering
 from sklearn_boltz import statistics
 
 NAMES = "log_partition", "energy", "entropy", "specific_heat"
@@ -158,9 +146,6 @@ def test_mass_that_chains_from_the_data_do_not_see():
     assert abs(estimate.value - log_z) < 4 * estimate.std_err
 
 
-# Energy, entropy, specific heat.
-
-
 def brute_force(model, T):
     """The figures of `thermodynamics` at one temperature."""
     weights = enumerate_states(model)[2]
@@ -195,9 +180,6 @@ def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
         assert np.abs(z).max() < 4.5, name
         assert found[name][2] == found[name][3]
     assert (found.std_err.entropy < 0.05).all()
-
-
-# Samples.
 
 
 def test_shares_of_modes_in_samples():

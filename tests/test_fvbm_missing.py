@@ -26,13 +26,7 @@ from private import (
     row_scores,
     to_zero_sum,
 )
-from sklearn_boltz import (
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    MaximumEntropy,
-    SparseFVBM,
-    statistics,
-)
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM, statistics
 
 
 def table(model, n, share, seed):

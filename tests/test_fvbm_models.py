@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import (
@@ -42,6 +42,7 @@ def rows_of(codes, low):
 
 @settings(max_examples=cases(20))
 @given(columns, densities, seeds, st.sampled_from([0, -1]))
+@example([2, 3, 4, 2, 3], 1.0, 0, 0)
 def test_verbs_are_those_of_enumeration(n_values, density, seed, low):
     network = random_model(n_values, seed, density)
     is_binary = isinstance(network, SpinModel)

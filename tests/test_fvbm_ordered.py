@@ -10,10 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from oracles import differences
-from private import (
-    CategoricalPseudoLikelihood,
-    holm,
-)
+from private import CategoricalPseudoLikelihood, holm
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 Q = np.array([3, 2, 4, 3])
@@ -152,11 +149,7 @@ def test_trends_are_those_of_a_plain_implementation():
     covariance = np.linalg.inv(information) @ (scores @ scores.T) @ np.linalg.inv(information)
     phi, spread = best[-3:], np.sqrt(covariance.diagonal()[-3:])
     # From the lowest levels of both columns to the highest ones.
-    corner = {
-        "m[x0=3,x1=4]": (0, 1.5 * 2),
-        "m[x0=3,x2=1]": (1, 1.5 / 2),
-        "m[x1=4,x2=1]": (2, 1),
-    }
+    corner = {"m[x0=3,x1=4]": (0, 1.5 * 2), "m[x0=3,x2=1]": (1, 1.5 / 2), "m[x1=4,x2=1]": (2, 1)}
     places = [result.names.tolist().index(name) for name in corner]
     which, factor = np.array(list(corner.values())).T
     assert_allclose(result.estimate[places], phi[which.astype(int)] * factor, atol=1e-5)

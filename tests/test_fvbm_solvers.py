@@ -180,9 +180,6 @@ def test_separation_is_found_where_linear_programming_finds_it(seed, d, n):
     assert FVBMPseudoLikelihood(alpha=0.5 / n).fit(X).converged_
 
 
-# The objective, and what is counted in its rows.
-
-
 def random_problem(seed, alpha=0.0, *, gaps=False):
     """Rows of -1 and 1, with 0 for missing cells, and parameters."""
     rng = np.random.default_rng(seed)

@@ -329,15 +329,6 @@ def test_pairs_are_those_of_the_mask():
         assert not fit(X, edges=nothing).coupling_.any()
 
 
-def test_edges_and_ridge():
-    """With an l2 penalty the fit to allowed pairs has no slope there, and 0 elsewhere."""
-    X, allowed = spins(200, 5, 4), chain(5)
-    model = fit(X, alpha=0.1, edges=allowed, tol=1e-8)
-    by_pair, _ = mean_slopes(X, model.coupling_, model.intercept_)
-    assert_allclose((by_pair + by_pair.T - 0.1 * model.coupling_)[allowed], 0, atol=1e-7)
-    assert not model.coupling_[~allowed].any()
-
-
 @by_node
 def test_of_equal_pairs_the_least_shrunk_are_taken(nodewise):
     """The next penalty of the path selects other pairs; that of least criterion the same ones."""
@@ -497,7 +488,7 @@ def ordered_items(rng):
 @pytest.mark.parametrize(
     ("table", "kind", "n_tables", "most"),
     [
-        (bits_of_any_rate, "auto", 20, 18), (independent_items, "auto", 10, 10),
+        (bits_of_any_rate, "auto", 20, 18), (independent_items, "auto", 5, 7),
         (ordered_items, "ordinal", 8, 6),
     ],
 )  # fmt: skip
@@ -506,8 +497,8 @@ def test_ebic_finds_few_edges_in_independent_columns(table, kind, n_tables, most
 
     A pair enters if its fall of -2 ℓ exceeds the price, of one coupling ln 500 + ½ ln 9 = 7.3, in
     both regressions. By its definition that has a probability of .007 or less, of trends .0084: 6.2
-    edges are expected at most, or 3.1, or 1, and more than 18, 10 or 6 have a probability of 2e-5,
-    4e-4 and 8e-5.
+    edges are expected at most, or 1.6, or 1, and more than 18, 7 or 6 have a probability of 2e-5,
+    2e-4 and 8e-5.
     """
     rng, found = np.random.default_rng(0), 0
     for _ in range(n_tables):
@@ -592,22 +583,14 @@ def test_few_pairs_are_false_where_many_interact(nodewise):
     assert false <= 17 < by_ebic and n_found >= n_tested - 3
 
 
-def test_independent_columns_have_no_edges():
-    """Of 40 tables, up to 5 % have one, see bench_selection.py; more than eight have P = 1e-4."""
-    rng, n_tables = np.random.default_rng(0), 0
-    for _ in range(40):
-        X = rng.random((355, 12)) < rng.uniform(0.2, 0.6, 12)
-        n_tables += SparseFVBM().fit(X).coupling_.any()
-    assert n_tables <= 8
-
-
-def test_values_that_rarely_meet_make_no_edges():
-    """Of 24 tables, 6 % with an edge are expected: more than six have a probability of 2e-4."""
-    rng, n_tables = np.random.default_rng(0), 0
-    for _ in range(24):
-        X = rng.choice(3, size=(355, 8), p=[0.01, 0.5, 0.49])
-        n_tables += SparseFVBM().fit(X).coupling_.any()
-    assert n_tables <= 6
+@pytest.mark.parametrize(("draw", "n_tables", "most"), [
+    (lambda rng: rng.random((355, 12)) < rng.uniform(0.2, 0.6, 12), 40, 8),
+    (lambda rng: rng.choice(3, size=(355, 8), p=[0.01, 0.5, 0.49]), 24, 6),  # that rarely meet
+])  # fmt: skip
+def test_independent_columns_have_no_edges(draw, n_tables, most):
+    """Up to 5 % of the tables have one, see bench_selection.py: false alarms in 1e-4 and 2e-4."""
+    rng = np.random.default_rng(0)
+    assert sum(SparseFVBM().fit(draw(rng)).coupling_.any() for _ in range(n_tables)) <= most
 
 
 @pytest.mark.filterwarnings("ignore:SparseFVBM. col")
@@ -624,7 +607,7 @@ def test_a_column_that_hardly_varies_has_no_edge_and_is_named(nodewise):
         SparseFVBM(nodewise=nodewise).fit(frame.drop(columns="rare"))
         SparseFVBM(nodewise=nodewise, alpha="ebic").fit(frame)
     assert model.coupling_[0, 1] > 0 and not model.coupling_[5].any()
-    frequency = statistics.bootstrap(model, frame, 20, random_state=0).edge_frequency
+    frequency = statistics.bootstrap(model, frame, 10, random_state=0).edge_frequency
     assert frequency[0, 1] == 1 and frequency[5].max() <= 0.3
     assert np.isnan(statistics.inference(model, frame, split=0.5).pair_p_value()[5]).all()
 
@@ -638,11 +621,12 @@ def test_few_rows_and_columns_that_follow_from_others(alpha, nodewise):
     petals = kinds + (rng.random((60, 3)) < 0.1)  # as of iris: most values tell the kind
     tables = [rng.integers(3, size=(n, 4)) for n in (6, 8, 10)]
     tables += [np.repeat(table[:, :1], 3, axis=1) for table in tables]
-    for X in [*tables, np.hstack([petals, kinds]), np.hstack([petals == 1, kinds == 1])]:
-        for columns in ("auto", "ordinal"):
-            model = SparseFVBM(alpha=alpha, nodewise=nodewise, columns=columns, cv=3).fit(X)
-            assert np.isfinite(model.coupling_).all() and np.isfinite(model.score(X))
-            assert model.n_iter_ == len(model.history_["seconds"]) >= 1
+    tables += [np.hstack([petals, kinds]), np.hstack([petals == 1, kinds == 1])]
+    for k, X in enumerate(tables):
+        columns = ("auto", "ordinal")[(k + bool(nodewise)) % 2]
+        model = SparseFVBM(alpha=alpha, nodewise=nodewise, columns=columns, cv=3).fit(X)
+        assert np.isfinite(model.coupling_).all() and np.isfinite(model.score(X))
+        assert model.n_iter_ == len(model.history_["seconds"]) >= 1
 
 
 @by_node
@@ -769,14 +753,6 @@ def test_the_rules():
     rows = both.path_.coupling[best, np.arange(8)]
     assert_array_equal(kept, (rows != 0) & (rows.T != 0))
     assert_allclose(either.coupling_, (rows + rows.T) / 2, atol=2e-3)
-
-
-@pytest.mark.parametrize("options", [
-    {"penalty": "l1", "alpha": "aic"}, {"penalty": "elasticnet", "alpha": 0.1, "l1_ratio": 0.0},
-])  # fmt: skip
-def test_parameters_out_of_range(options):
-    with pytest.raises(InvalidParameterError, match=list(options)[-1]):
-        fit(spins(30, 4, 0), **options)
 
 
 def test_where_there_may_be_no_maximum_and_an_early_end():
@@ -920,19 +896,19 @@ def test_the_criterion_of_trends_is_what_it_says(bent):
 
 @by_node
 def test_order_finds_edges_of_items_in_few_rows(nodewise):
-    """All 12 of three chains of 200 rows, and hardly any others.
+    """All 8 of two chains of 200 rows, and hardly any others.
 
     The first choice has six pairs of ten or fewer, with a level of .05 · 6/10 · 6/10 in the second:
-    more than three of the 18 absent pairs have a probability of 3e-4.
+    more than three of the 12 absent pairs have a probability of 5e-5.
     """
     true, found = chain(5), {}
     for kind in ("nominal", "ordinal"):
         model = SparseFVBM(columns=(kind, range(5)), nodewise=nodewise)
-        fits = [clone(model).fit(items(200, 5, seed)) for seed in range(3)]
+        fits = [clone(model).fit(items(200, 5, seed)) for seed in range(2)]
         found[kind] = np.array([one._pair_norms() > 0 for one in fits])
     assert found["ordinal"][:, true].all()
-    assert found["ordinal"].sum() / 2 - 12 <= 3
-    assert found["nominal"][:, true].sum() / 2 <= 9
+    assert found["ordinal"].sum() / 2 - 8 <= 3
+    assert found["nominal"][:, true].sum() / 2 <= 6
 
 
 def test_completed_items():

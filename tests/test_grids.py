@@ -103,9 +103,6 @@ def test_real_numbers_and_whole_ones_have_no_grid():
     assert Grid.of(10 * rng.integers(100, size=30).astype(float)).step == 10
 
 
-# Few numbers.
-
-
 def prices(n=1500, n_places=25, seed=0):
     """Two prices and a tax, which depend on the place and on nothing else, and a place's size."""
     rng = np.random.default_rng(seed)

@@ -282,7 +282,7 @@ def test_a_new_value_in_a_column_of_0_and_1_is_left_alone(convert, new, how):
     assert filled[0, 1] == unknown[0, 1] and filled[1, 0] == unknown[1, 0]
 
 
-@pytest.mark.parametrize("n_rows", [200, 1000])
+@pytest.mark.parametrize("n_rows", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_copies_of_a_column_are_recovered(n_rows):
     """Also where the hidden number is beyond all that are left in its column."""
     rng = np.random.default_rng(n_rows)

@@ -250,17 +250,6 @@ def test_goes_on_from_a_fitted_rbm(X):
     assert unfitted.score(X) == model.score(X)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_as_the_start_of_a_training(X, model):
-    trainer = SDCPRBM(
-        model.n_components_, init=FrozenEstimator(model), max_iter=3, learning_rate=1e-9,
-        batch_size=100, random_state=0,
-    )  # fmt: skip
-    np.testing.assert_allclose(trainer.fit(X).components_, model.components_, atol=1e-6)
-    trainer.set_params(learning_rate=0.1, max_iter=30)
-    assert trainer.fit(X).score(X) > model.score(X)
-
-
 def test_a_fit_that_goes_on_keeps_the_model_before_if_no_other_is_better():
     X = (np.random.default_rng(2).random((60, 6)) < 0.5).astype(float)
     X[:, 1] = X[:, 0]

@@ -12,14 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import BernoulliRBM
 from sklearn.utils import Bunch
 
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPDBM,
-    TAPRBM,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    MaximumEntropy,
-)
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     CouplingDisplay,
@@ -79,8 +72,7 @@ def test_history(network, rbm):
 
 
 @pytest.mark.parametrize(
-    ("key", "ylabel"),
-    [(None, "validation log-likelihood"), ("free_energy_gap", "free-energy gap")],
+    ("key", "ylabel"), [(None, "validation log-likelihood"), ("free_energy_gap", "free-energy gap")]
 )
 def test_learning_curves(rbm, key, ylabel):
     """Epochs that were not measured are left out."""

@@ -180,8 +180,7 @@ LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"
 
 
 @pytest.mark.parametrize(
-    ("n_nodes", "layout"),
-    [(1, "spring"), (50, "spring"), (100, "kamada_kawai")],
+    ("n_nodes", "layout"), [(1, "spring"), (50, "spring"), (100, "kamada_kawai")]
 )
 def test_every_node_can_be_read(n_nodes, layout):
     """At the default size of a figure: names in their boxes, no box over another, none cut off."""

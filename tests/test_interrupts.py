@@ -29,7 +29,7 @@ pytestmark = [
 ]
 # Interrupts of each estimator: numbers of those at equal distances, and of those at the last calls,
 # where attributes are set. Every other one is in a first fit.
-N_ANYWHERE, N_LAST = cases(12), 6
+N_ANYWHERE, N_LAST = cases(24), 6
 EPOCHS = [e for e in MODELS if {"warm_start", "learning_rate"} <= e.get_params().keys()]
 STREAMED = [e for e in ALL if hasattr(e, "partial_fit")]
 X = gaps(16)

@@ -12,12 +12,7 @@ from scipy.stats import multivariate_normal
 from test_location import numbers_and_words, small_model
 
 from oracles import differences
-from private import (
-    JointLayout,
-    PottsModel,
-    joint_network,
-    to_zero_sum,
-)
+from private import JointLayout, PottsModel, joint_network, to_zero_sum
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

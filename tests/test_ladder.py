@@ -55,9 +55,6 @@ def two_valleys(barrier, n_rungs=8, n_chains=50, seed=None):
     return _ladder.Ladder(rungs, np.log(N_STATES), Stream(1)), top
 
 
-# Bennett's ratio.
-
-
 def test_bennett_by_two_gaussians():
     """ln of the ratio of two widths: within 4 standard errors (false alarm 6e-5)."""
     rng = np.random.default_rng(0)
@@ -69,9 +66,6 @@ def test_bennett_by_two_gaussians():
     ratio, error = _ladder.bennett(forward(a), -forward(b))
     assert 0 < error < 0.05
     assert abs(ratio - np.log(1.5)) < 4 * error
-
-
-# Rounds.
 
 
 def test_constants_and_shares_behind_a_barrier():
@@ -89,9 +83,6 @@ def test_constants_and_shares_behind_a_barrier():
     # 50 chains at the end: 4 standard deviations.
     assert abs(share - density[near].sum()) < 4 * np.sqrt(0.25 / 50)
     assert not ladder.is_broken()
-
-
-# Estimates.
 
 
 def test_figures_of_weights_by_hand():

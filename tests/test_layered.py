@@ -9,20 +9,12 @@ from scipy.special import logsumexp
 
 from mean_field import EXACTLY, layered_of, power_of, random_layered, rows_of
 from oracles_rbm import SmallDBM, binary, random_dbm
-from private import (
-    TAP,
-    by_tap,
-    clamp,
-    exact_log_partition,
-)
+from private import TAP, by_tap, clamp, exact_log_partition
 
 SIZES = [5, 4, 3]
 DEEPER = [4, 3, 3, 2]
 MIXED = ("spiked", "bits", "truncated", "bits")
 OF_WORDS = ("bits and words", "one word", "bits", "words")
-
-
-# Two sides.
 
 
 def test_sides_of_several_layers(workers):
@@ -47,9 +39,6 @@ def test_a_deep_model_is_an_rbm_of_its_two_sides(sizes):
         same = (even == even[k]).all(axis=1)
         expected = dbm.joint[same] @ odd[same] / dbm.joint[same].sum()
         assert_allclose(model.mean_hidden(even[k : k + 1])[0], expected, atol=1e-12)
-
-
-# Given rows, and free: errors of the third order.
 
 
 @pytest.mark.parametrize("order", [1, 2])

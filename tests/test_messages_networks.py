@@ -88,9 +88,6 @@ def test_an_early_end_by_tol():
     assert message.endswith(" nats higher. Lower tol, use solver='newton', or use a larger alpha.")
 
 
-# Columns that are not binary: each remedy is followed.
-
-
 def mixed():
     """A column of three categories, of which one has no row, and two of bits."""
     codes = np.random.default_rng(0).integers(2, size=(200, 3))

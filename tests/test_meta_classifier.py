@@ -28,9 +28,6 @@ def discrete_rows(n=400, seed=0):
 STATES = np.indices((3, 3, 3)).reshape(3, -1).T
 
 
-# Bayes' rule.
-
-
 @pytest.mark.parametrize("priors", [None, [0.9, 0.1]])
 def test_bayes_rule_of_enumerated_densities(priors):
     X, y = discrete_rows()
@@ -72,9 +69,6 @@ def test_bayes_rule_of_the_joint_density(density, priors):
     assert_allclose(model.score_samples(STATES), logsumexp(joint, axis=1) + 3 * seen, rtol=1e-6)
 
 
-# Tables.
-
-
 @pytest.mark.parametrize("joint", [True, False])
 def test_rows_unlike_any_class_are_told(joint):
     rng = np.random.default_rng(0)
@@ -93,9 +87,6 @@ def test_other_densities():
         rbm = SDCPRBM(4, max_iter=40, learning_rate=0.3, random_state=0)
         model = BoltzmannClassifier(rbm, joint=joint).fit(X, y)
         assert model.score(X, y) > 0.9
-
-
-# Calibration.
 
 
 class WithWrongConstants(FSLLDensity):
@@ -145,9 +136,6 @@ def test_offsets_make_wrong_constants_right():
     assert exact.scale_ == 1
 
 
-# Classes.
-
-
 def test_priors_by_the_names_of_the_classes(animals):
     table, _, y = animals
     by_name = {"mammal": 0.7, "bird": 0.2, "fish": 0.1}
@@ -159,17 +147,11 @@ def test_priors_by_the_names_of_the_classes(animals):
     assert (zero.predict_proba(table)[:, 2] == 0).all()
 
 
-# What the messages about a joint density advise.
-
-
 @pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1)])
 def test_a_joint_density_of_a_class_without_a_value(animals, density):
     table, _, y = animals
     gaps = table.drop(columns="weight").assign(eggs=table["eggs"].mask(y == "fish"))
     assert BoltzmannClassifier(density, joint=True).fit(gaps, y).score(gaps, y) > 0.8
-
-
-# Bins.
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, "array"])

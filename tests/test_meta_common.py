@@ -24,9 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 NETWORK = FVBMPseudoLikelihood(alpha=0.1)
 
 
-# Jobs and lines about each stage.
-
-
 class Network(FVBMPseudoLikelihood):
     """A network that remembers in which threads it worked."""
 
@@ -103,30 +100,6 @@ def test_a_line_for_each_stage(estimator, stages, table, capsys):
         assert stage != "joint density: " or "rows 60" in line
 
 
-# Tables and weights.
-
-
-@pytest.mark.parametrize(
-    ("estimator", "atol"),
-    [
-        (BoltzmannClassifier(), 1e-2),
-        (BoltzmannClassifier(joint=False), 1e-2),
-        (BoltzmannOutlierDetector(random_state=0), 0.05),
-    ],
-)
-def test_weights_count_rows(estimator, atol, animals):
-    _, gaps, y = animals
-    gaps, y = gaps[:150], y[:150]
-    weights = np.random.default_rng(0).integers(4, size=len(y))
-    repeated = np.repeat(np.arange(len(y)), weights)
-    weighted = clone(estimator).fit(gaps, y, sample_weight=weights)
-    plain = clone(estimator).fit(gaps.iloc[repeated], y[repeated])
-    scores = weighted.score_samples(gaps)
-    assert_allclose(scores, plain.score_samples(gaps), atol=atol)
-    if isinstance(estimator, BoltzmannClassifier):
-        assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
-
-
 @pytest.mark.parametrize(
     "estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector(random_state=0)]
 )
@@ -168,9 +141,6 @@ def test_kinds_of_columns_of_the_default_model(estimator):
     assert seen.n_values_[[0, 1, 2, 4]].tolist() == [3, 3, 2, 5]
     assert said.n_values_[[0, 1, 2, 4]].tolist() == [3, 3, 3, 6]
     assert said.n_values_[3] == seen.n_values_[3] >= 8
-
-
-# Labels.
 
 
 @pytest.mark.parametrize(

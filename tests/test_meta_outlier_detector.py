@@ -13,12 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from private import left_out
-from sklearn_boltz import (
-    SDCPRBM,
-    BoltzmannOutlierDetector,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-)
+from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
 
@@ -74,8 +69,7 @@ def test_scores_are_log_probabilities_less_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("density", "container"),
-    [(None, pd.DataFrame), (FVBMPseudoLikelihood(alpha=0.1), np.asarray)],
+    ("density", "container"), [(None, pd.DataFrame), (FVBMPseudoLikelihood(alpha=0.1), np.asarray)]
 )
 def test_equal_rows_have_equal_scores_in_any_batch(density, container):
     X = coupled_rows(200).astype(float)
@@ -244,6 +238,19 @@ def test_numbers_are_surprising_where_their_bin_is_thin():
     assert near[0] == pytest.approx(near[1], abs=0.05) and near.max() < found[0, 0]
 
 
+def test_far_numbers_are_improbable_beside_gaps_in_tables_too_large_for_a_network(monkeypatch):
+    """An RBM draws completions; the densities inside of the last bin are added to both rows."""
+    monkeypatch.setattr("sklearn_boltz.meta._default.MOST_WORK", 0)
+    monkeypatch.setattr("sklearn_boltz.meta._default.N_BATCHES", 0)  # a few epochs will do
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=40), "word": rng.choice(["a", "b"], 40)})
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    far = pd.DataFrame({"n": [4.0, 400.0] * 2, "word": ["a", "a", None, None]})
+    scores = detector.score_samples(far)
+    assert isinstance(detector.estimator_, SDCPRBM)
+    assert (scores[[0, 2]] > scores[[1, 3]] + 5).all()
+
+
 def test_densities_without_probabilities_of_columns_explain_nothing():
     assert hasattr(BoltzmannOutlierDetector(), "explain")
     assert not hasattr(BoltzmannOutlierDetector(KernelDensity()), "explain")
@@ -304,12 +311,12 @@ def test_codes_of_an_array_that_a_fold_lacks():
 def test_batches_have_the_outliers_of_their_table():
     """Held-out scores, of other thirds of the rows, and so the offsets differ by chance."""
     rng = np.random.default_rng(0)
-    kind = rng.integers(3, size=900)
-    frame = pd.DataFrame({f"c{j}": np.where(rng.random(900) < 0.9, kind, 0) for j in range(4)})
+    kind = rng.integers(3, size=450)
+    frame = pd.DataFrame({f"c{j}": np.where(rng.random(450) < 0.9, kind, 0) for j in range(4)})
     frame["n"] = rng.normal(5 * kind)
     frame.loc[7] = [2, 2, 2, 2, 0.0]
     frame.loc[9::10, "c1"] = np.nan
-    batches = Batches([frame[:400], frame[400:]])
+    batches = Batches([frame[:200], frame[200:]])
     detector = BoltzmannOutlierDetector(random_state=0).fit(batches)
     whole = BoltzmannOutlierDetector(FVBMPseudoLikelihood(), random_state=0).fit(frame)
     assert_allclose(detector.score_samples(frame), whole.score_samples(frame), atol=0.1)

@@ -7,7 +7,6 @@ than 1e-4.
 """
 
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -195,13 +194,6 @@ def test_every_bit_is_fair_and_independent_of_its_neighbours(word):
 
 
 @pytest.mark.slow
-def test_serial_correlation(word):
-    u = fractions(word) - 0.5
-    lags = [*range(1, 65), 100, 128, 256, 500, 512, 784, 1024, 4096, 65536]
-    accept([normal(12 * (u[lag:] @ u[:-lag]) / np.sqrt(u.size - lag)) for lag in lags])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("part", [0, 1, 2, 3])
 @pytest.mark.parametrize("small", [False, True])
 def test_avalanche(part, small):
@@ -236,27 +228,3 @@ def test_birthday_spacings(word):
         equal = (np.diff(spacings, axis=1) == 0).sum()
         p_values.append(poisson_test(equal, len(days) * 2.0**36 / 2.0**34))
     accept(p_values)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_bit_of_the_arrays_is_fair(dtype):
-    n_bits = 24 if dtype == np.float32 else 53
-    u = uniform((500, 784), 5, 6, dtype=dtype).astype(float)
-    bits = bits_of((u * 2.0**n_bits).astype(np.uint64))[..., -n_bits:]
-    ones = bits.reshape(-1, n_bits).sum(axis=0, dtype=float)
-    accept(normal((ones - u.size / 2) / np.sqrt(u.size / 4)))
-    # By column, as the lanes of the registers and their remainders differ.
-    ones = bits.sum(axis=0, dtype=float)
-    accept(normal((ones - 250) / np.sqrt(125)))
-
-
-@pytest.mark.slow
-def test_neighbouring_keys_are_unrelated():
-    starts = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 200), (2, 0, 0), (0, 2, 0)]
-    starts += [(2**63, 0, 0), (0, 2**63, 0), (0, 0, 2**63), (2**32, 0, 0), (0, 2**32, 0), (1, 1, 0)]
-    blocks = np.array([uniform((200, 500), *start).ravel() for start in starts]) - 0.5
-    n = blocks.shape[1]
-    accept(normal((blocks @ blocks.T)[np.triu_indices(len(starts), 1)] * 12 / np.sqrt(n)))
-    for a, b in itertools.combinations(blocks, 2):
-        assert not (a == b).any()

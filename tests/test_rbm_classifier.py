@@ -8,11 +8,9 @@ from contract.frames import memory_map
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles_rbm import binary, slopes
 from private import (
@@ -415,21 +413,6 @@ def test_labels_that_the_rows_do_not_tell(problem):
         small(max_iter=1, learning_rate=1e-6).fit(problem[0], labels)
 
 
-def test_real_columns():
-    model = RBMClassifier(15, columns="gaussian", n_jobs=1, random_state=0)
-    assert cross_val_score(model, *load_iris(return_X_y=True), cv=2).mean() > 0.9
-
-
-# scikit-learn's data are real numbers, and its figures of weights are to be exact: no chains, one
-# mini-batch.
-@parametrize_with_checks([
-    RBMClassifier(10, columns="gaussian", generative=0.0, learning_rate=0.06, batch_size=100,
-                  max_iter=30, early_stopping=False),
-])  # fmt: skip
-def test_scikit_learn(estimator, check):
-    check(estimator)
-
-
 def test_missing_cells_by_chains_are_near_and_depend_on_the_row_alone(problem):
     """Means over 500 draws, of which many are alike: within 0.15."""
     X, y = problem
@@ -448,12 +431,3 @@ def test_missing_cells_by_chains_are_near_and_depend_on_the_row_alone(problem):
     assert np.isfinite(model.score_samples(rows)).all() and model.transform(rows).shape == (6, 30)
     for how in ("mean", "mode", "sample"):
         assert np.isfinite(model.impute(rows, how=how, n_steps=50, random_state=0)).all()
-
-
-def test_one_batch_is_the_gradient_of_the_array(problem):
-    """With one mini-batch of all rows, their order does not matter without chains."""
-    X, y = problem
-    options = {"generative": 0.0, "batch_size": 240, "max_iter": 5}
-    expected = small(**options).fit(X, y).components_
-    model = small(**options).fit(Batches([part for part, _ in as_pairs(X, y)]), y)
-    assert_allclose(model.components_, expected, atol=1e-9)

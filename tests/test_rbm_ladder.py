@@ -13,15 +13,7 @@ from sklearn.base import clone
 
 from mean_field import layered_of
 from oracles_rbm import random_dbm, small_layer
-from private import (
-    SGD,
-    Stream,
-    Workers,
-    _climb,
-    _tracker,
-    all_states,
-    exact_log_partition,
-)
+from private import SGD, Stream, Workers, _climb, _tracker, all_states, exact_log_partition
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme

@@ -14,13 +14,7 @@ from sklearn.base import clone
 
 from oracles import assert_drawn
 from oracles_rbm import binary, law_of
-from private import (
-    RBMModel,
-    _gaps,
-    _observed,
-    divided,
-    independent_log_likelihood,
-)
+from private import RBMModel, _gaps, _observed, divided, independent_log_likelihood
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 

@@ -25,9 +25,6 @@ def planted(d, k, n_rows, f, seed=0):
     return X[:n_rows].astype(float), X[n_rows:].astype(float), log_p.mean()
 
 
-# Whether chains stick.
-
-
 @pytest.mark.parametrize(("strength", "expected"), [(0.0, 0.0), (9.0, 0.9)])
 def test_memory_of_chains(strength, expected):
     """None of independent bits, within five standard errors; that of two modes without a bridge."""
@@ -43,9 +40,6 @@ def test_memory_of_chains(strength, expected):
         assert found > expected
     else:
         assert abs(found) < 5 / np.sqrt(200)
-
-
-# A tree of pairs.
 
 
 def test_a_tree_is_the_best_of_all():
@@ -79,9 +73,6 @@ def of_tree(X, edges):
         log_p += np.log(joint[2 * X[:, i] + X[:, j]])
         log_p -= np.log(single[i][X[:, i]]) + np.log(single[j][X[:, j]])
     return log_p.mean()
-
-
-# Never clearly below the best epoch.
 
 
 def training(epoch, score, std_err):
@@ -129,9 +120,6 @@ def test_no_fit_ends_below_its_best_epoch(estimator, never):
     assert log_p.mean() > history["validation_log_likelihood"].max() - error
     # Without the rule, this rate has lost more than that in the end.
     assert history["validation_log_likelihood"][-1] < log_p.mean()
-
-
-# Patterns.
 
 
 @pytest.mark.slow

@@ -35,9 +35,6 @@ def fitted(X, **kwargs):
     return SDCPRBM(6, max_iter=4, batch_size=50, random_state=0).set_params(**kwargs).fit(X)
 
 
-# The algorithms.
-
-
 def uniforms(shape, stream):
     out = np.empty(shape)
     uniform(out, stream.seed, stream.take(1))
@@ -120,9 +117,6 @@ def test_learns_the_shifting_bar():
     assert -2.45 < model.score(X) < -np.log(9)
 
 
-# Stop and go, threads, memory.
-
-
 def test_features_help_a_linear_classifier():
     """Of digits shifted by a pixel: by .09 to .12 with six seeds."""
     images, digit = load_digits(return_X_y=True)
@@ -171,9 +165,6 @@ def test_memory_of_a_fit():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000 * 400 * 4 / 4
-
-
-# Where it begins and ends, and its history.
 
 
 def test_early_stopping_returns_to_the_best_epoch():

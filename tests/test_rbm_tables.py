@@ -13,23 +13,13 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from oracles_rbm import slopes, small_layer
-from private import (
-    SGD,
-    SHAPE_RATE,
-    Stream,
-    exact_log_partition,
-)
+from private import SGD, SHAPE_RATE, Stream, exact_log_partition
 from private import RBMModel as Model
 from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz import SDCPRBM, InfiniteRBM, RBMClassifier
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    Stacked,
-)
+from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

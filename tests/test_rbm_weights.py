@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from contract.estimators import OF_BATCHES, UNLABELLED, each
 from contract.frames import memory_map
 from contract.state import parameters
@@ -41,36 +40,6 @@ def test_visits_are_right_in_the_mean():
     assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
 
 
-# Bits.
-
-
-@every_estimator
-def test_equal_weights_and_their_scale_change_nothing(estimator, X, weights):
-    expected = parameters(clone(estimator).fit(X))
-    for weight in (0.3, 1e-300, 1 / len(X)):
-        model = clone(estimator).fit(X, sample_weight=np.full(len(X), weight))
-        np.testing.assert_array_equal(parameters(model), expected)
-    weights = 0.7 * weights  # whole numbers are counts
-    expected = parameters(clone(estimator).fit(X, sample_weight=weights))
-    model = clone(estimator).fit(X, sample_weight=2.0**-20 * weights)
-    np.testing.assert_array_equal(parameters(model), expected)
-    model = clone(estimator).fit(X, sample_weight=1e3 * weights)
-    np.testing.assert_allclose(parameters(model), expected, atol=1e-6)
-
-
-@every_estimator
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_a_row_of_weight_zero_is_not_there(estimator, X, weights, container):
-    counts = weights > 0
-    strange = X.copy()
-    strange[~counts] = 1
-    expected = clone(estimator).fit(container(X[counts]), sample_weight=weights[counts])
-    model = clone(estimator).fit(container(strange), sample_weight=weights)
-    np.testing.assert_array_equal(parameters(model), parameters(expected))
-    repeated = model.score(np.repeat(X, weights.astype(int), axis=0))
-    assert model.score(X, sample_weight=weights) == pytest.approx(repeated, abs=1e-9)
-
-
 @by_mini_batches
 def test_partial_fit_takes_weights(estimator, X, weights):
     model = clone(estimator).partial_fit(X)
@@ -83,9 +52,6 @@ def test_partial_fit_takes_weights(estimator, X, weights):
     np.testing.assert_array_equal(parameters(one), parameters(other))
     heavy = np.where(np.arange(90) == 3, 1e12, 1.0)
     assert np.isfinite(model.partial_fit(X, sample_weight=heavy).score(X))
-
-
-# In distribution.
 
 
 @pytest.mark.parametrize(

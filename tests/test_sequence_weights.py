@@ -113,9 +113,6 @@ def test_plm_dca(shared_data):
     assert sequence_weights(rows).sum() == pytest.approx(1478.2347, abs=5e-5)
 
 
-# Effects of mutations.
-
-
 @pytest.fixture(scope="module")
 def family():
     found = make_alignment(300, 5, alphabet="dna", random_state=0)

@@ -302,13 +302,6 @@ def test_a_file_of_text_whose_types_change(tmp_path):
     assert len(model.categories_[0]) == 4
 
 
-@pytest.mark.parametrize("change", ["renamed", "absent", "extra", "other order"])
-@pytest.mark.parametrize("make", [Batches, lambda frames: Batches(lambda: iter(frames))])
-def test_batches_with_other_columns(make, change):
-    with pytest.raises(ValueError, match="In batch 1: The feature names should match"):
-        FVBMPseudoLikelihood().fit(make([frame(), NAMES[change](frame(1))]))
-
-
 @pytest.mark.parametrize("model", [FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1)],
                          ids=lambda model: type(model).__name__)  # fmt: skip
 @pytest.mark.parametrize("failure", ["ends", "fails"])

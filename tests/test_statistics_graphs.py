@@ -85,8 +85,6 @@ def test_graphs_can_be_written(levels):
     assert again.adj == graph.adj and again.nodes == graph.nodes
 
 
-# Centralities.
-
 LABELS = ["a", "a", "b", "b", "c"]
 
 

@@ -18,15 +18,7 @@ from mean_field import (
     rows_of,
 )
 from oracles_rbm import SmallRBM, random_rbm, slopes
-from private import (
-    TAP,
-    Layered,
-    _second_order,
-    _tap,
-    _vamp,
-    by_tap,
-    parts_of,
-)
+from private import TAP, Layered, _second_order, _tap, _vamp, by_tap, parts_of
 from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli, Gaussian
 

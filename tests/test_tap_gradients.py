@@ -15,14 +15,7 @@ from mean_field import (
     tap_log_likelihood,
 )
 from oracles_rbm import random_dbm
-from private import (
-    SGD,
-    TAP,
-    Stream,
-    _observed,
-    _tap_steps,
-    by_tap,
-)
+from private import SGD, TAP, Stream, _observed, _tap_steps, by_tap
 from sklearn_boltz.units import Bernoulli
 
 DEEP = [
@@ -121,9 +114,6 @@ def test_gradients_of_adaptive_tap(kinds, workers):
     )
 
 
-# Chains from solutions.
-
-
 def test_gradients_at_the_ends_of_chains(layered, workers):
     """They are those of ln Σ exp(−E) over the odd layers."""
     starts = layered.padded(rows_of(layered.layers[0], 6))
@@ -146,9 +136,6 @@ def test_chains_correct_the_solutions(sizes, workers):
             mean = np.tensordot(p, products, 1)
             errors.append(np.abs(-slope - mean) / np.sqrt(mean * (1 - mean) / n))
         assert (max(e.max() for e in errors) < 5) == agrees
-
-
-# Mini-batches.
 
 
 def learner_of(layered, scheme, optimizer=None):

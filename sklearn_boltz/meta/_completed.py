@@ -58,10 +58,11 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
         )
         for content, some in zip(distinct, repeated.reshape(-1, N_DRAWS), strict=True)
     ]
-    draws = np.concatenate([_log_weights(density, complete) for complete in completions])
-    if rest is not None:
-        draws += rest(repeated, np.concatenate(completions))
-    result[gaps] = draws.reshape(-1, N_DRAWS).mean(axis=1)[place.ravel()]
+    draws = np.array([_log_weights(density, complete) for complete in completions])[place.ravel()]
+    if rest is not None:  # of each row, as equal codes may stand for different numbers
+        codes = np.array(completions)[place.ravel()].reshape(draws.size, -1)
+        draws += rest(np.repeat(np.flatnonzero(gaps), N_DRAWS), codes).reshape(draws.shape)
+    result[gaps] = draws.mean(axis=1)
     return result
 
 

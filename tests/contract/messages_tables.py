@@ -11,13 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import Encoder
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPRBM,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    InfiniteRBM,
-)
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Categorical
 

@@ -12,9 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mean_field import Spin
 from private import RBMModel as Model
-from private import (
-    exact_log_partition,
-)
+from private import exact_log_partition
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay

@@ -98,19 +98,6 @@ def test_likelihoods_and_entropies(case):
     assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-9)
 
 
-@every_case
-def test_partial_fit_and_weights(case):
-    X = rows_for(case)
-    model = of_known_values(case).partial_fit(X[:200]).partial_fit(X[200:])
-    assert len(model.history_["seconds"]) == model.n_iter_
-    assert_allclose(model.score(X), fitted(case).score(X), atol=1e-6)
-    X, w = X[:60], np.random.default_rng(0).integers(3, size=60)
-    assert model.score(X, sample_weight=w) == pytest.approx(model.score(np.repeat(X, w, axis=0)))
-    for weights in (np.zeros(60), w[:5]):
-        with pytest.raises(ValueError, match="sample_weight|non-zero"):
-            model.score(X, sample_weight=weights)
-
-
 @pytest.mark.parametrize("case", ["terms of categories", "pairs of bits"])
 def test_sample_weight_is_routed(case):
     X, w = rows_for(case), np.random.default_rng(0).integers(3, size=400)

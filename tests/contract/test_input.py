@@ -194,33 +194,6 @@ def test_hardly_a_cell_is_observed(estimator):
             assert_finite(values)
 
 
-# Weights.
-
-
-@each(DENSITIES)
-@settings(max_examples=cases(5))
-@given(X=rows(30, 4), kind=st.sampled_from(["counts", "tiny", "huge", "one row", "ones"]))
-def test_weights(estimator, X, kind):
-    """Counts are rows that are repeated, and a row of weight 0 is not there."""
-    weights = {
-        "counts": np.arange(len(X)) % 3, "tiny": np.full(len(X), 1e-6), "ones": np.ones(len(X)),
-        "huge": np.full(len(X), 1e12), "one row": np.where(np.arange(len(X)) == 0, 1e-300, 0.0),
-    }[kind]  # fmt: skip
-    model = clone(estimator)
-    if not weights.any():
-        with pytest.raises(ValueError, match="0 for all rows"):
-            model.fit(X, sample_weight=weights)
-        return
-    model.fit(X, sample_weight=weights)
-    if not isinstance(model, FSLLDensity) or (weights < 3).all():
-        exercise(model, X)
-    assert_finite(model.score_samples(X))
-    if kind == "counts" and name_of(model) in ("FSLLDensity", "FVBMPseudoLikelihood"):
-        # Where samples are drawn: see test_rbm_weights.py.
-        repeated = clone(estimator).fit(np.repeat(X, weights, axis=0))
-        assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
-
-
 # What comes back, and values out of range.
 
 

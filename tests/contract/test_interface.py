@@ -8,16 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from contract.estimators import (
-    ALL,
-    MODELS,
-    as_public,
-    each,
-    each_with,
-    fitted,
-    labels,
-    name_of,
-)
+from contract.estimators import ALL, MODELS, as_public, each, each_with, fitted, labels, name_of
 from contract.frames import all_states, bits
 from contract.state import arrays_of, assert_same
 from numpy.testing import assert_allclose, assert_array_equal

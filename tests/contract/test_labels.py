@@ -151,9 +151,6 @@ def test_messages_name_labels():
     FVBMPseudoLikelihood(columns={5: "nominal"}, max_iter=3).fit(X)  # the remedy
 
 
-# Flags of missing cells.
-
-
 @pytest.mark.filterwarnings("ignore:.*without an observed value")
 @settings(max_examples=cases(12))
 @given(data=st.data())

@@ -4,6 +4,7 @@ import datetime as dt
 import re
 import warnings
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -79,14 +80,16 @@ def test_every_line_in_a_message_is_one():
         compile(line, "message", "exec")
 
 
-LIBRARIES = ["pandas", "object", "polars", "PyArrow", "array"]
+LIBRARIES = ["pandas", "object", "array", "polars", "PyArrow"]
+# Each kind of cells in two libraries by turns; the last two have no periods.
+CONVERTED = [
+    *((what, LIBRARIES[(k + n) % 5]) for k, what in enumerate([*TEXTS, *OBJECTS]) for n in (0, 2)),
+    *product(PERIODS, LIBRARIES[:3]),
+]
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("what", [*TEXTS, *OBJECTS, *PERIODS])
+@pytest.mark.parametrize(("what", "library"), CONVERTED)
 def test_the_line_converts_the_column(what, library):
-    if what in PERIODS and library in ("polars", "PyArrow"):
-        pytest.skip("has no periods")
     X = in_library(library, what)
     if what == "dates with a zone" and library not in ("object", "array"):  # a type that is read
         assert fit(X) == ""
@@ -149,8 +152,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-@pytest.mark.parametrize("estimator", [FSLLDensity(), BoltzmannImputer()])
+@pytest.mark.parametrize(("what", "estimator"), [
+    (what, FSLLDensity() if k % 2 else BoltzmannImputer()) for k, what in enumerate(REFUSED)
+])  # fmt: skip
 def test_each_way_out_of_a_type_that_is_refused(what, estimator):
     """Its lines are alternatives, of which each is run."""
     X = REFUSED[what]
@@ -191,14 +195,10 @@ def test_names_with_numbers_are_no_numbers(write):
     assert "looks like an ID column" in fit(X)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "PyArrow", "array"])
 @pytest.mark.parametrize("what", OBJECTS)
-def test_the_imputer_says_the_same(what, library):
-    X = in_library(library, what)
+def test_the_imputer_says_the_same(what):
+    X = in_library("array", what)
     message = fit(X, BoltzmannImputer())
-    if what == "dates with a zone" and library != "array":
-        assert message == ""
-        return
     assert (
         message.partition(": ")[2].partition(": ")[2]
         == (fit(X).partition(": ")[2].partition(": ")[2])
@@ -221,11 +221,12 @@ def with_codes(codes, n=120):
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("codes", CODES, ids=str)
+@pytest.mark.parametrize(("codes", "kind"), [
+    (codes, KINDS[(k + n) % 6]) for k, codes in enumerate(CODES) for n in (0, 2)
+], ids=str)  # fmt: skip
 def test_codes_are_suspected_in_every_kind_of_column(codes, kind):
     if kind == "count" and codes[0] < 0:
-        return
+        kind = "binned"
     X = pd.DataFrame({"x": with_codes(codes), "y": np.arange(120) % 2})
     message = fit(X, columns={"x": kind})
     assert (

@@ -10,13 +10,7 @@ from numpy.testing import assert_allclose
 from rounding import another_processor, within
 from sklearn.base import clone
 
-from sklearn_boltz import (
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    MaximumEntropy,
-    SparseFVBM,
-    statistics,
-)
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 
 RNG = np.random.default_rng(0)

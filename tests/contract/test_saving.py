@@ -23,6 +23,7 @@ from contract.estimators import (
     OF_ANY_TABLE,
     as_public,
     each,
+    each_with,
     fitted,
     labels,
     name_of,
@@ -34,7 +35,6 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_boltz
-from private import as_objects
 from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -85,7 +85,7 @@ def pyarrow_frame(n):
 
 def category(*values):
     """A function from codes to a column of pandas with such values."""
-    index = pd.Index(as_objects(values), tupleize_cols=False).infer_objects()
+    index = pd.Index(list(values), dtype=object, tupleize_cols=False).infer_objects()
     return lambda codes: pd.Categorical.from_codes(codes, index)
 
 
@@ -101,7 +101,7 @@ def of_values(make, labels=None):
 
 
 def of_objects(*values):
-    return lambda codes: pd.Series(as_objects([values[code] for code in codes]), dtype=object)
+    return lambda codes: pd.Series([values[code] for code in codes], dtype=object)
 
 
 DAYS = pd.to_datetime(["2024-02-29", "2025-10-26"])
@@ -175,8 +175,7 @@ def through_pickle(model):
     return Unpickler(BytesIO(pickle.dumps(model))).load(), libraries
 
 
-@pytest.mark.parametrize("what", FRAMES)
-@each([*OF_ANY_TABLE, *META])
+@each_with("what", FRAMES, [*OF_ANY_TABLE, *META])
 def test_a_model_comes_back_with_the_types_that_the_guide_lists(estimator, what):
     X = FRAMES[what](60)
     X = X.drop(columns=["arrow", "nullable text"]) if what == "pandas" else X  # a small table

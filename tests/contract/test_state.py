@@ -1,12 +1,8 @@
-"""What fails or ends early leaves a model as it was; kill -9 between batches, and threads."""
+"""What fails or ends early leaves a model as it was; pickles between batches, and threads."""
 
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from inspect import signature
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,32 +12,7 @@ from contract.state import assert_not_fitted, assert_same, fitted_values, state
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-import sklearn_boltz
 from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-
-SCRIPT = """
-import os, pickle, sys
-import numpy as np
-
-folder = sys.argv[1]
-with open(f"{folder}/state", "rb") as file:
-    done, models, batches = pickle.load(file)
-for X in batches[done:]:
-    for model in models:
-        model.partial_fit(X)
-    done += 1
-    with open(f"{folder}/new", "wb") as file:
-        pickle.dump((done, models, batches), file)
-    # Either the old file or the new one is there, and never half of one.
-    os.replace(f"{folder}/new", f"{folder}/state")
-    print(done, flush=True)
-    if done == int(sys.argv[2]):
-        sys.stdin.read()  # for what comes
-"""
-
-
-BATCHES = 12
-
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 BITS = bits(40)
@@ -133,38 +104,10 @@ def test_threads_give_the_bits_of_a_sequence(estimator, monkeypatch):
             assert_array_equal(one, other)
 
 
-def test_kill_between_batches_loses_at_most_one(tmp_path):
-    models = [
-        clone(e) for e in [*MODELS, FSLLDensity(dtype="float32")] if hasattr(e, "partial_fit")
-    ]
-    batches = [bits(30, seed=seed) for seed in range(BATCHES)]
-    written = tmp_path / "state"
-    written.write_bytes(pickle.dumps((0, [clone(model) for model in models], batches)))
-    told = 0
-    # Where the other process finds contract.estimators.
-    folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
-    # Killed while it waits, and then anywhere.
-    for stop in (4, 0):
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(tmp_path), str(stop)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=Path(sklearn_boltz.__file__).parents[1], env=environment,
-        )  # fmt: skip
-        for line in process.stdout:
-            told = int(line)
-            if told in (4, 7):
-                break
-        process.kill()
-        process.communicate()
-        done, resumed, batches = pickle.loads(written.read_bytes())
-        assert done >= told  # what was told is on the disk
-    assert done >= 7
-    for X in batches[done:]:
-        for model in resumed:
-            model.partial_fit(X)
-    for X in batches:
-        for model in models:
-            model.partial_fit(X)
-    for model, other in zip(models, resumed, strict=True):
-        assert_same(model, other)
+@each([e for e in MODELS if hasattr(e, "partial_fit")])
+def test_partial_fit_goes_on_from_a_pickle_to_the_same_bits(estimator):
+    whole, parts = clone(estimator), clone(estimator)
+    for X in (bits(30, seed=seed) for seed in range(3)):
+        whole.partial_fit(X)
+        parts = pickle.loads(pickle.dumps(parts)).partial_fit(X)
+    assert_same(whole, parts)
