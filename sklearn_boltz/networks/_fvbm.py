@@ -78,11 +78,11 @@ class FVBMPseudoLikelihood(Network):
         of all columns. A dict names some, as in ``{"age": "number", "city": ["Oslo", "Rome"]}``, by
         name or number, and a list has an entry for each. ``"auto"`` looks at the table.
 
-        Couplings of ``"ordinal"`` columns and of numbers are smooth functions of the values. A
-        number is put into one of up to 64 cells. With a number as `alpha`, what is linear in the
-        positions of the values is penalised as `alpha` says, and a polynomial of degree k is
-        k (k + 1) / 2 times as expensive; there are then no standard errors, as for cells of
-        numbers. See Notes.
+        Couplings of ``"ordinal"`` columns and of numbers, which are put into up to 64 bins, are
+        smooth functions of the values. With a number as `alpha`, there are up to 32 bins: what is
+        linear in the positions of the values is penalised as `alpha` says, and a polynomial of
+        degree k is k (k + 1) / 2 times as expensive; there are then no standard errors, as for
+        numbers in bins. See Notes.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -310,8 +310,6 @@ class FVBMPseudoLikelihood(Network):
            [0.7, 0. , 0. ]])
     """
 
-    # Couplings are smooth functions of a number, so that bins can be fine.
-    _need = Network._need._replace(most_bins=CELLS)
     _parameter_constraints = CONSTRAINTS | {
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "missing": [StrOptions({"em", "observed"})],
@@ -399,6 +397,11 @@ class FVBMPseudoLikelihood(Network):
         network._seen = tuple(rows[:0] for rows in network._seen)
         return network
 
+    @property
+    def _need(self):
+        # Smooth functions of a number, which `alpha="auto"` estimates, take finer bins.
+        return Network._need._replace(most_bins=CELLS) if self.alpha == "auto" else Network._need
+
     def _plan(self, rows, batches, initial):
         if self.solver in OF_PAPER:
             self._check_solver(rows)
@@ -421,6 +424,8 @@ class FVBMPseudoLikelihood(Network):
     def _plan_of_features(self, rows, initial):
         kept = distinct_incomplete(rows.codes, rows.weights)
         task = FeatureTask(*kept, rows.coding.n_values, self._positions(rows.coding))
+        if self.solver in OF_PAPER:
+            task.method(self.solver)  # refuses more than two values
         task.label = self._label(rows.coding)
         n_draws = self.n_draws if self._completes(rows) else 0
         found = {"ordered_": order_of_levels(self._encoder, rows.coding, self.alpha)}

@@ -165,6 +165,11 @@ class BaseBoltzmannMachine(Density):
     """
 
     _need = Need(bins=True)
+
+    def __new__(cls, *args, **parameters):
+        if "n_iter" in parameters:  # of scikit-learn's `BernoulliRBM`
+            raise TypeError(f"{cls.__name__} has no parameter 'n_iter'. Epochs are `max_iter`.")
+        return super().__new__(cls)
     # Whether the public attributes hold lists with an entry for each hidden layer.
     _is_deep = False
     # Parameters that may be "auto", of which attributes tell what was chosen.

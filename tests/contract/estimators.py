@@ -50,7 +50,7 @@ class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):
 class Location(FVBMPseudoLikelihood):
     """A network whose numbers have normal scores."""
 
-    _need = FVBMPseudoLikelihood._need._replace(scored=("number", "auto"))
+    _need = FVBMPseudoLikelihood(alpha=0)._need._replace(scored=("number", "auto"))
 
 
 SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}

@@ -92,6 +92,7 @@ PARAMETERS = [
 ]  # fmt: skip
 STARTS = {
     "another kind of estimator": lambda: begun_at(LogisticRegression()),
+    "epochs by the name of scikit-learn": lambda: SDCPRBM(n_iter=10),
     "a fitted RBM of scikit-learn": lambda: begun_at(BernoulliRBM(5, n_iter=1).fit(BITS), BITS),
     "a frozen RBM of scikit-learn": lambda: begun_at(FrozenEstimator(BernoulliRBM(5)), BITS),
     "a classifier": lambda: begun_at(RBMClassifier(5)),
