@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
-from scipy.stats import chi2
 
 from private import (
     FeatureNetwork,
@@ -121,29 +120,6 @@ def test_prior_finds_the_variances_of_pairs_and_orders():
     bound = 4.5 * np.sqrt(2 / n**2)
     assert np.ptp(np.log(found)) < 2 * bound and (prior.orders[1:] < 1).all()
     assert_allclose(np.log(prior.orders / orders), 0, atol=4.5 * np.sqrt(2 / (3 * n)) * 2)
-
-
-def test_pairs_are_drawn_from_their_joint_distribution():
-    """Given the other column, of 20,000 draws: χ² with a false alarm in a million."""
-    rng = np.random.default_rng(3)
-    shares = np.full(6, 1 / 6)
-    network = random_network(rng, [of_order(shares, np.arange(6.0))] * 2 + [of_values(shares)], 1)
-    pair = network.strong_pairs()[0]
-    others = np.setdiff1d(range(3), [pair.j, pair.k])[0]
-    codes = np.zeros((20_000, 3), dtype=np.int32)
-    codes[:, others] = 2
-    coupling, intercept = network.states()
-    first, second = pair.draw(network, network.expand(codes), rng)
-    own, other, third = (network.blocks[j] for j in (pair.j, pair.k, others))
-    field = coupling[:, third.start + 2] + intercept
-    log_p = coupling[own, other] + field[own][:, None] + field[other]
-    expected = 20_000 * softmax(log_p)
-    observed = np.bincount(6 * first + second, minlength=36).reshape(6, 6)
-    likely = expected > 5
-    rest = expected[~likely].sum(), observed[~likely].sum()
-    statistic = ((observed - expected)[likely] ** 2 / expected[likely]).sum()
-    statistic += (rest[1] - rest[0]) ** 2 / max(rest[0], 5)
-    assert statistic < chi2.isf(1e-6, likely.sum())
 
 
 def test_estimates_from_draws_are_near_those_of_all_cells():

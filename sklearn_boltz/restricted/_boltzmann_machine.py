@@ -170,6 +170,7 @@ class BaseBoltzmannMachine(Density):
         if "n_iter" in parameters:  # of scikit-learn's `BernoulliRBM`
             raise TypeError(f"{cls.__name__} has no parameter 'n_iter'. Epochs are `max_iter`.")
         return super().__new__(cls)
+
     # Whether the public attributes hold lists with an entry for each hidden layer.
     _is_deep = False
     # Parameters that may be "auto", of which attributes tell what was chosen.

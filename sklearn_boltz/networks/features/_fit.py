@@ -8,11 +8,11 @@ pseudo-likelihood. Without, the last rounds go on to the maximum with the varian
 
 import numpy as np
 
-from sklearn_boltz.networks.features._completion import begin, sweep
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import Prior
 from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
+from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 
 # Rounds with completions, and how many of the last are averaged.
 N_ROUNDS, N_AVERAGED = 30, 10
@@ -22,6 +22,8 @@ N_ESTIMATES, MOST_ROUNDS = 15, 60
 FIRST_STEPS, STEPS, STEPS_COMPLETE, LAST_STEPS = 25, 5, 3, 25
 # Rounds after those with estimates that go on to `tol`; then it is enough to gain less in a round.
 MOST_TO_TOL, NEAR = 10, 1.0
+# Sweeps that complete the rows of a round, after they were begun cell by cell.
+N_SWEEPS = 3
 # From which round on the prior is estimated, and in which rounds the scaling is.
 PRIOR_FROM, RESCALED = 3, (0, 1, 2, 5, 10)
 # Rows of a round with completions at most, of a random choice; and of the first rounds at least.
@@ -58,7 +60,7 @@ class Fit:
         self.dtype = np.float64 if is_small else np.float32
         n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))
         copies = np.where(incomplete, n_copies, 1)
-        self.codes = np.repeat(codes.astype(np.int32), copies, axis=0)
+        self.codes = np.repeat(codes, copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
         self.bases, self.prior, self.solver = bases, Prior(bases), Lbfgs()
@@ -145,10 +147,7 @@ class Fit:
         rows = _some_rows(len(self.codes), 1.0 if self.is_exact else share, self.generator)
         codes, hidden = self.codes[rows], self.missing[rows]
         if self.completes and hidden.any():
-            pairs = network.strong_pairs() if k else []
-            codes, x = begin(network, pairs, codes, hidden, self.generator)
-            if k:
-                sweep(network, pairs, codes, x, hidden, self.generator)
+            codes = gibbs_draws(network.model(), codes, N_SWEEPS, self.generator)
         return FeatureObjective(network, codes, ~hidden, self.weights[rows], self._penalty())
 
 

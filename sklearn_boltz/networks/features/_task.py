@@ -54,19 +54,24 @@ class FeatureTask(CodesTask):
             monitor(self.problem.at(self.initial(None, None)))
             monitor.status = "converged"
             return None
-        fit, (coupling, intercept) = Fit(self.bases(), *self.rows(), n_draws), initial
+        fit = Fit(self.bases(), *self.rows(), n_draws)
         monitor.total = fit.total
-        network = fit.network()
-        if coupling is not None:
-            intercept = self.base if intercept is None else intercept
-            network = network.near(
-                coupling[np.ix_(self.states, self.states)], intercept[self.states]
-            )
-        fit.run(network, monitor)
-        alpha[np.ix_(self.varying, self.varying)] = fit.strength()
+        try:
+            fit.run(self._begin(fit.network(), *initial), monitor)
+        finally:  # also of a fit that is interrupted
+            alpha[np.ix_(self.varying, self.varying)] = fit.strength()
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} rounds, while the pseudo-likelihood "
                 "still rose. Raise max_iter."
             )
         return None
+
+    def _begin(self, network, coupling, intercept):
+        """The network where a fit begins; None are parameters of independent columns."""
+        if coupling is None and intercept is None:
+            return network
+        n, states = len(self.base), self.states
+        coupling = np.zeros((n, n)) if coupling is None else coupling
+        intercept = self.base if intercept is None else intercept
+        return network.near(coupling[np.ix_(states, states)], intercept[states])
