@@ -30,15 +30,14 @@ class Basis(NamedTuple):
         Of smooth functions their place from the smoothest, 0, on; of values without an order -1.
     shares : ndarray of float64 of shape (n_states,)
         Of the rows.
-    alone, together : ndarray of int or None
-        Without an order, the values with a function of their own, and those that share the last.
+    alone : ndarray of int or None
+        Without an order, the values with a function of their own; all others share the last one.
     """
 
     features: np.ndarray
     order: np.ndarray
     shares: np.ndarray
     alone: np.ndarray | None = None
-    together: np.ndarray | None = None
 
 
 def of_values(shares):
@@ -50,7 +49,7 @@ def of_values(shares):
     features = np.zeros((n_states, len(alone) + (len(together) > 0)))
     features[alone, np.arange(len(alone))] = features[together, -1] = 1
     features -= shares @ features
-    return Basis(features, np.full(features.shape[1], -1), shares, alone, together)
+    return Basis(features, np.full(features.shape[1], -1), shares, alone)
 
 
 def n_knots(n_columns):

@@ -60,7 +60,7 @@ class Fit:
         self.dtype = np.float64 if is_small else np.float32
         n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))
         copies = np.where(incomplete, n_copies, 1)
-        self.codes = np.repeat(codes, copies, axis=0)
+        self.codes = np.repeat(codes.astype(np.int16), copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
         self.bases, self.prior, self.solver = bases, Prior(bases), Lbfgs()

@@ -78,8 +78,8 @@ class FeatureNetwork:
             if basis.alone is None:
                 np.matmul(own, features.T, out=out)
             else:
+                out[:] = own[:, -1:]
                 out[:, basis.alone] = own[:, : len(basis.alone)]
-                out[:, basis.together] = own[:, -1:]
         return found
 
     def means(self, weights):
@@ -90,11 +90,11 @@ class FeatureNetwork:
             if basis.alone is None:
                 np.matmul(own, features, out=out)
                 continue
-            out[:, : len(basis.alone)] = own[:, basis.alone]
-            if len(basis.together):
-                out[:, -1] = own[:, basis.together].sum(axis=1)
-            shares = (features.max(axis=0) - 1).astype(self.dtype)  # less those of the rows
-            out += own.sum(axis=1, keepdims=True) * shares
+            n_alone, total = len(basis.alone), own.sum(axis=1, keepdims=True)
+            out[:, :n_alone] = own[:, basis.alone]
+            if n_alone < out.shape[1]:
+                out[:, n_alone:] = total - out[:, :n_alone].sum(axis=1, keepdims=True)
+            out -= total * (1 - features.max(axis=0))  # the shares of the rows
         return found
 
     def states(self):
