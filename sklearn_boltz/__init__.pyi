@@ -126,7 +126,6 @@ class FVBMPseudoLikelihood(TransformerMixin, BaseEstimator):
     missing: Literal["em", "observed"]
     n_draws: int
     solver: Literal["newton", "lbfgs", "bslm", "ga"]
-    XX: Any
     step_size: float
     tol: float
     max_iter: int

@@ -128,8 +128,8 @@ class Answers:
         >>> model = FVBMPseudoLikelihood().fit(table)
         >>> people = pd.DataFrame({"height": [160.0, 180.0], "weight": [None, None]})
         >>> model.predict_column_quantiles(people, "weight").round()
-        array([[49., 59., 69.],
-               [71., 80., 89.]])
+        array([[50., 59., 68.],
+               [72., 80., 88.]])
         """
         check_is_fitted(self)
         levels = np.asarray(quantiles, dtype=float)

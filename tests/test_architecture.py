@@ -134,7 +134,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # How large the house is. A change that needs more raises a figure here, and its message says for
 # what; one that is done with less lowers it.
 TOTALS = {
-    "lines of code": 28_420, "classes": 258, "functions": 3430, "lines of tests": 29_766,
+    "lines of code": 28_711, "classes": 265, "functions": 3481, "lines of tests": 30_294,
     "lines of benchmarks": 7641,
 }  # fmt: skip
 

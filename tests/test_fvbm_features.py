@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
 from private import (
+    CouplingPrior,
     FeatureNetwork,
     FeatureObjective,
-    FeaturePrior,
     conditionals,
     hats_at,
     of_order,
@@ -106,7 +106,7 @@ def test_prior_finds_the_variances_of_pairs_and_orders():
     """Of couplings that follow it, seen exactly: of 225 each, within 4.5 standard errors."""
     rng = np.random.default_rng(2)
     bases = [of_order(np.full(40, 1 / 40), np.arange(40.0)) for _ in range(4)]
-    prior = FeaturePrior(bases)
+    prior = CouplingPrior(bases)
     n = len(bases[0].order)
     pairs = np.exp(rng.normal(size=(4, 4)))
     pairs, orders = pairs + pairs.T, 1 / np.arange(1, n + 1) ** 0.5

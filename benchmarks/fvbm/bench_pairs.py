@@ -37,7 +37,7 @@ def of_many(model, codes):
 
 
 def judged(model, p, truth, is_word):
-    """Share right and mean -ln p of the hidden categories, one-hot."""
+    """Accuracy and mean -ln p of the hidden categories, one-hot."""
     right, log_p = [], []
     for j in np.flatnonzero(is_word):
         rows = np.flatnonzero(truth[:, j] >= 0)

@@ -56,7 +56,7 @@ class LandscapeDisplay:
     >>> model = TAPRBM(16, max_iter=5, random_state=0).fit(X)
     >>> display = LandscapeDisplay.from_estimator(model, X)
     >>> sorted(display.axes_)
-    ['free_energy', 'map', 'training']
+    ['free_energy', 'map', 'n_solutions', 'training']
     """
 
     def __init__(self, *, solutions, history, row_map, solution_map, y=None):

@@ -106,7 +106,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness, for the fit and for draws.
+        The source of randomness, for the fit and for draws. With None, modes, means and
+        probabilities of cells are the same in each call.
 
     verbose : int, default=0
         If positive, print the time of the fit, and the share of the cells that are missing.
@@ -375,7 +376,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         1  0.66  0.34
         """
         X = some_columns(self._read(X), self._kept)
-        missing, generator = missing_cells(X), check_random_state(self.random_state)
+        missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
         if self._encoder is not None:
             with named(self):
@@ -428,10 +429,15 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         n_values = self._encoder.n_categories
         return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
 
+    def _generator(self, how):
+        """The source of randomness: probabilities are the same in each call, unlike draws."""
+        is_fixed = self.random_state is None and how != "sample"
+        return check_random_state(0 if is_fixed else self.random_state)
+
     def _completed(self, X, how, n_tables):
         """Tables without missing cells, with indicators if these are wanted."""
         X = self._read(X)
-        missing, generator = missing_cells(X), check_random_state(self.random_state)
+        missing, generator = missing_cells(X), self._generator(how)
         flags = missing[:, self._with_gaps]
         labels = names_of(X) if is_frame(X) else None
         X, missing = some_columns(X, self._kept), missing[:, self._kept]

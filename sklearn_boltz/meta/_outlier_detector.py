@@ -404,7 +404,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         >>> new = pd.DataFrame({"name": ["whale"], "eats": ["krill"], "place": ["land"]})
         >>> BoltzmannOutlierDetector().fit(X).explain(new).round(1)
            name  eats  place
-        0   0.4   0.4    5.4
+        0   0.3   0.3    5.2
         """
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)

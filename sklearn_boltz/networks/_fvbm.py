@@ -116,8 +116,8 @@ class FVBMPseudoLikelihood(Network):
         variables), ``"lbfgs"`` takes its place. ``"bslm"`` is block successive lower-bound
         maximisation, the algorithm of [1]_: no step lowers the objective. ``"ga"`` is gradient
         ascent, the same with all steps multiplied by `step_size`. All reach the same, unique
-    XX
-        more than two values, the solver is ``"lbfgs"``.
+        maximum. ``"bslm"`` and ``"ga"`` are for binary columns. With ``alpha="auto"`` and
+        columns of more than two values, the solver is ``"lbfgs"``.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1, the objective may fall, and the fit need

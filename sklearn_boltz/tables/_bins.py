@@ -14,7 +14,7 @@ import numpy as np
 # rises by .02 to .05 nats, of the form of marginals. Other cells are not predicted better, samples
 # are no more like rows, and fits take one and a half to two times as long.
 LEAST, MOST = 8, 32
-# Models that are smooth functions of the bins take more of them, cells of about so many rows each.
+# Models that are smooth functions of the bins take more of them, cells of about 16 rows each.
 CELLS, ROWS_PER_CELL = 64, 16
 # Of all columns together, about.
 ALL_CELLS = 2048
@@ -30,7 +30,7 @@ ATOM = 0.1
 
 
 def most_bins(most, n_columns):
-    """Bins of each of so many columns at most, where a model takes `most` of a column."""
+    """Bins of each of this many columns at most, where a model takes `most` of a column."""
     return most if most <= MOST else max(min(most, ALL_CELLS // n_columns), MOST)
 
 
@@ -204,7 +204,7 @@ def spread_evenly(codes, generator):
 def _grouped(x, mass, most, n_atoms):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
-    most_apart = most if most > MOST else MOST_APART
+    most_apart = most if most > MOST else min(most, MOST_APART)
     if n_atoms < len(x) <= min(most_apart, n / CELLS_APART):
         return np.arange(len(x)), mass > ATOM * n  # atoms do not depend on the number of cells
     by_rows = n / ROWS_PER_CELL if most > MOST else min(2 * n**0.25, MOST)

@@ -173,7 +173,7 @@ def test_each_way_out_of_a_type_that_is_refused(what, estimator):
 def test_odd_cells_of_later_rows(known, cell):
     """They are cells, or an error names their column."""
     X = pd.DataFrame({"x": np.resize(known, 60), "y": np.arange(60) % 2})
-    model, later = FVBMPseudoLikelihood(max_iter=5).fit(X), X.astype({"x": object})
+    model, later = FVBMPseudoLikelihood().fit(X), X.astype({"x": object})
     later.at[3, "x"] = cell
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

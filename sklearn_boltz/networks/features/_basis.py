@@ -53,7 +53,7 @@ def of_values(shares):
 
 
 def n_knots(n_columns):
-    """The number of knots of each of so many columns with an order, at most."""
+    """The number of knots of each of this many columns with an order, at most."""
     return int(np.clip(MOST_HATS // max(n_columns, 1), FEWEST_KNOTS, MOST_KNOTS))
 
 

@@ -8,7 +8,7 @@
 #define CONDITIONALS_ONCE
 #include <math.h>
 
-/* Maxima and sums at once: of so many partial ones, whatever the width of registers. */
+/* Maxima and sums at once: of this many partial ones, whatever the width of registers. */
 enum { CONDITIONALS_LANES = 16 };
 #endif
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
-from sklearn_boltz.networks.features._prior import Prior
+from sklearn_boltz.networks.features._prior import CouplingPrior
 from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
 from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 
@@ -37,8 +37,8 @@ FEW_FEATURES = 2**18
 SEED = 0
 
 
-class Fit:
-    """A fit of a network.
+class Rounds:
+    """The rounds of a fit of a network.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Fit:
         self.codes = np.repeat(codes.astype(np.int16), copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
-        self.bases, self.prior, self.solver = bases, Prior(bases), Lbfgs()
+        self.bases, self.prior, self.solver = bases, CouplingPrior(bases), Lbfgs()
         self.generator = np.random.default_rng(SEED)
 
     def network(self):

@@ -71,7 +71,7 @@ class FeatureNetwork:
         return x
 
     def log_ratios(self, fields):
-        """φ · fields of all states, (n, Q); in columns without an order, but for a constant."""
+        """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""
         found = np.empty((len(fields), len(self.log_base)), self.dtype)
         for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
             own, out = fields[:, place], found[:, states]

@@ -12,7 +12,7 @@ BLOCK = 4096
 MOST_KEPT = 2**22
 
 
-class Point(NamedTuple):
+class Evaluation(NamedTuple):
     """Parameters, the objective per row and its derivatives."""
 
     coupling: np.ndarray
@@ -69,7 +69,7 @@ class FeatureObjective:
         slope[self.own] = 0
         penalty = self.penalty * coupling
         value = total / self.total - float(np.vdot(penalty, coupling)) / 4
-        return Point(coupling, intercept, value, slope - penalty, own / self.total)
+        return Evaluation(coupling, intercept, value, slope - penalty, own / self.total)
 
     def moments(self, coupling, intercept):
         """Second moments of the features, and conditional variances of those of each column.

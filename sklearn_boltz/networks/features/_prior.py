@@ -18,7 +18,7 @@ N_ROUNDS = 3
 INFORMATION = 2.5
 
 
-class Prior:
+class CouplingPrior:
     """Variances of all couplings.
 
     Parameters

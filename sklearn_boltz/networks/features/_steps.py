@@ -71,7 +71,7 @@ class Lbfgs:
 
         Returns
         -------
-        point : Point
+        point : Evaluation
         rise : float
             What the last iteration gained.
         """

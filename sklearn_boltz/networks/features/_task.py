@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.features._basis import n_knots, of_order, of_values
-from sklearn_boltz.networks.features._fit import Fit
+from sklearn_boltz.networks.features._fit import Rounds
 from sklearn_boltz.networks.model._gauge import state_offsets
 
 
@@ -54,7 +54,7 @@ class FeatureTask(CodesTask):
             monitor(self.problem.at(self.initial(None, None)))
             monitor.status = "converged"
             return None
-        fit = Fit(self.bases(), *self.rows(), n_draws)
+        fit = Rounds(self.bases(), *self.rows(), n_draws)
         monitor.total = fit.total
         try:
             fit.run(self._begin(fit.network(), *initial), monitor)
