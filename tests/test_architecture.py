@@ -135,7 +135,7 @@ def test_meta_estimators_set_no_private_attribute_of_others():
 # what; one that is done with less lowers it.
 TOTALS = {
     "lines of code": 28_711, "classes": 265, "functions": 3481, "lines of tests": 30_294,
-    "lines of benchmarks": 7718,
+    "lines of benchmarks": 7847,
 }  # fmt: skip
 
 

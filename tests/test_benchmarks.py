@@ -143,6 +143,7 @@ SMALLEST = {
     "tables/bench_impute": "--seeds 1 --sets vote --mixed iris --runs 2",
     "tables/bench_outliers": "--seeds 1 --sets iris",
     "tables/bench_penalty": "--seeds 1",
+    "tables/bench_seconds": "--quick",
     "tables/bench_synthetic": "--seeds 1 --sets penguins",
     "tables/bench_twenty": "--seeds 1 --sets nltcs --parts default",
     "reproduce/fsll_table1": "--quick",

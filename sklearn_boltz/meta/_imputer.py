@@ -70,12 +70,11 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     estimator : estimator, default=None
         A density model with a method `impute`, such as
         :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None means a network of all pairs of
-        columns with a weak L2 penalty, or an RBM if the table is too large for that. Whole numbers
-        with at most 20 different values are levels; other numbers, and dates, are in bins. The
-        penalty takes the order of levels and of bins into account: it is weak for trends and
-        strong for jumps between neighbours. The mean of a number is half that of the network, half
-        that of a linear regression on the other cells of its row, which follows order inside bins,
-        and more of it where these cells all but determine the number. A
+        columns with an estimated penalty, or an RBM if the table is too large for that. Whole
+        numbers with at most 20 different values are levels; other numbers, and dates, are in bins.
+        Couplings are smooth functions of the order of levels and of bins. The mean of a number is
+        that of the network and that of a linear regression on the other cells of its row, which
+        follows order inside bins, with the inverse variances of both as weights. A
         :class:`~sklearn.frozen.FrozenEstimator` is taken as it is fitted.
 
     columns : str, list or dict, default="auto"

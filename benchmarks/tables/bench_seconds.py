@@ -1,0 +1,130 @@
+"""Processor seconds of whole fits on real tables, beside scikit-learn's IterativeImputer.
+
+A simulated table of 15 columns (numbers, strings, levels) of three factors, with a tenth of the
+cells missing; adult and diamonds (the first rows after a shuffle), a fifth hidden; columns of many
+strings; wide tables and small ones of numbers. `IterativeImputer` has the codes of strings, in
+their order. RMSE in standard deviations of the column.
+"""
+
+import warnings
+from pathlib import Path
+
+import _path  # noqa: F401
+import numpy as np
+import pandas as pd
+from _common import make_parser, print_table, processor_timed, report, script
+from _data import MissingData, load_numbers
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer
+
+from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FVBMPseudoLikelihood
+
+LARGE = {"adult": (4000, 30162), "diamonds": (1000, 4000, 16000)}
+NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
+WIDE, STRINGS = [(30, 200), (1000, 100)], [(200, 5000), (641, 5000), (3000, 20_000)]
+
+
+def of_factors(n_rows, rng):
+    """Six numbers, five strings and four levels."""
+    z, columns = rng.normal(size=(n_rows, 3)), {}
+    for j in range(15):
+        x = 1.5 * (z[:, j % 3] + rng.normal(size=n_rows))
+        if 6 <= j < 11:
+            x = np.array(list("abcdefgh"))[np.clip(x + 4, 0, 7).astype(int)]
+        columns[f"c{j}"] = x if j < 11 else np.clip(np.rint(x + 4), 0, 9).astype(int)
+    return pd.DataFrame(columns)
+
+
+def of_codes(n_codes, n_rows, rng):
+    """A column of many strings, on which a word and a number depend."""
+    code = (n_codes * rng.random(n_rows) ** 1.5).astype(int)
+    effect = rng.normal(size=n_codes)[code]
+    return pd.DataFrame({
+        "code": np.char.add("c", code.astype(str)),
+        "word": np.where(effect + rng.normal(size=n_rows) > 0, "a", "b"),
+        "number": effect + 0.5 * rng.normal(size=n_rows),
+    })  # fmt: skip
+
+
+def of_wide(n_rows, n_columns, rng):
+    """Numbers of five factors."""
+    z = rng.normal(size=(n_rows, 5)) @ rng.normal(size=(5, n_columns))
+    return pd.DataFrame(z + rng.normal(size=z.shape)).add_prefix("x")
+
+
+def load_large(name, folder):
+    path = Path(folder or "") / "large" / f"{name}.csv.gz"
+    if not path.exists():
+        raise MissingData(f"there is no {path}; give its folder by --data")
+    return pd.read_csv(path).sample(frac=1, random_state=1).drop(columns="fnlwgt", errors="ignore")
+
+
+def figures(table, filled, hidden):
+    """The share of hidden words that are found, and the RMSE of hidden numbers."""
+    right, squares = [], []
+    for name in table:
+        cells, known = table[name][hidden[name]], filled[name][hidden[name]]
+        if pd.api.types.is_numeric_dtype(cells) and table[name].nunique() > 12:
+            squares.append(((cells - known) / table[name].std()).to_numpy(float) ** 2)
+        else:
+            right.append((cells == known.astype(cells.dtype)).to_numpy())
+    means = [np.concatenate(some).mean() if some else np.nan for some in (right, squares)]
+    return means[0], np.sqrt(means[1])
+
+
+def by_codes(gaps):
+    """`IterativeImputer` on codes, which are rounded."""
+    codes, words = gaps.copy(), gaps.columns.difference(gaps.select_dtypes("number").columns)
+    for name in words:
+        codes[name] = gaps[name].astype("category").cat.codes.replace(-1, np.nan)
+    filled = pd.DataFrame(IterativeImputer().fit_transform(codes), columns=gaps.columns)
+    for name in words:
+        values = gaps[name].astype("category").cat.categories
+        filled[name] = values[filled[name].round().clip(0, len(values) - 1).astype(int)]
+    return filled
+
+
+def compare(title, table, share):
+    """Lines of both imputers."""
+    table = table.reset_index(drop=True)
+    hidden = table.notna() & (np.random.default_rng(0).random(table.shape) < share)
+    for method in (BoltzmannImputer().fit_transform, by_codes):
+        filled, seconds = processor_timed(method, table.mask(hidden))
+        name = "IterativeImputer" if method is by_codes else "BoltzmannImputer"
+        yield [title, name, *figures(table, filled, hidden), seconds]
+
+
+def fits(n_rows, rng):
+    """Lines of other fits of the first table."""
+    gaps = of_factors(n_rows, rng)
+    gaps = gaps.mask(rng.random(gaps.shape) < 0.1)
+    for estimator in (FVBMPseudoLikelihood(), BoltzmannOutlierDetector()):
+        _, seconds = processor_timed(estimator.fit, gaps)
+        yield [f"factors, {n_rows} × 15", type(estimator).__name__, np.nan, np.nan, seconds]
+
+
+@script
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--quick", action="store_true", help="the smallest tables alone")
+    args, rng, lines = parser.parse_args(), np.random.default_rng(0), []
+    warnings.simplefilter("ignore")
+    with report(args.output / "tables_seconds.txt", "Processor seconds of fits of tables"):
+        for name in NUMBERS[: 1 if args.quick else None]:
+            table = load_numbers(name)
+            lines += compare(f"{name}, {len(table)} × {table.shape[1]}", table, 0.2)
+        if not args.quick:
+            lines += [*fits(2000, rng), *fits(20_000, rng)]
+            lines += compare("factors, 20000 × 15", of_factors(20_000, rng), 0.1)
+            for n_codes, n_rows in STRINGS:
+                table = of_codes(n_codes, n_rows, rng)
+                lines += compare(f"{n_codes} strings, {n_rows} × 3", table, 0.1)
+            for size in WIDE:
+                lines += compare("numbers, {} × {}".format(*size), of_wide(*size, rng), 0.2)
+            for name, sizes in LARGE.items():
+                table = load_large(name, args.data)
+                for n_rows in sizes:
+                    title = f"{name}, {n_rows} × {table.shape[1]}"
+                    lines += compare(title, table.iloc[:n_rows], 0.2)
+        header = ["table", "method", "words right", "RMSE of numbers", "seconds"]
+        print_table(header, lines, ",.4f,.3f,.1f")
