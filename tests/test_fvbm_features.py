@@ -143,6 +143,24 @@ def test_estimates_from_draws_are_near_those_of_all_cells():
     assert np.abs(again.score_samples(X) - complete.score_samples(X)).mean() < 0.03
 
 
+def test_columns_that_determine_each_other_have_their_shares():
+    """A word and its number, both hidden: all are found that the most frequent word has.
+
+    The pseudo-likelihood does not know which pairs are frequent.
+    """
+    rng = np.random.default_rng(7)
+    number = rng.choice(8, size=4000, p=[0.02, 0.05, 0.4, 0.2, 0.03, 0.1, 0.15, 0.05])
+    X = pd.DataFrame({"word": np.char.add("w", number.astype(str)), "number": number})
+    X["other"] = np.where(rng.random(4000) < 0.5, "a", "b")
+    hidden = rng.random(X.shape) < 0.2
+    gaps, both = X.mask(hidden), hidden[:, 0] & hidden[:, 1]
+    filled = BoltzmannImputer().fit_transform(gaps)
+    assert (filled["word"] == X["word"])[hidden[:, 0] & ~both].all()
+    assert (filled["number"][both] == 2).mean() > 0.95
+    shares = FVBMPseudoLikelihood().fit(gaps).marginal("number")
+    assert_allclose(shares, np.bincount(number) / 4000, atol=0.04)
+
+
 @pytest.mark.parametrize("relation", [np.square, lambda x: np.sin(3 * x)], ids=["square", "sine"])
 def test_relations_that_are_no_trends_are_found(relation):
     """RMSE of hidden numbers up to 1.2 times the noise, from 1,000 rows."""

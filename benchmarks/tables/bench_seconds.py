@@ -3,7 +3,8 @@
 A simulated table of 15 columns (numbers, strings, levels) of three factors, with a tenth of the
 cells missing; adult and diamonds (the first rows after a shuffle), a fifth hidden; columns of many
 strings; wide tables and small ones of numbers. `IterativeImputer` has the codes of strings, in
-their order. RMSE in standard deviations of the column.
+their order, rounded, and numbers of at most 12 values the nearest of these. RMSE in standard
+deviations of the column.
 """
 
 import warnings
@@ -20,6 +21,8 @@ from sklearn.impute import IterativeImputer
 from sklearn_boltz import BoltzmannImputer, BoltzmannOutlierDetector, FVBMPseudoLikelihood
 
 LARGE = {"adult": (4000, 30162), "diamonds": (1000, 4000, 16000)}
+# Numbers of this many values at most are levels.
+MOST_LEVELS = 12
 NUMBERS = ["iris", "wine", "diabetes", "breast_cancer"]
 WIDE, STRINGS = [(30, 200), (1000, 100)], [(200, 5000), (641, 5000), (3000, 20_000)]
 
@@ -64,7 +67,7 @@ def figures(table, filled, hidden):
     right, squares = [], []
     for name in table:
         cells, known = table[name][hidden[name]], filled[name][hidden[name]]
-        if pd.api.types.is_numeric_dtype(cells) and table[name].nunique() > 12:
+        if pd.api.types.is_numeric_dtype(cells) and table[name].nunique() > MOST_LEVELS:
             squares.append(((cells - known) / table[name].std()).to_numpy(float) ** 2)
         else:
             right.append((cells == known.astype(cells.dtype)).to_numpy())
@@ -81,6 +84,11 @@ def by_codes(gaps):
     for name in words:
         values = gaps[name].astype("category").cat.categories
         filled[name] = values[filled[name].round().clip(0, len(values) - 1).astype(int)]
+    for name in gaps.columns.difference(words):
+        values = np.unique(gaps[name].dropna())
+        if len(values) <= MOST_LEVELS:
+            distance = np.abs(filled[name].to_numpy()[:, None] - values)
+            filled[name] = values[distance.argmin(axis=1)]
     return filled
 
 

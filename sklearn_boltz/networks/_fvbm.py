@@ -249,10 +249,12 @@ class FVBMPseudoLikelihood(Network):
     variance v r_m r_m': v is that of the pair, and r_m that of the m-th smoothest functions, of all
     columns with an order. Both are estimated with the couplings, as means of K² and of the variance
     of K given the data [4]_. So the few strong pairs of a table are shrunk less than the many weak
-    ones, and couplings are as smooth as the table suggests. The pseudo-likelihood is at most 0.1
-    nats below its maximum with these variances, or rises by less in 25 more steps; with more than
+    ones, and couplings are as smooth as the table suggests. The fit goes on to the maximum of the
+    pseudo-likelihood with these variances, or until 25 steps gain less than a nat; with more than
     65,536 distinct rows, or missing cells, the estimate is the mean of ten rounds with different
-    rows and completions.
+    rows and completions. Where columns all but determine each other, the pseudo-likelihood tells
+    nothing of the frequencies of their values: intercepts of strongly coupled columns are then
+    changed until the two, drawn together given the others, have their shares in the rows.
 
     With a number as `alpha`, the penalty of a block J of columns with an order is that of
     A_j J A_k, where ‖A_j f‖² is ½ Σ_a a (q_j - a) (f_a - f_{a-1})² for a function f of the values 0

@@ -8,6 +8,7 @@ pseudo-likelihood. Without, the last rounds go on to the maximum with the varian
 
 import numpy as np
 
+from sklearn_boltz.networks.features._marginals import with_marginals
 from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import CouplingPrior
@@ -132,6 +133,12 @@ class Rounds:
         if monitor.stop():
             monitor.status = "asked"
         return monitor.asked
+
+    def model(self, network):
+        """The fitted network of states, whose strongly coupled columns have their shares."""
+        objective = self._objective(network, 1, 1.0)
+        shares = np.concatenate([basis.shares for basis in self.bases])
+        return with_marginals(network.model(), objective.codes, objective.weights, shares)
 
     def strength(self):
         """The penalty per row of each pair of columns, for the smoothest functions; 0 of itself."""

@@ -6,6 +6,7 @@ from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.features._basis import n_knots, of_order, of_values
 from sklearn_boltz.networks.features._fit import Rounds
 from sklearn_boltz.networks.model._gauge import state_offsets
+from sklearn_boltz.networks.model._potts_model import PottsModel
 
 
 class FeatureTask(CodesTask):
@@ -42,6 +43,8 @@ class FeatureTask(CodesTask):
         """Couplings, intercepts, terms, their weights and the potential of all columns."""
         if isinstance(state, np.ndarray):
             return super().network(state)
+        if isinstance(state, PottsModel):
+            return self.of_all_columns(state.coupling, state.intercept)
         return self.of_all_columns(*state.states())
 
     def steps(self, initial, n_draws, alpha, monitor):
@@ -60,6 +63,7 @@ class FeatureTask(CodesTask):
             fit.run(self._begin(fit.network(), *initial), monitor)
         finally:  # also of a fit that is interrupted
             alpha[np.ix_(self.varying, self.varying)] = fit.strength()
+        monitor.keep(fit.model(monitor.last))
         if monitor.status == "max_iter":
             return (
                 f"The fit ended at max_iter={monitor.max_iter} rounds, while the pseudo-likelihood "
