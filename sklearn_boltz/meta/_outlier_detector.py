@@ -425,8 +425,6 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
-        if n_values.max() > 2:  # of 14 to 40 columns, two to seven times as fast as Newton's steps
-            options["solver"] = "lbfgs"
         return choose_density(n_values, table.is_ordered, len(X), **options)
 
     def _rows(self, X, table):

@@ -32,7 +32,7 @@ def with_marginals(model, codes, weights, shares):
     rows = np.linspace(0, len(codes) - 1, min(N_ROWS, len(codes))).astype(np.intp)
     codes, weights = codes[rows], weights[rows] / weights[rows].sum()
     intercept, starts = model.intercept.copy(), model.starts
-    fields, offsets = model.one_hot(codes) @ model.coupling, starts[:-1]
+    fields = model.one_hot(codes) @ model.coupling
     for _ in range(N_ROUNDS):
         for j, k in model.pairs:
             own, other = (slice(starts[i], starts[i + 1]) for i in (j, k))
@@ -47,4 +47,4 @@ def with_marginals(model, codes, weights, shares):
             for states, sums in ((own, found.sum(axis=1)), (other, found.sum(axis=0))):
                 least = 0.1 * shares[states].min()
                 intercept[states] += np.log((shares[states] + least) / (sums + least)) / 2
-    return PottsModel(model.coupling, intercept, np.diff(np.append(offsets, starts[-1])))
+    return PottsModel(model.coupling, intercept, model.n_values)
