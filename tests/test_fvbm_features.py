@@ -78,7 +78,8 @@ def test_objective_is_the_pseudo_likelihood_of_the_states():
     penalty = rng.exponential(size=network.coupling.shape)
     objective = FeatureObjective(network, codes, observed, weights, penalty + penalty.T)
     point = objective.at(network.coupling, network.intercept)
-    coupling, intercept = network.states()
+    groups = network.model()
+    coupling, intercept = groups.coupling, groups.intercept
     ones = np.zeros((40, offsets[-1]))
     ones[np.arange(40)[:, None], codes + offsets[:-1]] = 1
     fields, total = ones @ coupling + intercept, 0.0
@@ -97,9 +98,12 @@ def test_objective_is_the_pseudo_likelihood_of_the_states():
     slope = np.vdot(point.coupling_slope, other.coupling) / 2
     slope += point.intercept_slope @ other.intercept
     assert np.diff(ends)[0] / 2e-5 == pytest.approx(slope, rel=1e-5)
-    again = network.at(0 * network.coupling, 0 * network.intercept).near(coupling, intercept)
-    for one, same in zip(again.states(), (coupling, intercept), strict=True):
-        assert_allclose(one, same, atol=1e-10)
+    values = network.of_values(groups)
+    again = network.at(0 * network.coupling, 0 * network.intercept)
+    again = again.near(values.coupling, values.intercept)
+    again = again.of_values(again.model())
+    assert_allclose(again.coupling, values.coupling, atol=1e-10)
+    assert_allclose(again.intercept, values.intercept, atol=1e-10)
 
 
 def test_prior_finds_the_variances_of_pairs_and_orders():
@@ -177,10 +181,16 @@ def test_relations_that_are_no_trends_are_found(relation):
 
 
 def test_rare_values_share_their_couplings():
+    """And have the shares of the rows among themselves."""
     rng = np.random.default_rng(6)
     shares = rng.dirichlet(np.full(400, 0.5))
-    basis = of_values(shares)
-    assert basis.features.shape[1] == 256 and len(basis.alone) == 255
-    together = np.setdiff1d(np.arange(400), basis.alone)
-    assert shares[basis.alone].min() >= shares[together].max()
-    assert len(np.unique(basis.features[together], axis=0)) == 1
+    bases = [of_values(shares), of_values(np.array([0.3, 0.7]))]
+    group, rare = bases[0].group, bases[0].group == 255
+    assert bases[0].features.shape == (256, 256) and rare.sum() == 145
+    assert shares[~rare].min() >= shares[rare].max()
+    network = random_network(rng, bases)
+    groups = network.model()
+    values = network.of_values(groups)
+    assert values.n_values.tolist() == [400, 2]
+    p = groups.marginal([0, 1])[group] * (shares / bases[0].shares[group])[:, None]
+    assert_allclose(values.marginal([0, 1]), p, atol=1e-12)

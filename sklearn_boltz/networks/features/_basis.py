@@ -25,31 +25,38 @@ class Basis(NamedTuple):
 
     Attributes
     ----------
-    features : ndarray of float64 of shape (n_states, n_features)
+    features : ndarray of float64 of shape (n_groups, n_features)
     order : ndarray of int of shape (n_features,)
         Of smooth functions their place from the smoothest, 0, on; of values without an order -1.
-    shares : ndarray of float64 of shape (n_states,)
+    shares : ndarray of float64 of shape (n_groups,)
         Of the rows.
-    alone : ndarray of int or None
-        Without an order, the values with a function of their own; all others share the last one.
+    group : ndarray of int of shape (n_states,)
+        Of each state. Rare values without an order are one group, all others have their own.
+    within : ndarray of float64 of shape (n_states,)
+        The share of each state in its group.
     """
 
     features: np.ndarray
     order: np.ndarray
     shares: np.ndarray
-    alone: np.ndarray | None = None
+    group: np.ndarray
+    within: np.ndarray
+
+    @property
+    def is_nominal(self):
+        """Whether values have no order."""
+        return self.order[0] < 0
 
 
 def of_values(shares):
     """A function for each value, 1 there and 0 elsewhere, centred; rare ones have one together."""
-    n_states, alone = len(shares), np.arange(len(shares))
-    if n_states > MOST_VALUES:
-        alone = np.sort(np.argsort(-shares, kind="stable")[: MOST_VALUES - 1])
-    together = np.setdiff1d(np.arange(n_states), alone)
-    features = np.zeros((n_states, len(alone) + (len(together) > 0)))
-    features[alone, np.arange(len(alone))] = features[together, -1] = 1
-    features -= shares @ features
-    return Basis(features, np.full(features.shape[1], -1), shares, alone)
+    group, own = np.full(len(shares), min(len(shares), MOST_VALUES) - 1), np.arange(len(shares))
+    if len(shares) > MOST_VALUES:
+        own = np.sort(np.argsort(-shares, kind="stable")[: MOST_VALUES - 1])
+    group[own] = np.arange(len(own))
+    of_groups = np.bincount(group, shares)
+    features = np.eye(len(of_groups)) - of_groups
+    return Basis(features, np.full(len(features), -1), of_groups, group, shares / of_groups[group])
 
 
 def n_knots(n_columns):
@@ -71,7 +78,8 @@ def of_order(shares, positions, most_knots=MOST_KNOTS):
     bends = np.diff(whitened, n=2, axis=0)
     roughness, vectors = np.linalg.eigh(bends.T @ bends)
     features = hats @ whitened @ vectors / np.sqrt(1 + TAU * np.maximum(roughness, 0))
-    return Basis(features, np.arange(features.shape[1]), shares)
+    n_states, n_features = features.shape
+    return Basis(features, np.arange(n_features), shares, np.arange(n_states), np.ones(n_states))
 
 
 def knots_of(shares, positions, most_knots):

@@ -32,7 +32,7 @@ MOST_ROWS, FEWEST_ROWS = 2**14, 2000
 # Complete rows at most with which a fit goes on to the maximum.
 MOST_COMPLETE = 2**16
 # Draws of all incomplete rows together, about, of small tables.
-N_COMPLETED = 4096
+N_COMPLETED = 1024
 # Features of all rows at most that have double precision, in a fit that goes on to the maximum.
 FEW_FEATURES = 2**18
 SEED = 0
@@ -45,7 +45,7 @@ class Rounds:
     ----------
     bases : list of Basis
     codes : ndarray of int of shape (n, d)
-        Distinct rows; -1 for a missing cell.
+        Distinct rows, of all values; -1 for a missing cell.
     weights : ndarray of shape (n,)
         How often each counts.
     n_draws : int
@@ -61,7 +61,13 @@ class Rounds:
         self.dtype = np.float64 if is_small else np.float32
         n_copies = np.clip(N_COMPLETED // max(incomplete.sum(), 1), 1, max(n_draws, 1))
         copies = np.where(incomplete, n_copies, 1)
-        self.codes = np.repeat(codes.astype(np.int16), copies, axis=0)
+        columns = list(zip(bases, codes.T, strict=True))
+        # What the rows' own values add to ln p of their groups.
+        self.constant = float(
+            sum(np.log(np.append(basis.within, 1.0))[own] @ weights for basis, own in columns)
+        )
+        codes = [np.append(basis.group, -1)[own] for basis, own in columns]
+        self.codes = np.repeat(np.column_stack(codes).astype(np.int16), copies, axis=0)
         self.weights = np.repeat(weights / copies, copies).astype(self.dtype)
         self.missing = self.codes < 0
         self.bases, self.prior, self.solver = bases, CouplingPrior(bases), Lbfgs()
@@ -128,17 +134,19 @@ class Rounds:
 
     def _record(self, monitor, point, network):
         """Tell the monitor of a round; -> whether to stop."""
-        value = point.value * self.total
-        monitor.add(value, network, f"round {len(monitor.values) + 1}: {point.value:.6f} a row")
+        value = point.value * self.total + self.constant
+        of_row = f"{value / self.total:.6f} a row"
+        monitor.add(value, network, f"round {len(monitor.values) + 1}: {of_row}")
         if monitor.stop():
             monitor.status = "asked"
         return monitor.asked
 
     def model(self, network):
-        """The fitted network of states, whose strongly coupled columns have their shares."""
+        """The fitted network of all values, whose strongly coupled columns have their shares."""
         objective = self._objective(network, 1, 1.0)
         shares = np.concatenate([basis.shares for basis in self.bases])
-        return with_marginals(network.model(), objective.codes, objective.weights, shares)
+        model = with_marginals(network.model(), objective.codes, objective.weights, shares)
+        return network.of_values(model)
 
     def strength(self):
         """The penalty per row of each pair of columns, for the smoothest functions; 0 of itself."""

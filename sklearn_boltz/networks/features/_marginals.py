@@ -37,14 +37,17 @@ def with_marginals(model, codes, weights, shares):
         for j, k in model.pairs:
             own, other = (slice(starts[i], starts[i + 1]) for i in (j, k))
             coupling = model.coupling[own, other]
-            field_j = fields[:, own] - coupling[:, codes[:, k]].T + intercept[own]
-            field_k = fields[:, other] - coupling[codes[:, j]] + intercept[other]
-            found = np.zeros_like(coupling)
-            for one, two, weight in zip(field_j, field_k, weights, strict=True):
-                p = coupling + one[:, None] + two
-                p = np.exp(p - p.max())
-                found += weight / p.sum() * p
+            p_j = _ratios(fields[:, own] - coupling[:, codes[:, k]].T + intercept[own])
+            p_k = _ratios(fields[:, other] - coupling[codes[:, j]] + intercept[other])
+            both = _ratios(coupling.ravel()).reshape(coupling.shape)
+            sums = np.maximum(((p_j @ both) * p_k).sum(axis=1), np.finfo(float).tiny)
+            found = (p_j.T * (weights / sums)) @ p_k * both
             for states, sums in ((own, found.sum(axis=1)), (other, found.sum(axis=0))):
                 least = 0.1 * shares[states].min()
                 intercept[states] += np.log((shares[states] + least) / (sums + least)) / 2
     return PottsModel(model.coupling, intercept, model.n_values)
+
+
+def _ratios(log_p):
+    """Probabilities in ratio to the greatest of each row."""
+    return np.exp(log_p - log_p.max(axis=-1, keepdims=True))

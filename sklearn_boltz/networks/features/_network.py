@@ -4,12 +4,14 @@ from copy import copy
 
 import numpy as np
 
-from sklearn_boltz.networks.model._gauge import state_offsets, to_zero_sum
+from sklearn_boltz.networks.model._gauge import state_offsets, state_slices, to_zero_sum
 from sklearn_boltz.networks.model._potts_model import PottsModel
 
 
 class FeatureNetwork:
     """p(x) ∝ Π_j π_j(x_j) exp(Σ_j h_j · φ_j(x_j) + Σ_{j<k} φ_j(x_j) · K_jk φ_k(x_k)).
+
+    Its states are the groups of the bases.
 
     Parameters
     ----------
@@ -40,8 +42,9 @@ class FeatureNetwork:
         self.log_base = np.log(np.concatenate([basis.shares for basis in bases]))
         self.log_base = self.log_base.astype(self.dtype)
         self.offsets = state_offsets(np.array([len(basis.shares) for basis in bases]))
-        self.blocks = [slice(*ends) for ends in zip(self.offsets, self.offsets[1:], strict=False)]
-        self.columns = list(zip(self.places, self.blocks, self.features, strict=True))
+        blocks = state_slices(np.diff(self.offsets))
+        self.columns = list(zip(self.places, blocks, self.features, strict=True))
+        self.nominal = [basis.is_nominal for basis in bases]
 
     def at(self, coupling, intercept):
         """The same with other parameters."""
@@ -50,14 +53,20 @@ class FeatureNetwork:
         return other
 
     def near(self, coupling, intercept):
-        """The network nearest to couplings and intercepts of all states: where values have no
-        order, with the same distribution."""
+        """The network nearest to couplings and intercepts of all values: where these have no
+        order, and a group each, with the same distribution."""
+        n_values = np.array([len(basis.group) for basis in self.bases])
         inverse, means = np.zeros((len(self.intercept), len(intercept))), np.zeros(len(intercept))
-        for place, own, basis in zip(self.places, self.blocks, self.bases, strict=True):
-            weighted = basis.features.T * basis.shares
-            inverse[place, own] = np.linalg.pinv(weighted @ basis.features) @ weighted
-            means += coupling[:, own] @ basis.shares
-        fields = inverse @ (intercept + means - self.log_base)
+        log_base = np.zeros(len(intercept))
+        for place, own, basis in zip(
+            self.places, state_slices(n_values), self.bases, strict=True
+        ):
+            shares, features = basis.shares[basis.group] * basis.within, basis.features[basis.group]
+            weighted = features.T * shares
+            inverse[place, own] = np.linalg.pinv(weighted @ features) @ weighted
+            means += coupling[:, own] @ shares
+            log_base[own] = np.log(shares)
+        fields = inverse @ (intercept + means - log_base)
         coupling = inverse @ coupling @ inverse.T
         return self.at(coupling.astype(self.dtype), fields.astype(self.dtype))
 
@@ -73,39 +82,44 @@ class FeatureNetwork:
     def log_ratios(self, fields):
         """φ · fields of all states, (n, Q); in columns without an order, except for a constant."""
         found = np.empty((len(fields), len(self.log_base)), self.dtype)
-        for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
-            own, out = fields[:, place], found[:, states]
-            if basis.alone is None:
-                np.matmul(own, features.T, out=out)
+        for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
+            if nominal:
+                found[:, states] = fields[:, place]
             else:
-                out[:] = own[:, -1:]
-                out[:, basis.alone] = own[:, : len(basis.alone)]
+                np.matmul(fields[:, place], features.T, out=found[:, states])
         return found
 
     def means(self, weights):
         """Σ_a w(a) φ(a) of the features, (n, K), from weights of all states, (n, Q)."""
         found = np.empty((len(weights), len(self.intercept)), self.dtype)
-        for (place, states, features), basis in zip(self.columns, self.bases, strict=True):
+        for (place, states, features), nominal in zip(self.columns, self.nominal, strict=True):
             own, out = weights[:, states], found[:, place]
-            if basis.alone is None:
+            if nominal:  # features are 1 and 0, less the shares of the rows
+                shares = 1 - np.diag(features)
+                np.subtract(own, own.sum(axis=1, keepdims=True) * shares, out=out)
+            else:
                 np.matmul(own, features, out=out)
-                continue
-            n_alone, total = len(basis.alone), own.sum(axis=1, keepdims=True)
-            out[:, :n_alone] = own[:, basis.alone]
-            if n_alone < out.shape[1]:
-                out[:, n_alone:] = total - out[:, :n_alone].sum(axis=1, keepdims=True)
-            out -= total * (1 - features.max(axis=0))  # the shares of the rows
         return found
 
-    def states(self):
-        """The couplings and intercepts of all states, zero-sum, float64."""
-        features = np.zeros((len(self.log_base), len(self.intercept)))
-        for place, states, own in self.columns:
-            features[states, place] = own
-        coupling = features @ self.coupling.astype(np.float64) @ features.T
-        intercept = features @ self.intercept + self.log_base
-        return to_zero_sum((coupling + coupling.T) / 2, intercept, np.diff(self.offsets))
-
     def model(self):
-        """The network as a distribution of states."""
-        return PottsModel(*self.states(), np.diff(self.offsets))
+        """The network as a distribution of its states."""
+        n_states, coupling = len(self.log_base), self.coupling.astype(np.float64)
+        left, both = np.empty((n_states, len(coupling))), np.empty((n_states, n_states))
+        intercept = self.log_base.astype(np.float64)
+        for place, states, features in self.columns:
+            np.matmul(features, coupling[place], out=left[states])
+            intercept[states] += features @ self.intercept[place]
+        for place, states, features in self.columns:
+            np.matmul(left[:, place], features.T, out=both[:, states])
+        return PottsModel(both, intercept, np.diff(self.offsets))
+
+    def of_values(self, model):
+        """A distribution of its states as one of all values of the columns."""
+        n_values = np.array([len(basis.group) for basis in self.bases])
+        state = np.concatenate([
+            first + basis.group for first, basis in zip(self.offsets, self.bases, strict=False)
+        ])  # fmt: skip
+        intercept = model.intercept[state] + np.log(np.concatenate([b.within for b in self.bases]))
+        coupling = model.coupling[np.ix_(state, state)]
+        coupling, intercept = to_zero_sum((coupling + coupling.T) / 2, intercept, n_values)
+        return PottsModel(coupling, intercept, n_values)

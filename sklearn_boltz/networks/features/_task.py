@@ -43,9 +43,8 @@ class FeatureTask(CodesTask):
         """Couplings, intercepts, terms, their weights and the potential of all columns."""
         if isinstance(state, np.ndarray):
             return super().network(state)
-        if isinstance(state, PottsModel):
-            return self.of_all_columns(state.coupling, state.intercept)
-        return self.of_all_columns(*state.states())
+        model = state if isinstance(state, PottsModel) else state.of_values(state.model())
+        return self.of_all_columns(model.coupling, model.intercept)
 
     def steps(self, initial, n_draws, alpha, monitor):
         """Fit, and set the strength of the penalty of each pair, in place.

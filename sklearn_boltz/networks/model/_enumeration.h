@@ -366,6 +366,21 @@ static ptrdiff_t enumeration_group(ptrdiff_t first, ptrdiff_t d, int64_t *label,
     return n;
 }
 
+/* Probabilities in proportion to exp(p), in place; -> ln of the sum of these. */
+SIMD_INLINE double enumeration_normalise(double *p, ptrdiff_t q)
+{
+    double peak = ENUMERATION_NONE, total = 0;
+    for (ptrdiff_t a = 0; a < q; a++)
+        peak = p[a] > peak ? p[a] : peak;
+    for (ptrdiff_t a = 0; a < q; a++)
+        p[a] = simd_exp_f64(p[a] - peak);
+    for (ptrdiff_t a = 0; a < q; a++)
+        total += p[a];
+    for (ptrdiff_t a = 0; a < q; a++)
+        p[a] /= total;
+    return peak + log(total);
+}
+
 /* The missing columns of each row, code -1, given the others. `fields` has what these add to the
  * fields of all values, and gets the probabilities of the missing ones; `log_sums` gets ln of the
  * sum over the missing columns, 0 without any. A row of which some connected missing columns have
@@ -394,6 +409,10 @@ SIMD_DISPATCH(void, enumeration_rows,
                                                       &is_small);
                 if (pass == 0)
                     continue; /* first, whether all are small */
+                if (k == 1) {
+                    log_sums[i] += enumeration_normalise(field + starts[j], starts[j + 1] - starts[j]);
+                    continue;
+                }
                 plan->n_columns = k, plan->starts[0] = 0;
                 for (ptrdiff_t c = 0; c < k; c++) {
                     const int64_t start = starts[group[c]], q = starts[group[c] + 1] - start;
@@ -406,8 +425,8 @@ SIMD_DISPATCH(void, enumeration_rows,
                     for (ptrdiff_t a = plan->starts[c]; a < plan->starts[c + 1]; a++) {
                         const double *restrict line
                             = coupling + (starts[group[c]] + a - plan->starts[c]) * width;
-                        for (ptrdiff_t e = 0; e < k; e++)
-                            for (ptrdiff_t f = plan->starts[e]; f < plan->starts[e + 1]; f++)
+                        for (ptrdiff_t e = 0; e < k; e++) /* none within a column */
+                            for (ptrdiff_t f = plan->starts[e]; e != c && f < plan->starts[e + 1]; f++)
                                 plan->coupling[a * w + f]
                                     = line[starts[group[e]] + f - plan->starts[e]];
                     }
@@ -426,18 +445,9 @@ SIMD_DISPATCH(void, enumeration_rows,
 SIMD_INLINE double enumeration_softmax(const double *restrict field, const double *restrict added,
                                        double *restrict out, ptrdiff_t q)
 {
-    double peak = ENUMERATION_NONE, total = 0;
-    for (ptrdiff_t a = 0; a < q; a++) {
+    for (ptrdiff_t a = 0; a < q; a++)
         out[a] = field[a] + added[a];
-        peak = out[a] > peak ? out[a] : peak;
-    }
-    for (ptrdiff_t a = 0; a < q; a++)
-        out[a] = simd_exp_f64(out[a] - peak);
-    for (ptrdiff_t a = 0; a < q; a++)
-        total += out[a];
-    for (ptrdiff_t a = 0; a < q; a++)
-        out[a] /= total;
-    return peak + log(total);
+    return enumeration_normalise(out, q);
 }
 
 /* Mean field of all columns, and what columns that come later add to the fields of earlier ones. */
