@@ -1,8 +1,10 @@
 """The C kernels against NumPy and mpmath."""
 
 import itertools
+from functools import partial
 
 import mpmath
+
 import numpy as np
 import pytest
 from conftest import cases
@@ -287,13 +289,24 @@ def test_missing_cells_drawn_in_order(n_values, n, seed):
             j = missing[strengths[np.ix_(missing, known)].max(axis=1, initial=0).argmax()]
             p = softmax(model.fields(row[None])[0, model.places([j])])
             row[j] = (np.cumsum(p) <= own[j]).sum()
-    local = model.one_hot(codes) @ model.coupling
-    draw_missing(
-        codes, local, model.coupling, model.intercept, model.starts, strengths,
-        np.empty(max(n_values) + len(n_values)), seed, rows,
+    free, pairs = codes < 0, np.array([[0, 1]][: len(n_values) - 1], dtype=np.int64).reshape(-1, 2)
+    swept, sums = codes.copy(), np.zeros((n, sum(n_values)))
+    drawn = partial(
+        draw_missing, coupling=model.coupling, offset=model.intercept, starts=model.starts,
+        strengths=strengths, pairs=pairs, work=np.empty(model.room(pairs)), seed=seed, rows=rows,
     )  # fmt: skip
+    drawn(codes)
     assert_array_equal(codes, expected)
-    assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
+    # With the sweeps of the other kernel after them, of which the last ones count.
+    drawn(swept, n_sweeps=3, n_first=2, sums=sums)
+    chains, expected_sums = model.chains(codes, seed, free), np.zeros_like(sums)
+    for step, added in enumerate([None, None, expected_sums], 1):
+        categorical_sweeps(
+            chains.codes, chains.local, model.coupling, model.intercept, model.starts, 1.0, pairs,
+            chains.free, np.empty(model.room(pairs)), seed, step, 1, rows, added,
+        )  # fmt: skip
+    assert_array_equal(swept, chains.codes)
+    assert_allclose(sums, expected_sums, atol=1e-12)
 
 
 @settings(max_examples=cases(25))

@@ -13,7 +13,6 @@ from sklearn_boltz.networks.features._network import FeatureNetwork
 from sklearn_boltz.networks.features._objective import FeatureObjective
 from sklearn_boltz.networks.features._prior import CouplingPrior
 from sklearn_boltz.networks.features._steps import Lbfgs, Scaling
-from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 
 # Rounds with completions, and how many of the last are averaged.
 N_ROUNDS, N_AVERAGED = 30, 10
@@ -162,7 +161,7 @@ class Rounds:
         rows = _some_rows(len(self.codes), 1.0 if self.is_exact else share, self.generator)
         codes, hidden = self.codes[rows], self.missing[rows]
         if self.completes and hidden.any():
-            codes = gibbs_draws(network.model(), codes, N_SWEEPS, self.generator)
+            codes = network.model().draws(codes, N_SWEEPS, self.generator)
         return FeatureObjective(network, codes, ~hidden, self.weights[rows], self._penalty())
 
 

@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 
 from sklearn_boltz.missing._completion import all_completions, log_sums
 from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
-from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Rounds of EM at most, those in which λ is estimated, also from another fit, and the gain per row
@@ -154,7 +153,7 @@ def completed(network, codes, scores, weights):
     if len(few):
         log_prior -= np.repeat(log_sums(log_prior, n_each), n_each)
     if len(many):
-        drawn = gibbs_complete(network, codes[many], N_STEPS, np.random.default_rng(SEED)).codes
+        drawn = network.draws(codes[many], N_STEPS, np.random.default_rng(SEED))
         states = np.concatenate([states, drawn.astype(states.dtype)])
         owner, log_prior = np.append(owner, many), np.append(log_prior, np.zeros(len(many)))
     order = np.argsort(owner, kind="stable")

@@ -37,24 +37,27 @@ SIMD_INLINE double categorical_weights(const double *restrict field, const doubl
     return total;
 }
 
-/* A value takes the place of another, or of none, -1. */
+/* A value takes the place of another, or of none, -1. Of the fields, `n_parts` parts are kept up to
+ * date, the i-th one from parts[2 i] to parts[2 i + 1]. */
 SIMD_INLINE void categorical_set(int32_t *restrict row, double *restrict field,
                                  const double *restrict coupling, const int64_t *restrict starts,
-                                 ptrdiff_t width, ptrdiff_t j, int32_t value)
+                                 ptrdiff_t width, const int64_t *restrict parts, ptrdiff_t n_parts,
+                                 ptrdiff_t j, int32_t value)
 {
     const int32_t before = row[j];
     if (value == before)
         return;
     const double *restrict now = coupling + (starts[j] + value) * width;
+    const double *restrict old = before < 0 ? now : coupling + (starts[j] + before) * width;
     row[j] = value;
-    if (before < 0) {
-        for (ptrdiff_t k = 0; k < width; k++)
-            field[k] += now[k];
-        return;
+    for (ptrdiff_t i = 0; i < n_parts; i++) {
+        if (before < 0)
+            for (ptrdiff_t k = parts[2 * i]; k < parts[2 * i + 1]; k++)
+                field[k] += now[k];
+        else
+            for (ptrdiff_t k = parts[2 * i]; k < parts[2 * i + 1]; k++)
+                field[k] += now[k] - old[k];
     }
-    const double *restrict old = coupling + (starts[j] + before) * width;
-    for (ptrdiff_t k = 0; k < width; k++)
-        field[k] += now[k] - old[k];
 }
 
 /* The table of two columns: u(a) = max_b scale * J(a, b), and then, a line for each b, the numbers
@@ -84,8 +87,9 @@ SIMD_INLINE void categorical_table(const double *restrict coupling, const int64_
 SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
                                   const double *restrict coupling, const double *restrict offset,
                                   const int64_t *restrict starts, double scale, ptrdiff_t width,
-                                  ptrdiff_t j, ptrdiff_t l, const double *restrict table,
-                                  double u_j, double u_l, ptrdiff_t most, double *restrict work)
+                                  const int64_t *restrict parts, ptrdiff_t n_parts, ptrdiff_t j,
+                                  ptrdiff_t l, const double *restrict table, double u_j,
+                                  double u_l, ptrdiff_t most, double *restrict work)
 {
     const int64_t at_j = starts[j], at_l = starts[l];
     const ptrdiff_t n_a = starts[j + 1] - at_j, n_b = starts[l + 1] - at_l;
@@ -127,8 +131,8 @@ SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
         alone[b] += given[b];
     total = categorical_weights(alone, offset + at_l, scale, n_b, weight);
     const int32_t second = categorical_select(weight, n_b, total, u_l);
-    categorical_set(row, field, coupling, starts, width, j, first);
-    categorical_set(row, field, coupling, starts, width, l, second);
+    categorical_set(row, field, coupling, starts, width, parts, n_parts, j, first);
+    categorical_set(row, field, coupling, starts, width, parts, n_parts, l, second);
 }
 
 /* Draw the free columns of a row one after another. Unless `sums` is NULL, p(x_j = a | the others)
@@ -136,6 +140,7 @@ SIMD_INLINE void categorical_pair(int32_t *restrict row, double *restrict field,
 SIMD_INLINE void categorical_row(int32_t *restrict row, double *restrict field,
                                  const double *restrict coupling, const double *restrict offset,
                                  const int64_t *restrict starts, double scale,
+                                 const int64_t *restrict parts, ptrdiff_t n_parts,
                                  const uint8_t *restrict free, double *restrict work,
                                  double *restrict sums, ptrdiff_t d, uint64_t key)
 {
@@ -149,24 +154,55 @@ SIMD_INLINE void categorical_row(int32_t *restrict row, double *restrict field,
         if (sums)
             for (ptrdiff_t a = 0; a < q; a++)
                 sums[start + a] += work[a] / total;
-        categorical_set(row, field, coupling, starts, starts[d], j,
+        categorical_set(row, field, coupling, starts, starts[d], parts, n_parts, j,
                         categorical_select(work, q, total, u));
     }
 }
 
-/* Whether two columns are free in any row. */
-SIMD_INLINE int categorical_both(const uint8_t *restrict free, ptrdiff_t n, ptrdiff_t d,
-                                 ptrdiff_t j, ptrdiff_t l)
+/* The tables of the pairs of which both columns are free in any row; `free` is the same as
+ * `codes` < 0 if it is NULL. */
+SIMD_INLINE void categorical_tables(const double *restrict coupling, const int64_t *restrict starts,
+                                    double scale, const int64_t *restrict pairs, ptrdiff_t n_pairs,
+                                    const uint8_t *restrict free, const int32_t *restrict codes,
+                                    double *restrict tables, ptrdiff_t n, ptrdiff_t d)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
-        if (free[i * d + j] && free[i * d + l])
-            return 1;
-    return 0;
+    for (ptrdiff_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+        int is_free = 0;
+        for (ptrdiff_t i = 0; i < n && !is_free; i++)
+            is_free = free ? free[i * d + j] && free[i * d + l]
+                           : codes[i * d + j] < 0 && codes[i * d + l] < 0;
+        if (is_free)
+            categorical_table(coupling, starts, scale, starts[d], j, l, tables);
+        tables += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
+    }
 }
 
-/* Sweeps over the free columns of each row, with the fields scale * local + offset: first the
- * pairs of which both columns are free, then single columns, as `categorical_row` has them.
- * `tables` has room for those of all pairs. */
+/* A sweep over the free columns of a row, with the fields scale * field + offset: first the pairs
+ * of which both columns are free, then single columns, as `categorical_row` has them. */
+SIMD_INLINE void categorical_sweep(int32_t *restrict row, double *restrict field,
+                                   const double *restrict coupling, const double *restrict offset,
+                                   const int64_t *restrict starts, double scale,
+                                   const int64_t *restrict parts, ptrdiff_t n_parts,
+                                   const int64_t *restrict pairs, const double *restrict table,
+                                   ptrdiff_t n_pairs, const uint8_t *restrict free,
+                                   double *restrict work, ptrdiff_t most, double *restrict sums,
+                                   ptrdiff_t d, uint64_t key)
+{
+    for (ptrdiff_t p = 0; p < n_pairs; p++) {
+        const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
+        const uint32_t k = (uint32_t)(d + 2 * p);
+        if (free[j] && free[l])
+            categorical_pair(row, field, coupling, offset, starts, scale, starts[d], parts,
+                             n_parts, j, l, table, random_uniform_f64(key, k),
+                             random_uniform_f64(key, k + 1), most, work);
+        table += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
+    }
+    categorical_row(row, field, coupling, offset, starts, scale, parts, n_parts, free, work, sums,
+                    d, key);
+}
+
+/* Sweeps of all rows. `tables` has room for those of all pairs. */
 SIMD_DISPATCH(void, categorical_gibbs,
               (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
                const double *restrict offset, const int64_t *restrict starts, double scale,
@@ -178,69 +214,108 @@ SIMD_DISPATCH(void, categorical_gibbs,
                most, sums, n, d, seed, first_sweep, n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
-    double *restrict room = tables;
-    for (ptrdiff_t p = 0; p < n_pairs; p++) {
-        const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
-        if (categorical_both(free, n, d, j, l))
-            categorical_table(coupling, starts, scale, width, j, l, room);
-        room += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
-    }
+    const int64_t all[2] = {0, width};
+    categorical_tables(coupling, starts, scale, pairs, n_pairs, free, codes, tables, n, d);
     for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t s = 0; s < n_sweeps; s++) {
-            const uint64_t key = random_row_key(seed, first_sweep + (uint64_t)s, rows[i]);
-            const double *restrict table = tables;
-            for (ptrdiff_t p = 0; p < n_pairs; p++) {
-                const ptrdiff_t j = pairs[2 * p], l = pairs[2 * p + 1];
-                const uint32_t k = (uint32_t)(d + 2 * p);
-                if (free[i * d + j] && free[i * d + l])
-                    categorical_pair(codes + i * d, local + i * width, coupling, offset, starts,
-                                     scale, width, j, l, table, random_uniform_f64(key, k),
-                                     random_uniform_f64(key, k + 1), most, work);
-                table += (starts[j + 1] - starts[j]) * (starts[l + 1] - starts[l] + 1);
-            }
-            categorical_row(codes + i * d, local + i * width, coupling, offset, starts, scale,
-                            free + i * d, work, sums ? sums + i * width : NULL, d, key);
-        }
+        for (ptrdiff_t s = 0; s < n_sweeps; s++)
+            categorical_sweep(codes + i * d, local + i * width, coupling, offset, starts, scale,
+                              all, 1, pairs, tables, n_pairs, free + i * d, work, most,
+                              sums ? sums + i * width : NULL, d,
+                              random_row_key(seed, first_sweep + (uint64_t)s, rows[i]));
 }
 
-/* Draw the missing values, -1, of each row one after another, from their conditionals given what
- * is known so far: always the column that is most strongly coupled to one which is known. */
-SIMD_DISPATCH(void, categorical_begin,
-              (int32_t *restrict codes, double *restrict local, const double *restrict coupling,
+/* The parts of the fields that belong to the free columns; -> their number. */
+SIMD_INLINE ptrdiff_t categorical_parts(const uint8_t *restrict free,
+                                        const int64_t *restrict starts, ptrdiff_t d,
+                                        int64_t *restrict parts)
+{
+    ptrdiff_t n_parts = 0;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        if (!free[j])
+            continue;
+        if (n_parts && parts[2 * n_parts - 1] == starts[j])
+            parts[2 * n_parts - 1] = starts[j + 1];
+        else {
+            parts[2 * n_parts] = starts[j], parts[2 * n_parts + 1] = starts[j + 1];
+            n_parts++;
+        }
+    }
+    return n_parts;
+}
+
+/* Draw the missing values, -1, of a row one after another, from their conditionals given what is
+ * known so far: always the column that is most strongly coupled to one which is known. */
+SIMD_INLINE void categorical_begin(int32_t *restrict row, double *restrict field,
+                                   const double *restrict coupling, const double *restrict offset,
+                                   const int64_t *restrict starts,
+                                   const double *restrict strengths,
+                                   const int64_t *restrict parts, ptrdiff_t n_parts,
+                                   double *restrict work, double *restrict closest, ptrdiff_t d,
+                                   uint64_t key)
+{
+    for (ptrdiff_t j = 0; j < d; j++) {
+        closest[j] = 0;
+        for (ptrdiff_t k = 0; k < d && row[j] < 0; k++)
+            if (row[k] >= 0 && strengths[j * d + k] > closest[j])
+                closest[j] = strengths[j * d + k];
+    }
+    for (;;) {
+        ptrdiff_t next = -1;
+        for (ptrdiff_t j = 0; j < d; j++)
+            if (row[j] < 0 && (next < 0 || closest[j] > closest[next]))
+                next = j;
+        if (next < 0)
+            return;
+        const int64_t start = starts[next];
+        const ptrdiff_t q = starts[next + 1] - start;
+        const double total = categorical_weights(field + start, offset + start, 1, q, work);
+        const double u = random_uniform_f64(key, (uint32_t)next);
+        categorical_set(row, field, coupling, starts, starts[d], parts, n_parts, next,
+                        categorical_select(work, q, total, u));
+        for (ptrdiff_t j = 0; j < d; j++)
+            if (strengths[next * d + j] > closest[j])
+                closest[j] = strengths[next * d + j];
+    }
+}
+
+/* Draw the missing values, -1, of each row: one after another, and then by sweeps, of which those
+ * from the n_first-th on add to `sums`, unless it is NULL. Only the fields of these are computed.
+ * `room` has room for a row of fields and of columns, `parts` for two numbers of each column. */
+SIMD_DISPATCH(void, categorical_draws,
+              (int32_t *restrict codes, const double *restrict coupling,
                const double *restrict offset, const int64_t *restrict starts,
-               const double *restrict strengths, double *restrict work, ptrdiff_t most,
-               ptrdiff_t n, ptrdiff_t d, uint64_t seed, const uint64_t *restrict rows),
-              (codes, local, coupling, offset, starts, strengths, work, most, n, d, seed, rows))
+               const double *restrict strengths, const int64_t *restrict pairs,
+               double *restrict tables, ptrdiff_t n_pairs, uint8_t *restrict free,
+               int64_t *restrict parts, double *restrict room, double *restrict work,
+               ptrdiff_t most, double *restrict sums, ptrdiff_t n, ptrdiff_t d, uint64_t seed,
+               ptrdiff_t n_first, ptrdiff_t n_sweeps, const uint64_t *restrict rows),
+              (codes, coupling, offset, starts, strengths, pairs, tables, n_pairs, free, parts,
+               room, work, most, sums, n, d, seed, n_first, n_sweeps, rows))
 {
     const ptrdiff_t width = starts[d];
-    double *restrict closest = work + most;
+    if (n_sweeps)
+        categorical_tables(coupling, starts, 1, pairs, n_pairs, NULL, codes, tables, n, d);
     for (ptrdiff_t i = 0; i < n; i++) {
         int32_t *restrict row = codes + i * d;
-        double *restrict field = local + i * width;
-        const uint64_t key = random_row_key(seed, 0, rows[i]);
+        for (ptrdiff_t j = 0; j < d; j++)
+            free[j] = row[j] < 0;
+        const ptrdiff_t n_parts = categorical_parts(free, starts, d, parts);
+        for (ptrdiff_t k = 0; k < width; k++)
+            room[k] = 0;
         for (ptrdiff_t j = 0; j < d; j++) {
-            closest[j] = 0;
-            for (ptrdiff_t k = 0; k < d && row[j] < 0; k++)
-                if (row[k] >= 0 && strengths[j * d + k] > closest[j])
-                    closest[j] = strengths[j * d + k];
+            if (free[j])
+                continue;
+            const double *restrict line = coupling + (starts[j] + row[j]) * width;
+            for (ptrdiff_t l = 0; l < n_parts; l++)
+                for (ptrdiff_t k = parts[2 * l]; k < parts[2 * l + 1]; k++)
+                    room[k] += line[k];
         }
-        for (;;) {
-            ptrdiff_t next = -1;
-            for (ptrdiff_t j = 0; j < d; j++)
-                if (row[j] < 0 && (next < 0 || closest[j] > closest[next]))
-                    next = j;
-            if (next < 0)
-                break;
-            const int64_t start = starts[next];
-            const ptrdiff_t q = starts[next + 1] - start;
-            const double total =
-                categorical_weights(field + start, offset + start, 1, q, work);
-            const double u = random_uniform_f64(key, (uint32_t)next);
-            categorical_set(row, field, coupling, starts, width, next,
-                            categorical_select(work, q, total, u));
-            for (ptrdiff_t j = 0; j < d; j++)
-                if (strengths[next * d + j] > closest[j])
-                    closest[j] = strengths[next * d + j];
-        }
+        categorical_begin(row, room, coupling, offset, starts, strengths, parts, n_parts, work,
+                          room + width, d, random_row_key(seed, 0, rows[i]));
+        for (ptrdiff_t s = 0; s < n_sweeps && n_parts; s++)
+            categorical_sweep(row, room, coupling, offset, starts, 1, parts, n_parts, pairs, tables,
+                              n_pairs, free, work, most,
+                              sums && s >= n_first ? sums + i * width : NULL, d,
+                              random_row_key(seed, 1 + (uint64_t)s, rows[i]));
     }
 }

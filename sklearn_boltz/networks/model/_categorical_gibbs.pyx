@@ -1,5 +1,7 @@
 """Gibbs sweeps over many chains of categorical columns, with counter-based random numbers."""
 
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
@@ -8,9 +10,10 @@ cdef extern from "networks/model/_categorical_gibbs.h" nogil:
                            double, const int64_t*, double*, Py_ssize_t, const uint8_t*,
                            double*, Py_ssize_t, double*, Py_ssize_t, Py_ssize_t, uint64_t,
                            uint64_t, Py_ssize_t, const uint64_t*) noexcept
-    void categorical_begin(int32_t*, double*, const double*, const double*, const int64_t*,
-                           const double*, double*, Py_ssize_t, Py_ssize_t, Py_ssize_t, uint64_t,
-                           const uint64_t*) noexcept
+    void categorical_draws(int32_t*, const double*, const double*, const int64_t*, const double*,
+                           const int64_t*, double*, Py_ssize_t, uint8_t*, int64_t*, double*,
+                           double*, Py_ssize_t, double*, Py_ssize_t, Py_ssize_t, uint64_t,
+                           Py_ssize_t, Py_ssize_t, const uint64_t*) noexcept
 
 
 def categorical_sweeps(int32_t[:, ::1] codes, double[:, ::1] local,
@@ -50,20 +53,33 @@ def categorical_sweeps(int32_t[:, ::1] codes, double[:, ::1] local,
                               codes.shape[1], seed, first_sweep, n_sweeps, &rows[0])
 
 
-def draw_missing(int32_t[:, ::1] codes, double[:, ::1] local, const double[:, ::1] coupling,
+def draw_missing(int32_t[:, ::1] codes, const double[:, ::1] coupling,
                  const double[::1] offset, const int64_t[::1] starts,
-                 const double[:, ::1] strengths, double[::1] work, uint64_t seed,
-                 const uint64_t[::1] rows):
-    """Draw the missing columns, -1, of each row in place, one after another.
+                 const double[:, ::1] strengths, const int64_t[:, ::1] pairs, double[::1] work,
+                 uint64_t seed, const uint64_t[::1] rows, Py_ssize_t n_sweeps=0,
+                 Py_ssize_t n_first=0, double[:, ::1] sums=None):
+    """Draw the missing columns, -1, of each row in place, one after another, and by sweeps.
 
     Always that column j follows which has the largest ``strengths[j, k]``, symmetric, with a known
     column k, from its distribution given all known columns, as in `categorical_sweeps` with step 0.
-    `local` is ``x @ coupling`` with zeros for missing columns in x, and is kept up to date. `work`
-    has room for the largest number of values of a column, and for all columns.
+    Sweeps over these columns follow, as there, with the steps from 1 on; those from `n_first` on
+    add to `sums`. `work` has the room that is needed there.
     """
-    cdef Py_ssize_t d = codes.shape[1]
+    cdef const int64_t* of_pairs = NULL
+    cdef double* of_sums = NULL
+    cdef Py_ssize_t d = codes.shape[1], j, most = 0
+    cdef uint8_t[::1] free = np.empty(d, dtype=np.uint8)
+    cdef int64_t[::1] parts = np.empty(2 * d, dtype=np.int64)
+    cdef double[::1] room = np.empty(starts[d] + d)
+    for j in range(d):
+        most = max(most, starts[j + 1] - starts[j])
+    if pairs.shape[0]:
+        of_pairs = &pairs[0, 0]
     if codes.shape[0] and d:
+        if sums is not None:
+            of_sums = &sums[0, 0]
         with nogil:
-            categorical_begin(&codes[0, 0], &local[0, 0], &coupling[0, 0], &offset[0],
-                              &starts[0], &strengths[0, 0], &work[0], work.shape[0] - d,
-                              codes.shape[0], d, seed, &rows[0])
+            categorical_draws(&codes[0, 0], &coupling[0, 0], &offset[0], &starts[0],
+                              &strengths[0, 0], of_pairs, &work[0] + 3 * most, pairs.shape[0],
+                              &free[0], &parts[0], &room[0], &work[0], most, of_sums,
+                              codes.shape[0], d, seed, n_first, n_sweeps, &rows[0])

@@ -10,7 +10,11 @@ from scipy.sparse.csgraph import connected_components
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.model._enumeration import enumerate_rows
 from sklearn_boltz.networks.model._gauge import frobenius_scores
-from sklearn_boltz.networks.sampling._sampling import annealed_probabilities, gibbs_sample
+from sklearn_boltz.networks.sampling._sampling import (
+    annealed_probabilities,
+    gibbs_complete,
+    gibbs_sample,
+)
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
 # marginals and exact samples.
@@ -104,6 +108,10 @@ class DiscreteModel:
     def begin(self, codes, generator):
         """Draw missing cells, where chains begin."""
         return self.fill(self.intercept, codes, generator)
+
+    def draws(self, codes, n_steps, generator):
+        """The states of chains that begin so, after `n_steps` sweeps over the missing cells."""
+        return gibbs_complete(self, codes, n_steps, generator).codes
 
     def cells_by_chains(self, base, codes, n_steps, generator):
         """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""

@@ -12,7 +12,6 @@ from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps, draw_missing
 from sklearn_boltz.networks.model._gauge import block_means, reduce_blocks, state_slices
 from sklearn_boltz.networks.model._model import Chains, DiscreteModel
-from sklearn_boltz.networks.sampling._sampling import restarted_probabilities
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Fields of the values of rows that are computed at a time, where only sums of them are needed.
@@ -21,6 +20,9 @@ FIELDS = 2**18
 # with uniform values, are drawn together: single ones would hardly move. Joint values of such a
 # pair at most.
 STRONG, MOST_VALUES = 0.25, 2**14
+# Chains of a row that begin along strong couplings, and the share of their sweeps that does not
+# count.
+N_STARTS, NOT_COUNTED = 4, 0.25
 
 
 class PottsModel(DiscreteModel):
@@ -187,8 +189,17 @@ class PottsModel(DiscreteModel):
         return PottsChains(self, codes, seed, free)
 
     def cells_by_chains(self, base, codes, n_steps, generator):
-        """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
-        return restarted_probabilities(self, codes, n_steps, generator)
+        """p(x_j = a | the observed cells) of missing cells, one-hot, from chains.
+
+        A few for each row, `n_steps` together, that begin along strong couplings. Where they draw
+        strongly coupled pairs at once, cells that were hidden are predicted as well as by annealed
+        chains of four times as many sweeps.
+        """
+        rows, n_sweeps = np.repeat(codes, N_STARTS, axis=0), max(1, n_steps // N_STARTS)
+        n_first = int(NOT_COUNTED * n_sweeps)
+        sums = np.zeros((len(rows), len(self.intercept)))
+        self.draws(rows, n_sweeps, generator, n_first, sums)
+        return sums.reshape(len(codes), N_STARTS, -1).mean(axis=1) / (n_sweeps - n_first)
 
     def independent_log_sum(self, base, row):
         """ln Σ exp Σ_j h_j(x_j) over the missing cells of a row, with h = `base`."""
@@ -203,12 +214,19 @@ class PottsModel(DiscreteModel):
         Each time that one which is most strongly coupled to a known one: chains that begin so are
         not stuck where strongly coupled cells agree with each other, but not with the rest.
         """
+        return self.draws(codes, 0, generator)
+
+    def draws(self, codes, n_steps, generator, n_first=0, sums=None):
+        """The states of chains that begin so, after some sweeps.
+
+        To `sums`, one-hot, p(x_j = a | the others) of missing cells is added from the sweep
+        `n_first` on.
+        """
         drawn, rows = np.array(codes, dtype=np.int32, order="C"), np.arange(len(codes))
-        local = np.ascontiguousarray(self.one_hot(drawn) @ self.coupling)
         draw_missing(
-            drawn, local, self.coupling, self.intercept, self.starts, self.strengths,
-            np.empty(self.n_values.max(initial=1) + len(self.n_values)),
-            int(generator.integers(2**63)), rows.astype(np.uint64),
+            drawn, self.coupling, self.intercept, self.starts, self.strengths, self.pairs,
+            np.empty(self.room(self.pairs)), int(generator.integers(2**63)),
+            rows.astype(np.uint64), n_steps, n_first, sums,
         )  # fmt: skip
         return drawn
 

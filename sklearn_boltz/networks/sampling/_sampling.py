@@ -10,20 +10,16 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import rel_entr
 
-from sklearn_boltz.numerics._threads import slices_of_rows
 from sklearn_boltz.partition._estimates import estimate_from_weights
 from sklearn_boltz.partition._shares import chosen_chains
 
 # Rates that differ by no more are those of the data: it is more than the estimate of a model that
 # is right moves them, and less than a second mode does.
 TOLERANCE = 0.05
-# Chains that are run together where only their last states are needed.
-CHAINS = 2**12
 # Probability of a warning, at most, where no rate of the model differs by more.
 FALSE_ALARM = 1e-4
-# Annealed chains of a row with missing cells. Chains of it that begin along strong couplings, and
-# the share of their sweeps that does not count.
-N_ANNEALED, N_STARTS, NOT_COUNTED = 20, 4, 0.25
+# Annealed chains of a row with missing cells.
+N_ANNEALED = 20
 
 
 def draw_seed(generator):
@@ -45,7 +41,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
     codes : ndarray of int of shape (n_samples, d)
     """
     nothing = np.full((n_samples, len(model.n_values)), -1)
-    return gibbs_complete(model, nothing, n_steps, generator).codes
+    return model.draws(nothing, n_steps, generator)
 
 
 def gibbs_complete(model, codes, n_steps, generator):
@@ -54,17 +50,6 @@ def gibbs_complete(model, codes, n_steps, generator):
     chains = model.chains(initial, draw_seed(generator), codes < 0)
     chains.sweep(model.intercept, n_steps)
     return chains
-
-
-def gibbs_draws(model, codes, n_steps, generator):
-    """The states of `gibbs_complete`, some rows at a time: chains have the fields of all values."""
-    drawn, seed = model.begin(codes, generator), draw_seed(generator)
-    for rows in slices_of_rows(len(codes), 1, CHAINS):
-        chains = model.chains(drawn[rows], seed, codes[rows] < 0)
-        chains.rows += np.uint64(rows.start)
-        chains.sweep(model.intercept, n_steps)
-        drawn[rows] = chains.codes
-    return drawn
 
 
 def chains_of_each(model, codes, n_chains, n_steps, generator):
@@ -121,19 +106,6 @@ def annealed_probabilities(model, base, codes, n_steps, generator):
     n_sweeps = max(1, n_steps // N_ANNEALED)
     sums = chains.sums(model.intercept, n_sweeps)
     return sums.reshape(len(codes), N_ANNEALED, -1).mean(axis=1) / n_sweeps
-
-
-def restarted_probabilities(model, codes, n_steps, generator):
-    """The same of a few chains that begin along strong couplings, `n_steps` together.
-
-    Where chains draw strongly coupled pairs at once, cells that were hidden are predicted as well
-    as by annealed chains of four times as many sweeps.
-    """
-    rows, n_sweeps = np.repeat(codes, N_STARTS, axis=0), max(1, n_steps // N_STARTS)
-    n_first = int(NOT_COUNTED * n_sweeps)
-    chains = gibbs_complete(model, rows, n_first, generator)
-    sums = chains.sums(model.intercept, n_sweeps - n_first)
-    return sums.reshape(len(codes), N_STARTS, -1).mean(axis=1) / (n_sweeps - n_first)
 
 
 def gibbs_probabilities(model, codes, n_steps, generator):

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 from sklearn_boltz.missing._completion import CompletionModel, IncompleteRows, maximise
-from sklearn_boltz.networks.sampling._sampling import gibbs_draws
 from sklearn_boltz.networks.training import _fit
 from sklearn_boltz.networks.training._solvers import Monitor, information_solver, line_search
 
@@ -90,7 +89,7 @@ def _described(task, theta, gained):
     model = task.problem.model(theta)
     return CompletionModel(
         model.log_weight,
-        lambda rows, generator: gibbs_draws(model, rows, N_STEPS, generator),
+        lambda rows, generator: model.draws(rows, N_STEPS, generator),
         # Which ends rising where EM ends.
         lambda _: gained,
         (theta, gained),

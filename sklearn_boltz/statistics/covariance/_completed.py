@@ -18,7 +18,6 @@ from sklearn_boltz.missing._completion import (
     informative,
     log_sums,
 )
-from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 from sklearn_boltz.numerics._threads import slices_of_rows
 from sklearn_boltz.statistics.covariance._curvature import CHUNK
 
@@ -106,7 +105,7 @@ def draws(codes, weights, model, n_draws):
     data = IncompleteRows(codes, weights, model.n_values)
     described = CompletionModel(
         model.log_weight,
-        lambda rows, generator: gibbs_complete(model, rows, N_STEPS, generator).codes,
+        lambda rows, generator: model.draws(rows, N_STEPS, generator),
     )
     found = data.draws(described, n_draws, np.random.default_rng(SEED))
     return np.concatenate(list(found)), np.tile(data.weights / n_draws, n_draws)
