@@ -11,8 +11,8 @@ import numpy as np
 
 # Functions of values without an order at most: rare values have one together.
 MOST_VALUES = 256
-# Hats of a column, at quantiles of its states, and of all columns together, about.
-FEWEST_KNOTS, MOST_KNOTS, MOST_HATS = 4, 16, 320
+# Hats of a column, at quantiles of its states, of all columns together, about, and rows for each.
+FEWEST_KNOTS, MOST_KNOTS, MOST_HATS, ROWS_PER_KNOT = 4, 16, 320, 10
 # How much less rough functions have than smooth ones, before this is estimated: a function of
 # roughness r counts 1 / (1 + TAU r) times.
 TAU = 0.3
@@ -59,9 +59,10 @@ def of_values(shares):
     return Basis(features, np.full(len(features), -1), of_groups, group, shares / of_groups[group])
 
 
-def n_knots(n_columns):
+def n_knots(n_columns, n_rows):
     """The number of knots of each of this many columns with an order, at most."""
-    return int(np.clip(MOST_HATS // max(n_columns, 1), FEWEST_KNOTS, MOST_KNOTS))
+    most = np.clip(n_rows / ROWS_PER_KNOT, FEWEST_KNOTS - 1, MOST_KNOTS)
+    return int(np.clip(MOST_HATS / max(n_columns, 1), FEWEST_KNOTS, most))
 
 
 def of_order(shares, positions, most_knots=MOST_KNOTS):

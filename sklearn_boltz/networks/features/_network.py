@@ -58,9 +58,7 @@ class FeatureNetwork:
         n_values = np.array([len(basis.group) for basis in self.bases])
         inverse, means = np.zeros((len(self.intercept), len(intercept))), np.zeros(len(intercept))
         log_base = np.zeros(len(intercept))
-        for place, own, basis in zip(
-            self.places, state_slices(n_values), self.bases, strict=True
-        ):
+        for place, own, basis in zip(self.places, state_slices(n_values), self.bases, strict=True):
             shares, features = basis.shares[basis.group] * basis.within, basis.features[basis.group]
             weighted = features.T * shares
             inverse[place, own] = np.linalg.pinv(weighted @ features) @ weighted

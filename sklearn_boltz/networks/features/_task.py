@@ -28,7 +28,7 @@ class FeatureTask(CodesTask):
         """Functions of the values that are fitted, of each column that varies."""
         found, offsets = [], state_offsets(self.n_fitted)
         first, ordered = state_offsets(self.column_sizes), [p is not None for p in self.positions]
-        most = n_knots(sum(ordered))
+        most = n_knots(sum(ordered), self._kept[1].sum())
         for j, column in enumerate(self.varying):
             own = slice(offsets[j], offsets[j + 1])
             weights, positions = self.state_weights[own], self.positions[column]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, dia_array
 from scipy.special import logsumexp
 
 from sklearn_boltz.missing._completion import all_completions, log_sums
-from sklearn_boltz.networks.location._gaussians import Gaussians, Scores
+from sklearn_boltz.networks.location._gaussians import Gaussians, Scores, symmetric
 from sklearn_boltz.numerics._threads import slices_of_rows
 
 # Rounds of EM at most, those in which λ is estimated, also from another fit, and the gain per row
@@ -271,8 +271,3 @@ def _evidence(eigenvalues, current, ridge, n):
         return ridge
     n_determined = (eigenvalues / (eigenvalues + ridge)).sum()
     return float(np.clip(len(slopes) * n_determined / size, 1e-3, MOST_RIDGE * n))
-
-
-def symmetric(matrix):
-    """The same to the bit as its transpose."""
-    return (matrix + matrix.T) / 2

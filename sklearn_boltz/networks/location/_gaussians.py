@@ -133,12 +133,21 @@ class Observed:
     def __init__(self, log_weight, intercept, covariance, z):
         self.intercept, self.covariance, self.z = intercept, covariance, z
         patterns, self.which = z.patterns, z.which
-        both = patterns[:, :, None] & patterns[:, None, :]
-        blocks = np.where(both, covariance, np.eye(len(covariance)))
-        self.precisions = np.where(both, np.linalg.inv(blocks), 0.0)
-        # Equal to its transpose to the bit, so that couplings are.
-        self.precisions = (self.precisions + self.precisions.transpose(0, 2, 1)) / 2
-        _, log_det = np.linalg.slogdet(blocks)
+        whole = symmetric(np.linalg.inv(covariance))
+        self.precisions = np.where(patterns[:, :, None] & patterns[:, None, :], whole, 0.0)
+        log_det = np.full(len(patterns), np.linalg.slogdet(covariance)[1])
+        # Of a pattern, the inverse is that of all scores, less what the unknown ones explain of it.
+        self._unknown = []
+        n_unknown = (~patterns).sum(axis=1)
+        for n in np.unique(n_unknown[n_unknown > 0]):
+            own = np.flatnonzero(n_unknown == n)
+            places = np.nonzero(~patterns[own])[1].reshape(-1, n)
+            inner = whole[places[:, :, None], places[:, None, :]]
+            spreads, lines = symmetric(np.linalg.inv(inner)), whole[places]
+            lines *= patterns[own, None, :]
+            self.precisions[own] -= symmetric(lines.transpose(0, 2, 1) @ (spreads @ lines))
+            log_det[own] += np.linalg.slogdet(inner)[1]
+            self._unknown.append((own, places, spreads))
         of_pattern = log_weight - 0.5 * log_det - HALF_LOG_2PI * patterns.sum(axis=1)
         self.log_constant, self._last = of_pattern[self.which], (None, None)
 
@@ -206,8 +215,10 @@ class Observed:
     @cached_property
     def spreads(self):
         """cov[z | z_o, x] of each pattern, 0 where z is known."""
-        explained = self.covariance @ self.precisions @ self.covariance
-        return self.covariance - (explained + explained.transpose(0, 2, 1)) / 2
+        found = np.zeros_like(self.precisions)
+        for own, places, spreads in self._unknown:
+            found[own[:, None, None], places[:, :, None], places[:, None, :]] = spreads
+        return found
 
     @property
     def variances(self):
@@ -253,3 +264,8 @@ def _log_mass(start, end):
     start, end = np.where(is_high, -end, start), np.where(is_high, -start, end)
     most = log_ndtr(end)
     return most + np.log(-np.expm1(log_ndtr(start) - most))
+
+
+def symmetric(matrices):
+    """The same to the bit as their transposes."""
+    return (matrices + matrices.swapaxes(-1, -2)) / 2
