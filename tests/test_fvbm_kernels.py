@@ -4,7 +4,6 @@ import itertools
 from functools import partial
 
 import mpmath
-
 import numpy as np
 import pytest
 from conftest import cases

@@ -54,6 +54,8 @@ from sklearn_boltz.tables._values import as_objects
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
 # rows, number of sweeps of Gibbs sampling. With more states, these take less time.
 MAX_STATES, N_STEPS = 2**18, 200
+# The probability up to a median, less what rounding takes from sums.
+HALF = 0.5 - 1e-9
 # Number of rows that are filled together, each such block with random numbers of its own.
 BLOCK_ROWS = 500
 
@@ -84,15 +86,18 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         entry for each. ``"auto"`` looks at the table. If you pass an `estimator`, set its own
         `columns` instead.
 
-    how : {"mode", "mean", "sample"}, default="mode"
-        ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
+    how : {"auto", "mode", "median", "mean", "sample"}, default="auto"
+        What is filled, from the distribution of a missing cell. ``"auto"``: the most probable value
+        of strings and flags, which is most often correct; the median of levels, counts and ordered
+        categories, which is one of their values, and nearly as often correct but seldom far off;
         and the mean of numbers in bins, unless the column has few different ones, such as 0, 0.5
-        and 2.5: then one of these. ``"mean"`` fills means of all numbers; strings and declared
-        levels get their mode. What is filled has the decimals of its column, or is a multiple as
-        all its cells are; only means of whole numbers have fractions with ``"mean"``.
-        ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
-        and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
-        cells.
+        and 2.5: then one of these. ``"mode"`` fills the most probable value of levels, too, and
+        ``"median"`` the median of numbers. ``"mean"`` fills means of all numbers; strings and
+        declared levels get their mode. What is filled has the decimals of its column, or is a
+        multiple as all its cells are; only means of whole numbers have fractions with ``"mean"``.
+        ``"sample"`` draws from the joint distribution of the missing cells of a row. An RBM, and a
+        given `estimator`, have ``"mode"``, the most probable joint state of the missing cells,
+        ``"mean"`` and ``"sample"``; ``"auto"`` is ``"mode"`` there.
 
     add_indicator : bool, default=False
         Whether to append indicator columns: one for each column with missing cells in `fit`, also
@@ -155,7 +160,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "impute"]), None],
         "columns": COLUMNS,
-        "how": [StrOptions({"mode", "mean", "sample"})],
+        "how": [StrOptions({"auto", "mode", "median", "mean", "sample"})],
         "add_indicator": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -167,7 +172,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         estimator=None,
         *,
         columns="auto",
-        how="mode",
+        how="auto",
         add_indicator=False,
         n_jobs=None,
         random_state=None,
@@ -451,11 +456,18 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _filled(self, X, missing, how, generator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
+        is_joint = self._encoder is None or not isinstance(self.estimator_, Network)
+        if is_joint and how == "median":
+            raise ValueError(
+                "BoltzmannImputer: how='median' is for the network that is the default, and "
+                f"{type(self.estimator_).__name__} fills joint states. Use how='mean'."
+            )
+        how = "mode" if is_joint and how == "auto" else how
         if self._encoder is None:
             return self._in_blocks(_impute, X, generator, how)
         with named(self):
             codes = self._encoder.encode(X, "missing")
-        if how == "sample" or not isinstance(self.estimator_, Network):
+        if how == "sample" or is_joint:
             filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
         else:
             filled, numbers = self._cell_by_cell(X, codes, how, generator)
@@ -463,24 +475,28 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
     def _cell_by_cell(self, X, codes, how, generator):
-        """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
+        """-> the code of each cell, or the mean of a bit, and numbers in bins, or means of all."""
         shares = self._shares(codes, generator)
         filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
         for j, column in enumerate(self._encoder.columns):
-            if column.bins is None and (how == "mode" or not self._has_means[j]):
+            if column.bins is None and (how != "mean" or not self._has_means[j]):
+                if how != "mode" and self._encoder.is_ordered[j]:
+                    filled[:, j] = (np.cumsum(shares[j], axis=1) < HALF).sum(axis=1)
                 continue
-            if how == "mode" and j in self._few.columns:
+            if how != "mean" and j in self._few.columns:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
                 numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
                 continue
             values = numbers_of(column, shares[j].shape[1])
-            numbers[j] = shares[j][:, : len(values)] @ values
+            means = numbers[j] = shares[j][:, : len(values)] @ values
+            if how == "median":
+                numbers[j] = column.bins.quantiles(shares[j], np.array([0.5]))[:, 0]
             if j in linear:
-                means, weights = linear[j]
-                numbers[j] += weights * (means - numbers[j])
-            if how == "mode" and column.bins.is_whole:
+                others, weights = linear[j]
+                numbers[j] = numbers[j] + weights * (others - means)
+            if how != "mean" and column.bins.is_whole:
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers
 

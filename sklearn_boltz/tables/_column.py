@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level, warn_once
-from sklearn_boltz.tables._bins import LEAST, Bins
+from sklearn_boltz.tables._bins import LEAST, ROUNDING, Bins
 from sklearn_boltz.tables._cells import (
     ENORMOUS,
     MISSING_CODES,
@@ -30,7 +30,7 @@ from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers, d
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
 from sklearn_boltz.tables._remedies import Place, conversion, without_times
-from sklearn_boltz.tables._scores import ROUNDING, NormalScores
+from sklearn_boltz.tables._scores import NormalScores
 from sklearn_boltz.tables._values import (
     as_column,
     as_objects,
@@ -317,15 +317,12 @@ class Column(NamedTuple):
     def quantiles(self, probability, levels):
         """Quantiles of numbers, of shape (n_samples, n_levels), by the probability of each code."""
         bins = self.bins if self.scores is None else self.scores.bins
+        if bins is not None:
+            return self.back(bins.quantiles(probability, levels))
         up_to = np.cumsum(probability, axis=1)
         codes = (up_to[:, np.newaxis] < levels[:, np.newaxis] - ROUNDING).sum(axis=2)
         codes = np.minimum(codes, probability.shape[1] - 1)
-        if bins is None:
-            return codes if self.categories is None else self.categories[codes]
-        share = np.take_along_axis(probability, codes, axis=1)
-        above = np.take_along_axis(up_to, codes, axis=1) - levels
-        inside = np.clip(1 - above / np.maximum(share, ROUNDING), 0, np.nextafter(1, 0))
-        return self.back(bins.sample(codes, inside))
+        return codes if self.categories is None else self.categories[codes]
 
     def code_of(self, value, legal):
         """The code of a value that a user gives, or a number itself; None for others.
