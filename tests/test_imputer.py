@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from private import Encoder, LinearMeans, Need
-from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
 
@@ -345,3 +345,27 @@ def test_a_table_is_encoded_once(monkeypatch):
     assert sum(made) == 5
     density.score_samples(X)
     assert sum(made) == 6
+
+
+def test_what_is_filled_of_independent_columns():
+    """Of skewed levels the first is the most frequent and the second the median; and of numbers."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({
+        "level": rng.choice([0, 3, 6], p=[0.4, 0.3, 0.3], size=1000),
+        "wait": rng.exponential(size=1000),
+        "name": rng.choice(["p", "q"], p=[0.3, 0.7], size=1000),
+    })  # fmt: skip
+    rows = rng.random(1000) < 0.1
+    gaps = X.mask(np.repeat(rows[:, None], 3, axis=1))
+    known, found = X[~rows], {}
+    for how in ("auto", "mode", "median", "mean"):
+        filled = BoltzmannImputer(how=how).fit_transform(gaps)[rows]
+        found[how] = filled.mean(numeric_only=True).round(3).to_dict()
+        assert (filled["name"] == "q").all()
+    assert found["auto"]["level"] == found["median"]["level"] == 3 and found["mode"]["level"] == 0
+    assert found["mean"]["level"] == pytest.approx(known["level"].mean(), abs=0.02)
+    assert found["auto"]["wait"] == found["mode"]["wait"] == found["mean"]["wait"]
+    assert found["mean"]["wait"] == pytest.approx(known["wait"].mean(), abs=0.02)
+    assert found["median"]["wait"] == pytest.approx(known["wait"].median(), abs=0.05)
+    with pytest.raises(ValueError, match="how='median' is for the network"):
+        BoltzmannImputer(SDCPRBM(max_iter=2), how="median").fit_transform(gaps)
