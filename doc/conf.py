@@ -123,6 +123,7 @@ GUIDE = {
     "LadderDisplay": ["user_guide/likelihood"],
     "LandscapeDisplay": ["user_guide/tap"],
     "MomentsDisplay": ["user_guide/how_to/spikes", "user_guide/samples"],
+    "PairEffectDisplay": ["user_guide/networks"],
     "ReceptiveFieldDisplay": ["user_guide/rbm"],
     "SampleDisplay": ["user_guide/samples"],
 }

@@ -34,10 +34,10 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     def score_samples(self, X: Any) -> NDArray[Any]: ...
 
 class BoltzmannImputer(TransformerMixin, BaseEstimator):
-    def __init__(self, estimator: Any = ..., *, columns: str | list[Any] | dict[Any, Any] = ..., how: Literal["mode", "mean", "sample"] = ..., add_indicator: bool = ..., n_jobs: int | None = ..., random_state: int | np.random.RandomState | None = ..., verbose: int = ...) -> None: ...
+    def __init__(self, estimator: Any = ..., *, columns: str | list[Any] | dict[Any, Any] = ..., how: Literal["auto", "mode", "median", "mean", "sample"] = ..., add_indicator: bool = ..., n_jobs: int | None = ..., random_state: int | np.random.RandomState | None = ..., verbose: int = ...) -> None: ...
     estimator: Any
     columns: str | list[Any] | dict[Any, Any]
-    how: Literal["mode", "mean", "sample"]
+    how: Literal["auto", "mode", "median", "mean", "sample"]
     add_indicator: bool
     n_jobs: int
     random_state: int | np.random.RandomState | None

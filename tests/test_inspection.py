@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
@@ -12,7 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import BernoulliRBM
 from sklearn.utils import Bunch
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+    statistics,
+)
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     CouplingDisplay,
@@ -20,6 +29,7 @@ from sklearn_boltz.inspection import (
     LadderDisplay,
     LandscapeDisplay,
     MomentsDisplay,
+    PairEffectDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
 )
@@ -262,3 +272,49 @@ def test_moments_are_those_of_rows_and_of_the_model(neurons):
     assert display.z_scores("covariance").max() < 4
     assert list(display.axes_) == ["mean", "covariance", "triplet", "count"]
     assert display.axes_["count"].get_yscale() == "log"
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    """A number with two maxima of a word's odds, a level that follows it, and flags."""
+    rng = np.random.default_rng(0)
+    x, levels = rng.uniform(-2, 2, size=1500), np.array(["low", "mid", "high"])
+    X = pd.DataFrame({
+        "x": x, "word": np.where(rng.logistic(size=1500) < 2 * np.sin(3 * x), "yes", "no"),
+        "colour": rng.choice(list("abcdefghij"), size=1500),
+        "y": x + rng.normal(size=1500), "flag": rng.random(1500) < 0.5,
+        "level": levels[np.digitize(x + 0.5 * rng.normal(size=1500), [-0.5, 0.5])],
+    })  # fmt: skip
+    return X, FVBMPseudoLikelihood(columns={"level": levels.tolist()}).fit(X)
+
+
+def test_effects_of_pairs_are_curves_of_log_odds(logistic):
+    """The true one is within the band at nine of ten values; the average of each curve is 0."""
+    X, model = logistic
+    result = statistics.bootstrap(model, X, n_resamples=12, random_state=0)
+    display = PairEffectDisplay.from_estimator(model, ["x", "word"], bootstrap=result)
+    (line,), true = display.lines_, 2 * np.sin(3 * display.values[0])
+    assert line.get_label() == "word = yes" and display.ax_.get_xlabel() == "x"
+    assert_allclose(line.get_ydata(), 2 * display.effect[:, 1])
+    assert np.abs(line.get_ydata() - (true - true.mean())).mean() < 0.35
+    low, high = 2 * display.band[:, :, 1]
+    assert ((low < true - true.mean() + 0.2) & (true - true.mean() - 0.2 < high)).mean() > 0.9
+    other = PairEffectDisplay.from_estimator(model, ["word", "x"])
+    assert_array_equal(other.lines_[0].get_ydata(), line.get_ydata())
+    many = PairEffectDisplay.from_estimator(model, ["colour", "y"])
+    assert len(many.lines_) == 8
+    assert many.ax_.get_legend().get_title().get_text() == "8 strongest of 10"
+    assert_allclose(many.effect.sum(axis=0), 0, atol=1e-9)
+
+
+def test_effects_of_two_ordered_columns_are_a_surface(logistic):
+    X, model = logistic
+    result = statistics.bootstrap(model, X, n_resamples=5, random_state=0)
+    display = PairEffectDisplay.from_estimator(model, ["x", "y"], bootstrap=result)
+    assert_array_equal(display.image_.get_array(), display.effect.T)
+    assert display.effect[0, 0] > 0 > display.effect[0, -1]
+    words = PairEffectDisplay.from_estimator(model, ["word", "colour"])
+    assert [label.get_text() for label in words.ax_.get_xticklabels()] == ["no", "yes"]
+    for columns, message in [(["x", "x"], "two different"), (["word", "flag"], "a single number")]:
+        with pytest.raises(ValueError, match=message):
+            PairEffectDisplay.from_estimator(model, columns)

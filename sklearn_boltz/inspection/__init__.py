@@ -7,6 +7,7 @@ from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
 from sklearn_boltz.inspection._logo import plot_logo
 from sklearn_boltz.inspection._moments import MomentsDisplay
+from sklearn_boltz.inspection._pair_effect import PairEffectDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
 from sklearn_boltz.inspection._sample import SampleDisplay
 
@@ -17,6 +18,7 @@ __all__ = [
     "LadderDisplay",
     "LandscapeDisplay",
     "MomentsDisplay",
+    "PairEffectDisplay",
     "ReceptiveFieldDisplay",
     "SampleDisplay",
     "plot_logo",

@@ -98,6 +98,21 @@ class MomentsDisplay:
     def plot(self, *, ax: Any = ...) -> Self: ...
     def z_scores(self, panel: Literal["mean", "covariance", "triplet"]) -> NDArray[Any]: ...
 
+class PairEffectDisplay:
+    def __init__(self, *, effect: Any, values: Any, names: Any, is_ordered: Any, band: Any = ...) -> None: ...
+    effect: Any
+    values: Any
+    names: Any
+    is_ordered: Any
+    band: Any
+    ax_: Any
+    figure_: Any
+    lines_: Any
+    image_: Any
+    @classmethod
+    def from_estimator(cls, estimator: Any, columns: Any, *, bootstrap: Any = ..., ax: Any = ..., **plot_kw: Any) -> Self: ...
+    def plot(self, *, ax: Any = ..., cmap: Any = ..., limit: float | None = ...) -> Self: ...
+
 class ReceptiveFieldDisplay:
     def __init__(self, *, weights: Any, image_shape: Any = ..., units: Any = ..., rank: Any = ...) -> None: ...
     weights: Any
