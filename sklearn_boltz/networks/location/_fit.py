@@ -113,7 +113,17 @@ class ScoredRows:
         return shared.T @ np.add.reduceat(values, self.first) + rest.T @ values
 
     def second_moments(self, weights):
-        """xᵀ w x; matrices of numbers, some rows at a time, are faster than sparse ones."""
+        """xᵀ w x."""
+        if np.array_equal(weights, self.weights):  # always, if no row has several completions
+            return self._moments
+        return self._second_moments(weights)
+
+    @cached_property
+    def _moments(self):
+        return self._second_moments(self.weights)
+
+    def _second_moments(self, weights):
+        """Matrices of numbers, some rows at a time, are faster than sparse ones."""
         shared, rest = self._parts
         weighted = dia_array((weights[None], 0), shape=(len(weights),) * 2) @ rest
         total = (rest.T @ weighted).toarray()
