@@ -268,13 +268,13 @@ class Density(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _fit_codes(self, codes, sample_weight=None):
-        """Fit to codes of columns that `columns` lists, or calls numbers: there is none to learn.
+    def _fit_codes(self, table, codes, sample_weight=None):
+        """Fit to the codes of an encoder, in columns that `columns` lists, or calls numbers.
 
-        This is for estimators that have encoded a table. All methods take codes then, too.
+        This is for estimators that need the codes themselves. All methods take codes then, too.
         """
         self.n_features_in_, self._reads_codes = codes.shape[1], True
-        self._encoder = Encoder.of_codes(self._kinds(codes), codes.dtype)
+        self._encoder = table.of_codes(self._kinds(codes), codes.dtype)
         try:
             return self.fit(codes, sample_weight=sample_weight)
         finally:
@@ -301,6 +301,11 @@ class Density(
         elif self._encoder.is_plain:
             return batches
         return mapped(batches, self._reader(batches)._codes_of_batch, are_codes=True)
+
+    def _column(self, j):
+        table = vars(self).get("_encoder")
+        are_codes = table is not None and table.are_codes
+        return table.columns[j].title if are_codes else super()._column(j)
 
     def _unfitted(self):
         return type(self)(**self.get_params(deep=False))

@@ -13,6 +13,7 @@ from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.meta._completed import left_out
 from sklearn_boltz.meta._linear import LinearMeans
 from sklearn_boltz.missing import _completion

@@ -17,7 +17,7 @@ from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
-from sklearn_boltz.meta._coding import coded_table, log_unseen
+from sklearn_boltz.meta._coding import Coded, coded_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
@@ -34,7 +34,6 @@ from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
     some_columns,
-    some_rows,
     with_column,
 )
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
@@ -406,10 +405,9 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
-        if self._encoder is not None:
-            X = some_columns(X, self._kept)
-            result += self._encoder.log_density(X, rows)
-            result += log_unseen(self._encoder, X, rows, self._n_rows)
+        if rows.table is not None:
+            result += rows.log_density()
+            result += rows.log_unseen(self._n_rows)
         return result
 
     def _checked_labels(self, y):
@@ -468,16 +466,13 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         n_classes, kinds = len(self.classes_) if is_joint else 0, self._declared()
         self._kept = np.arange(X.shape[1])
         if isinstance(self.estimator, FrozenEstimator):
-            return self._fitted_joint(X), X
+            return self._fitted_joint(X), self._rows(X)
         if self.estimator is None:
             with named(self):
                 self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
-            n_values, ordered = np.maximum(2, self._encoder.n_categories), self._encoder.is_ordered
-            if is_joint:
-                n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            options = {"alpha": alpha} | quick_fit_of(self._rows(X))
-            density = choose_density(n_values, ordered, len(X), **options)
+            options = {"alpha": alpha} | quick_fit_of(len(X) * len(self._kept))
+            density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):
                 density, self._encoder = with_values(self.estimator, X, n_classes)
@@ -487,7 +482,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
-        return DensityOfEachClass(density, self._encoder is not None), rows
+        return DensityOfEachClass(density), rows
 
     def _fitted_joint(self, X):
         """The densities of a FrozenEstimator, of columns and class."""
@@ -513,10 +508,12 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
     def _rows(self, X):
         """The rows of a table in the form that the densities need."""
         if self._encoder is None:
-            return X
+            return Coded(None, X, X)
+        X = some_columns(X, self._kept)
         with named(self):
-            codes = self._encoder.encode(some_columns(X, self._kept), "missing")
-        return codes.astype(np.float64) if self.estimator is None else codes
+            if self.estimator is None:
+                return Coded.of(self._encoder, X)
+            return Coded(self._encoder, X, self._encoder.encode(X, "missing"))
 
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""
@@ -567,4 +564,4 @@ def _append(place, labels, ends, k, batch):
 def _some(which, rows, y, weights):
     """The rows for which a mask is true, with classes and weights."""
     places = np.flatnonzero(which)
-    return some_rows(rows, places), y[places], None if weights is None else weights[places]
+    return rows.some(places), y[places], None if weights is None else weights[places]

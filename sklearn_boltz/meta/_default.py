@@ -1,7 +1,7 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
-import re
 import warnings
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -32,8 +32,6 @@ from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
-# The densities that are chosen where none is given.
-DEFAULTS = ("FVBMPseudoLikelihood", "SDCPRBM")
 # Constraints of the parameter `columns`.
 COLUMNS = [StrOptions(set(NAMES)), list, dict, tuple, range]
 # Tolerance of the fit of a network, in nats.
@@ -62,22 +60,6 @@ needs_column_proba = available_if(
 
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
-
-    def _own_error(self, error):
-        """As of `Tabular`; the default density knows codes, and not what columns are called."""
-        error, table = super()._own_error(error), vars(self).get("_encoder")
-        is_default = table is not None and getattr(self, "estimator", self) is None
-        text = str(error)
-        if not is_default or type(error) is not ValueError or not text.startswith(DEFAULTS):
-            return error
-        titles = [column.title.removeprefix("column ") for column in table.columns] + ["the class"]
-        text = re.sub(r"^\w+", type(self).__name__, text)
-
-        def named(found):
-            numbers = [int(number) for number in re.findall(r"\d+", found[2])]
-            return f"{found[1]} " + ", ".join(titles[j] for j in numbers)
-
-        return ValueError(re.sub(r"\b(columns?) (\d+(?:, \d+)*)", named, text))
 
     def _read(self, X, *, reset=False):
         """Check a table: the number of its columns, and cells, none infinite or a time of day.
@@ -154,32 +136,32 @@ class OfTables(Tabular):
         return tags
 
 
-def timed_fit(estimator, rows, weights, are_codes=False):
+def timed_fit(estimator, rows, weights, table=None):
     """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None.
 
-    What is inside of a FrozenEstimator is fitted. Rows may be codes of columns that it lists.
+    What is inside of a FrozenEstimator is fitted. Rows may be codes of a table.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator, 0.0
     start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
     with warnings.catch_warnings():
-        # It would name the columns of `rows`, which may be codes.
+        # The imputer tells itself.
         warnings.filterwarnings("ignore", f".*: {APART}")
         density = clone(estimator)
-        fit = density._fit_codes if are_codes else density.fit
+        fit = density.fit if table is None else partial(density._fit_codes, table)
         return fit(rows, **weights), perf_counter() - start
 
 
-def choose_density(n_values, ordered, n_rows, **options):
+def choose_density(table, n_rows, n_classes=0, **options):
     """Choose a density model for a table of codes, by its size and types of columns.
 
     Parameters
     ----------
-    n_values : ndarray of int of shape (n_columns,)
-        Number of values of each column; 0 for real numbers.
-    ordered : ndarray of bool of shape (n_columns,)
-        Which columns have ordered values.
+    table : Encoder
+        Of categories and bins; other columns hold real numbers.
     n_rows : int
+    n_classes : int
+        If positive, number of values of one more column.
     **options : dict
         Parameters of the network.
 
@@ -189,12 +171,13 @@ def choose_density(n_values, ordered, n_rows, **options):
         The network of all pairs of columns. The RBM, if there are real numbers or the table is too
         large.
     """
-    if n_values.max(initial=0) > 2:
+    n_values = [*table.n_categories.tolist(), *[n_classes] * (n_classes > 0)]
+    if max(n_values) > 2:
         n_rows = min(n_rows, MOST_ROWS)
-    if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
+    if all(n_values) and n_rows * len(n_values) ** 2 <= MOST_WORK:
         columns = [
             ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
-            for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
+            for n, is_ordered in zip(n_values, [*table.is_ordered, False], strict=False)
         ]
         return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
@@ -206,14 +189,14 @@ def choose_density(n_values, ordered, n_rows, **options):
     )  # fmt: skip
 
 
-def draws_of(codes):
-    """How often EM completes rows of a table of codes in a round, as a parameter of a network."""
-    return {"n_draws": 1} if codes.size > MANY_CELLS else {}
+def draws_of(n_cells):
+    """How often EM completes rows of a table in a round, as a parameter of a network."""
+    return {"n_draws": 1} if n_cells > MANY_CELLS else {}
 
 
-def quick_fit_of(codes):
+def quick_fit_of(n_cells):
     """The same, where completions of large tables would take too long: only what is observed."""
-    return {"missing": "observed"} if codes.size > MOST_COMPLETED else {}
+    return {"missing": "observed"} if n_cells > MOST_COMPLETED else {}
 
 
 def with_values(estimator, X, n_classes=0):

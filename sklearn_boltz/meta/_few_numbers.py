@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.tables._bins import CELLS_APART, LEAST
-from sklearn_boltz.tables._cells import MOST_LEVELS, columns_of
+from sklearn_boltz.tables._cells import MOST_LEVELS
 from sklearn_boltz.tables._column import MOST_CODES
 
 # The least share of which a logarithm is taken.
@@ -28,44 +28,34 @@ class FewNumbers:
 
     Parameters
     ----------
-    table : Encoder
+    rows : Coded
+    weights : ndarray of float64 of shape (n_samples,)
     """
 
-    def __init__(self, table):
-        self._encoder = table
-
-    def fit(self, X, codes, weights):
-        """Count the cells of a table and its codes; -> self."""
-        binned = [j for j, column in enumerate(self._encoder.columns) if column.bins is not None]
-        numbers = self._numbers(X, binned)
-        numbers = {j: own for j, own in numbers.items() if are_few(own)}
-        self._values = {j: np.unique(own[~np.isnan(own)]) for j, own in numbers.items()}
-        symbols = self._symbols(numbers, codes)
-        self._of_columns = {}
+    def __init__(self, rows, weights):
+        numbers = rows.numbers(np.flatnonzero(rows.table.is_binned))
+        self._values = {j: np.unique(x[~np.isnan(x)]) for j, x in numbers.items() if are_few(x)}
+        symbols, self._of_columns = self._symbols(rows), {}
         for j, values in self._values.items():
-            bins = self._encoder.columns[j].bins.encode(values).astype(np.intp)
+            bins = rows.table.columns[j].bins.encode(values).astype(np.intp)
             self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
-        return self
 
     @property
     def columns(self):
         """Which columns have few different numbers."""
         return self._of_columns.keys()
 
-    def fill(self, X, codes, rows, j, shares):
-        """The numbers of column j in some rows of a table, given the shares of its bins in all."""
-        numbers, few = self._numbers(X, self._values), self._of_columns[j]
-        symbols = self._symbols(numbers, codes)[rows]
-        return self._values[j][few.places(symbols, shares[rows])]
+    def fill(self, rows, j, shares):
+        """The numbers of column j where they are missing, given the shares of its bins."""
+        gaps, found = np.isnan(rows.codes[:, j]), np.full(len(rows.codes), np.nan)
+        symbols = self._symbols(rows)[gaps]
+        found[gaps] = self._values[j][self._of_columns[j].places(symbols, shares[gaps])]
+        return found
 
-    def _numbers(self, X, few):
-        cells = [cells for _, cells in columns_of(X)]
-        return {j: self._encoder.columns[j].finite(cells[j]) for j in few}
-
-    def _symbols(self, numbers, codes):
+    def _symbols(self, rows):
         """The place of each cell among the values of its column, or its code; -1 for others."""
-        symbols = np.where(np.isnan(codes), -1, codes).astype(np.intp)
-        for j, own in numbers.items():
+        symbols = np.where(np.isnan(rows.codes), -1, rows.codes).astype(np.intp)
+        for j, own in rows.numbers(self._values).items():
             values = self._values[j]
             place = np.searchsorted(values, own).clip(max=len(values) - 1)
             symbols[:, j] = np.where(values[place] == own, place, -1)

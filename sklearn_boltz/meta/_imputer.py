@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import observed_columns
+from sklearn_boltz.meta._coding import Coded, observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
@@ -235,22 +235,25 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
                 self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
                 self._has_means = self._encoder.has_means
-        rows = X if self._encoder is None else self._encoder.encode(X).astype(np.float64)
-        estimator = clone(self.estimator) if self._encoder is None else self._chosen(rows)
+        if self._encoder is None:
+            estimator, rows = clone(self.estimator), Coded(None, X, X)
+        else:
+            rows, n_rows = Coded.of(self._encoder, X), len(X)
+            estimator = choose_density(self._encoder, n_rows, **draws_of(n_rows * len(self._kept)))
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
-        self.estimator_, seconds = timed_fit(
-            estimator, rows, None if sample_weight is None else weights, self._encoder is not None
-        )
+        own_weights = None if sample_weight is None else weights
+        fitted = timed_fit(estimator, rows.codes, own_weights, rows.table)
+        self.estimator_, seconds = fitted
         if isinstance(self.estimator_, Network):
             warn_of_pairs_apart(~missing, self._column, type(self).__name__)
         if self._encoder is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
-            linear = LinearMeans(self._encoder, self._has_means & (n_values > 2), n_values)
             with named(self):
-                self._linear = linear.fit(X, rows, weights)
-                self._few = FewNumbers(self._encoder).fit(X, rows, weights)
+                linear = LinearMeans(self._has_means & (n_values > 2), n_values)
+                self._linear = linear.fit(rows, weights)
+                self._few = FewNumbers(rows, weights)
         share = missing[:, self._kept].mean()
         figures = {"seconds": seconds, "rows": len(missing), "share of missing cells": share}
         self._tell(type(estimator).__name__, figures)
@@ -423,11 +426,6 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _chosen(self, codes):
-        """A density model for a table of codes."""
-        n_values = self._encoder.n_categories
-        return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
-
     def _generator(self, how):
         """The source of randomness: probabilities are the same in each call, unlike draws."""
         is_fixed = self.random_state is None and how != "sample"
@@ -454,26 +452,24 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if self._encoder is None:
             return self._in_blocks(_impute, X, generator, how)
         with named(self):
-            codes = self._encoder.encode(X, "missing")
+            rows = Coded.of(self._encoder, X)
         if how == "sample" or not isinstance(self.estimator_, Network):
-            filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
+            filled, numbers = self._in_blocks(_impute, rows.codes, generator, how), {}
         else:
-            filled, numbers = self._cell_by_cell(X, codes, how, generator)
+            filled, numbers = self._cell_by_cell(rows, how, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, X, codes, how, generator):
+    def _cell_by_cell(self, rows, how, generator):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
-        shares = self._shares(codes, generator)
+        shares = self._shares(rows.codes, generator)
         filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
-        linear = {} if self._linear is None else self._linear.means(X, codes, shares)
+        linear = {} if self._linear is None else self._linear.means(rows, shares)
         for j, column in enumerate(self._encoder.columns):
             if column.bins is None and (how == "mode" or not self._has_means[j]):
                 continue
             if how == "mode" and j in self._few.columns:
-                rows = np.flatnonzero(np.isnan(codes[:, j]))
-                numbers[j] = np.full(len(codes), np.nan)
-                numbers[j][rows] = self._few.fill(X, codes, rows, j, shares[j])
+                numbers[j] = self._few.fill(rows, j, shares[j])
                 continue
             values = numbers_of(column, shares[j].shape[1])
             numbers[j] = shares[j][:, : len(values)] @ values

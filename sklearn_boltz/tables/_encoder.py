@@ -119,17 +119,16 @@ class Encoder:
         columns = [Column(f"column {place.name!r}", place=place) for place in places]
         return cls(columns, Header.of(X)) if is_frame(X) else cls(columns, None, X.dtype)
 
-    @classmethod
-    def of_codes(cls, kinds, dtype):
-        """Encoder of codes: 0, 1, ... in columns whose kinds list these, and plain numbers."""
+    def of_codes(self, kinds, dtype):
+        """Encoder of its codes: 0, 1, ... in columns whose kinds list these, and plain numbers."""
         columns = [
             Column(
-                f"column {j}", None if kind.levels is None else np.array(kind.levels), kind=kind,
+                own.title, None if kind.levels is None else np.array(kind.levels), kind=kind,
                 place=Place(None, j),
             )
-            for j, kind in enumerate(kinds)
+            for j, (own, kind) in enumerate(zip(self.columns, kinds, strict=True))
         ]  # fmt: skip
-        found = cls(columns, None, dtype)
+        found = Encoder(columns, None, dtype)
         found.are_codes = True
         return found
 
