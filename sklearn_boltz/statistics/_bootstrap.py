@@ -360,7 +360,7 @@ def bootstrap(
 
 def scored_rows(network, X, sample_weight):
     """Codes, normal scores and weights of rows that count."""
-    codes, z, _ = network._scored_rows(X)
+    codes, z, _ = network._rows_of(X, network._known_cells(X))
     weights = checked_weights(sample_weight, codes)
     kept = weights > 0
     return codes[kept], z[kept, :, 0], weights[kept]

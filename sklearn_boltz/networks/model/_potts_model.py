@@ -34,15 +34,17 @@ class PottsModel(DiscreteModel):
     intercept : ndarray of shape (Q,)
         The h_j, one after another.
     n_values : ndarray of int64 of shape (d,)
+    base : ndarray of shape (Q,), default=None
+        As of `DiscreteModel`.
     """
 
-    def __init__(self, coupling, intercept, n_values):
-        super().__init__(np.ascontiguousarray(coupling, dtype=np.float64), intercept)
+    def __init__(self, coupling, intercept, n_values, base=None):
+        super().__init__(np.ascontiguousarray(coupling, dtype=np.float64), intercept, base)
         self.n_values = np.asarray(n_values, dtype=np.int64)
 
     def like(self, coupling, intercept):
         """A model of the same columns."""
-        return PottsModel(coupling, intercept, self.n_values)
+        return PottsModel(coupling, intercept, self.n_values, self.base)
 
     def in_field(self, fields):
         """The model with something added to its intercepts, (Q,)."""
@@ -186,7 +188,7 @@ class PottsModel(DiscreteModel):
         """Gibbs chains that begin at complete rows."""
         return PottsChains(self, codes, seed, free)
 
-    def cells_by_chains(self, base, codes, n_steps, generator):
+    def cells_by_chains(self, codes, n_steps, generator):
         """p(x_j = a | the observed cells) of missing cells, one-hot, from chains."""
         return restarted_probabilities(self, codes, n_steps, generator)
 
