@@ -111,32 +111,6 @@ class LogLinearModel:
             states[:, variables] = factor.sample(n_samples, generator)
         return states
 
-    def conditional(self, states, variables):
-        """Distribution of some variables given the others of each row.
-
-        Given the others, the unknown variables fall into independent groups.
-
-        Parameters
-        ----------
-        states : ndarray of int64 of shape (n, n_features)
-            What stands in the columns of `variables` is not used.
-        variables : ndarray of int
-            The unknown variables.
-
-        Yields
-        ------
-        rows : slice
-        group : ndarray of int
-            Some of the unknown variables.
-        space : StateSpace
-            The joint states of the group.
-        log_p : ndarray of shape (n_rows, space.size)
-            Logarithms of their probabilities.
-        """
-        for part in self._given_rows(variables):
-            for rows, weights in part.weights(states):
-                yield rows, part.group, part.space, log_probabilities(part.log_weights(weights))[0]
-
     def _given_rows(self, variables):
         """The independent groups of some variables, given all others."""
         if len(variables):
@@ -206,7 +180,9 @@ class LogLinearModel:
         whole, complete = self.log_sums(codes[gaps]), codes[~gaps]
         for i in range(codes.shape[1]):
             of_complete = np.zeros(len(complete))
-            for rows, _, _, log_p in self.conditional(complete, np.array([i])):
+            part = GivenRows(self, np.array([i]))
+            for rows, weights in part.weights(complete):
+                log_p, _ = log_probabilities(part.log_weights(weights))
                 of_complete[rows] = np.take_along_axis(log_p, complete[rows, i, None], axis=1)[:, 0]
             total[~gaps] += of_complete
             known = codes[gaps, i] >= 0

@@ -17,12 +17,13 @@ from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, FittedJoint, JointDensity
-from sklearn_boltz.meta._coding import Coded, coded_table
+from sklearn_boltz.meta._coding import coded_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
     quick_fit_of,
+    seeded,
     timed_fit,
     with_values,
 )
@@ -33,7 +34,6 @@ from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cell
 from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
-    some_columns,
     with_column,
 )
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
@@ -476,9 +476,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         else:
             with named(self):
                 density, self._encoder = with_values(self.estimator, X, n_classes)
-        if "random_state" in density.get_params():
-            density.set_params(random_state=generator.randint(2**31))
-        rows = self._rows(X)
+        density, rows = seeded(density, generator), self._rows(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
@@ -504,16 +502,6 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             stages, counts = [f"class {c!r}" for c in self.classes_.tolist()], np.bincount(y)
         for stage, time, n_rows in zip(stages, seconds, counts, strict=True):
             self._tell(stage, {"seconds": time, "rows": n_rows})
-
-    def _rows(self, X):
-        """The rows of a table in the form that the densities need."""
-        if self._encoder is None:
-            return Coded(None, X, X)
-        X = some_columns(X, self._kept)
-        with named(self):
-            if self.estimator is None:
-                return Coded.of(self._encoder, X)
-            return Coded(self._encoder, X, self._encoder.encode(X, "missing"))
 
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named
 from sklearn_boltz._tabular import Tabular
+from sklearn_boltz.meta._coding import Coded
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.networks.features._fit import MOST_ROWS
 from sklearn_boltz.restricted import SDCPRBM
@@ -28,7 +29,7 @@ from sklearn_boltz.tables._cells import (
     unusable_cell,
 )
 from sklearn_boltz.tables._encoder import Encoder, check_form
-from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
@@ -117,6 +118,23 @@ class OfTables(Tabular):
         with named(self):
             return self._kinds(None)
 
+    def _rows(self, X):
+        """The rows of a table as the density takes them."""
+        X = some_columns(X, self._kept)
+        if self._encoder is None:
+            return Coded(None, X, X)
+        with named(self):
+            codes = self._encoder.encode(X, "missing")
+        return Coded(self._encoder, X, codes.astype(float) if self.estimator is None else codes)
+
+    def _density_of_batches(self, sample_weight):
+        """The density to fit to batches, which takes tables as they are."""
+        if sample_weight is not None:
+            name = type(self).__name__
+            raise ValueError(f"{name}: Batches have no sample_weight. Leave it at None.")
+        self._declared()
+        return self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+
     def _take_columns(self, density, n_columns):
         """Have as many of the first columns of a density that was fitted to batches."""
         self.n_features_in_ = n_columns
@@ -134,6 +152,13 @@ class OfTables(Tabular):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def seeded(estimator, generator):
+    """An estimator; a clone with a seed, if it takes one."""
+    if "random_state" not in estimator.get_params():
+        return estimator
+    return clone(estimator).set_params(random_state=generator.randint(2**31))
 
 
 def timed_fit(estimator, rows, weights, table=None):

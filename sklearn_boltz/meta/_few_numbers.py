@@ -1,7 +1,5 @@
 """Which of a few different numbers a missing cell has, where bins have several of them."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sklearn_boltz.tables._bins import CELLS_APART, LEAST
@@ -38,7 +36,7 @@ class FewNumbers:
         symbols, self._of_columns = self._symbols(rows), {}
         for j, values in self._values.items():
             bins = rows.table.columns[j].bins.encode(values).astype(np.intp)
-            self._of_columns[j] = _OfColumn.learn(j, bins, symbols, weights)
+            self._of_columns[j] = _learned(j, bins, symbols, weights)
 
     @property
     def columns(self):
@@ -49,7 +47,7 @@ class FewNumbers:
         """The numbers of column j where they are missing, given the shares of its bins."""
         gaps, found = np.isnan(rows.codes[:, j]), np.full(len(rows.codes), np.nan)
         symbols = self._symbols(rows)[gaps]
-        found[gaps] = self._values[j][self._of_columns[j].places(symbols, shares[gaps])]
+        found[gaps] = self._values[j][_places(*self._of_columns[j], symbols, shares[gaps])]
         return found
 
     def _symbols(self, rows):
@@ -62,46 +60,48 @@ class FewNumbers:
         return symbols
 
 
-class _OfColumn(NamedTuple):
-    """Information of other cells about the numbers of a column.
+def _learned(j, bins, symbols, weights):
+    """What other cells say about the numbers of a column.
 
-    Attributes
+    Parameters
     ----------
+    j : int
+    bins : ndarray of int of shape (n_values,)
+        Of the numbers.
+    symbols : ndarray of int of shape (n_samples, n_columns)
+        Of all columns; j has those of its own values.
+    weights : ndarray of float64 of shape (n_samples,)
+
+    Returns
+    -------
     bins : ndarray of int of shape (n_values,)
     log_share : ndarray of float64 of shape (n_values,)
         Of each number in its bin.
     log_ratios : dict
         From other columns to ln p(cell | number) / p(cell | bin), of shape (n_symbols, n_values).
     """
+    known = symbols[:, j] >= 0
+    own, weights, n_values = symbols[known, j], weights[known], len(bins)
+    sizes = np.bincount(own, weights, n_values)
+    log_share = np.log(sizes / np.bincount(bins, sizes)[bins])
+    found = {}
+    for k in range(symbols.shape[1]):
+        other = symbols[known, k]
+        if k != j and (other >= 0).any():
+            counts = np.zeros((other.max() + 1, n_values))
+            there = other >= 0
+            np.add.at(counts, (other[there], own[there]), weights[there])
+            found[k] = _log_ratios(counts, bins)
+    return bins, log_share, found
 
-    bins: np.ndarray
-    log_share: np.ndarray
-    log_ratios: dict
 
-    @classmethod
-    def learn(cls, j, bins, symbols, weights):
-        """From the symbols of all columns, of which j has those of its own values."""
-        known = symbols[:, j] >= 0
-        own, weights, n_values = symbols[known, j], weights[known], len(bins)
-        sizes = np.bincount(own, weights, n_values)
-        log_share = np.log(sizes / np.bincount(bins, sizes)[bins])
-        found = {}
-        for k in range(symbols.shape[1]):
-            other = symbols[known, k]
-            if k != j and (other >= 0).any():
-                counts = np.zeros((other.max() + 1, n_values))
-                there = other >= 0
-                np.add.at(counts, (other[there], own[there]), weights[there])
-                found[k] = _log_ratios(counts, bins)
-        return cls(bins, log_share, found)
-
-    def places(self, symbols, shares):
-        """The most probable number of each row, given the shares of the bins."""
-        scores = self.log_share + np.log(np.maximum(shares[:, self.bins], TINY))
-        for k, ratios in self.log_ratios.items():
-            is_known = (symbols[:, k] >= 0) & (symbols[:, k] < len(ratios))
-            scores[is_known] += ratios[symbols[is_known, k]]
-        return scores.argmax(axis=1)
+def _places(bins, log_share, log_ratios, symbols, shares):
+    """The most probable number of each row, given the shares of the bins."""
+    scores = log_share + np.log(np.maximum(shares[:, bins], TINY))
+    for k, ratios in log_ratios.items():
+        is_known = (symbols[:, k] >= 0) & (symbols[:, k] < len(ratios))
+        scores[is_known] += ratios[symbols[is_known, k]]
+    return scores.argmax(axis=1)
 
 
 def _log_ratios(counts, bins):

@@ -4,7 +4,7 @@ from itertools import chain, count
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -13,19 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import Coded, observed_columns
+from sklearn_boltz.meta._coding import observed_columns
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
     choose_density,
     draws_of,
     needs_column_proba,
+    seeded,
     timed_fit,
 )
 from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
-from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._batches import Batches
@@ -235,14 +235,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
                 self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
                 self._has_means = self._encoder.has_means
-        if self._encoder is None:
-            estimator, rows = clone(self.estimator), Coded(None, X, X)
-        else:
-            rows, n_rows = Coded.of(self._encoder, X), len(X)
-            estimator = choose_density(self._encoder, n_rows, **draws_of(n_rows * len(self._kept)))
-        if "random_state" in estimator.get_params():
-            seed = check_random_state(self.random_state).randint(2**31)
-            estimator.set_params(random_state=seed)
+        estimator, rows = self.estimator, self._rows(X)
+        if estimator is None:
+            estimator = choose_density(self._encoder, len(X), **draws_of(rows.codes.size))
+        estimator = seeded(estimator, check_random_state(self.random_state))
         own_weights = None if sample_weight is None else weights
         fitted = timed_fit(estimator, rows.codes, own_weights, rows.table)
         self.estimator_, seconds = fitted
@@ -261,10 +257,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
 
     def _fit_batches(self, batches, sample_weight):
         """Fit a density to batches, which takes tables as they are."""
-        if sample_weight is not None:
-            raise ValueError("BoltzmannImputer: Batches have no sample_weight. Leave it at None.")
-        self._declared()
-        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
+        density = self._density_of_batches(sample_weight)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._encoder = self._linear = None
@@ -380,9 +373,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         X = some_columns(self._read(X), self._kept)
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
-        if self._encoder is not None:
-            with named(self):
-                X = self._encoder.encode(X, "missing")
+        X = self._rows(X).codes
         if rows and self._encoder is not None and isinstance(self.estimator_, Network):
             shares = self._shares(X, generator)
             p = {j: shares[j][own] for j, own in rows.items()}
@@ -451,8 +442,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._encoder is None:
             return self._in_blocks(_impute, X, generator, how)
-        with named(self):
-            rows = Coded.of(self._encoder, X)
+        rows = self._rows(X)
         if how == "sample" or not isinstance(self.estimator_, Network):
             filled, numbers = self._in_blocks(_impute, rows.codes, generator, how), {}
         else:

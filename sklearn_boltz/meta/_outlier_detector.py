@@ -22,11 +22,11 @@ from sklearn_boltz.meta._default import (
     n_codes,
     needs_column_proba,
     quick_fit_of,
+    seeded,
     timed_fit,
     with_codes,
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
-from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
@@ -230,8 +230,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._seed = generator.randint(2**31)
         self._n_rows, density = float(weights.sum()), self._unfitted(X, weights)
         rows = self._rows(some_columns(X, self._kept), self._encoder)
-        if "random_state" in density.get_params():
-            density.set_params(random_state=generator.randint(2**31))
+        density = seeded(density, generator)
         folds = self._folds(rows, weights, generator)
         of_fold = self._of_folds(density, rows)
         tasks = [(density, rows, weights, slice(None), sample_weight is not None)]
@@ -259,16 +258,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     def _fit_batches(self, batches, sample_weight):
         """Fit densities to batches, with and without every third row, which take tables."""
-        if sample_weight is not None:
-            raise ValueError(
-                "BoltzmannOutlierDetector: Batches have no sample_weight. Leave it at None."
-            )
-        self._declared()
+        density = self._density_of_batches(sample_weight)
         generator = check_random_state(self.random_state)
         self._seed, self._takes_tables = generator.randint(2**31), True
-        density = self.estimator or FVBMPseudoLikelihood(columns=self.columns)
-        if "random_state" in density.get_params():
-            density = clone(density).set_params(random_state=generator.randint(2**31))
+        density = seeded(density, generator)
         self.estimator_, seconds = timed_fit(density, batches, None)
         self._take_columns(self.estimator_, self.estimator_.n_features_in_)
         self._encoder, self._kept = table_of(self.estimator_), np.arange(self.n_features_in_)

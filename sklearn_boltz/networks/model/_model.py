@@ -87,7 +87,7 @@ class DiscreteModel:
         """Joint probabilities of some columns, an array with one axis for each; exact."""
         return self.log_linear[0].marginal(columns)
 
-    def sample(self, n_samples, generator, n_steps):
+    def sample(self, n_samples, generator, n_steps=1000):
         """Independent rows: exact, or each from a chain of `n_steps` sweeps."""
         if self.is_enumerable():
             return self.log_linear[0].sample(n_samples, generator)
