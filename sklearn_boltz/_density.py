@@ -439,7 +439,8 @@ class Density(
 
         shares = self._cached("unseen", lambda: self._encoder.unseen.shares(log_weight))
         seen = ~np.isnan(dense(cells))
-        added = self._encoder.unseen.log_probability(seen, ~missing_cells(X), shares)
+        observed = seen if seen.all() else ~missing_cells(X)
+        added = self._encoder.unseen.log_probability(seen, observed, shares)
         return log_probability + added
 
     def _given_numbers(self, given):

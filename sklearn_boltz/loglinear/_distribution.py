@@ -119,11 +119,11 @@ class LogLinearModel:
 
     def log_sums(self, codes):
         """ln Σ exp(log_weight) over the completions of each row, (n,)."""
-        missing = codes < 0
+        missing, result = codes < 0, np.empty(len(codes))
+        if not missing.any():
+            return self.log_weight(codes)
         n_completions = np.where(missing, self.space.n_values, 1.0).prod(axis=1)
-        complete, result = n_completions == 1, np.empty(len(codes))
-        result[complete] = self.log_weight(codes[complete])
-        few = np.flatnonzero(~complete & (n_completions <= FEW))
+        few, many = np.flatnonzero(n_completions <= FEW), np.flatnonzero(n_completions > FEW)
         # By enumeration of all completions: quick for many patterns.
         for some in slices_of_rows(len(few), 1, ROWS):
             rows = few[some]
@@ -131,7 +131,6 @@ class LogLinearModel:
                 codes[rows], missing[rows], self.space.n_values
             )
             result[rows[owners]] = log_sums(self.log_weight(completions), counts)
-        many = np.flatnonzero(n_completions > FEW)
         if len(many):
             result[many] = self._log_sums(codes[many])
         return result

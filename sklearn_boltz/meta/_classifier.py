@@ -468,8 +468,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         if isinstance(self.estimator, FrozenEstimator):
             return self._fitted_joint(X), self._rows(X)
         if self.estimator is None:
-            with named(self):
-                self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
+            self._kept = self._observed(missing_cells(X))
+            self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
             options = {"alpha": alpha} | quick_fit_of(len(X) * len(self._kept))
             density = choose_density(self._encoder, len(X), n_classes, **options)

@@ -1,15 +1,15 @@
 """Tables as codes 0, 1, ...: strings by category, numbers by bin."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
+from sklearn_boltz.tables._bins import CELLS
+from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, missing_cells
+from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._encoder import Encoder
-from sklearn_boltz.tables._frames import some_columns, some_rows
-from sklearn_boltz.tables._kinds import Need
+from sklearn_boltz.tables._frames import some_rows
+from sklearn_boltz.tables._kinds import Kind, Need
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
@@ -65,47 +65,63 @@ class Coded(NamedTuple):
 
         ln 1 / (n + 1) for each, and ln n / (n + 1) for each seen value of a column of categories.
         """
-        observed, seen = ~missing_cells(self.X), ~np.isnan(self.codes)
+        seen = ~np.isnan(self.codes)
+        observed = seen if seen.all() else ~missing_cells(self.X)
         n_unseen = (observed & ~seen).sum(axis=1)
         n_seen = (observed & seen & self.table.is_word & ~self.table.is_binned).sum(axis=1)
         return n_seen * np.log(n_rows) - (n_seen + n_unseen) * np.log(n_rows + 1)
 
 
-def coded_table(X, weights, name, kinds=None):
-    """Which columns have an observed cell, and what they are: numbers have a few bins.
+def coded_table(X, weights, kinds):
+    """What columns are: numbers have a few bins.
 
     Parameters
     ----------
     X : data frame or array of shape (n_samples, n_features)
     weights : ndarray of float64 of shape (n_samples,)
-    name : str
-        What messages call the estimator.
-    kinds : list of Kind, default=None
+    kinds : list of Kind or None
         What the user says of each column.
 
     Returns
     -------
-    kept : ndarray of int
     table : Encoder
-        Of these columns.
     """
-    kept = observed_columns(X, missing_cells(X), name)
-    X, kinds = some_columns(X, kept), kinds and [kinds[j] for j in kept]
     table = Encoder.learn(X, None, Need(most_bins=MAX_BINS), kinds, weights)
     binned = table.holds_numbers & table.declared("auto")
-    return kept, table.with_bins(X, binned, weights, MAX_BINS)
+    return table.with_bins(X, binned, weights, MAX_BINS)
 
 
-def observed_columns(X, missing, name):
-    """The numbers of the columns with an observed cell; a warning names the others."""
-    empty = missing.all(axis=0)
-    if empty.all():
-        raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
-    without = [title for (title, _), is_empty in zip(columns_of(X), empty, strict=True) if is_empty]
-    if without:
-        warnings.warn(
-            f"{name}: {listed(without)} without an observed value "
-            f"{'is' if len(without) == 1 else 'are'} left out.",
-            stacklevel=find_stack_level(),
-        )
-    return np.flatnonzero(~empty)
+def smooth_table(X, weights, kinds):
+    """The same with levels, and with as many bins as functions of numbers take."""
+    kinds = _closed(kinds or [Kind()] * X.shape[1], X)
+    table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
+    return table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
+
+
+def _left(table, X):
+    """Which columns have neither levels nor bins nor bits: in arrays, these may be codes."""
+    pairs = zip(table.columns, columns_of(X), strict=True)
+    return np.array([
+        column.categories is None and not are_bits(column.numbers(cells))
+        for column, (_, cells) in pairs
+    ])  # fmt: skip
+
+
+def _closed(kinds, X):
+    """Kinds of columns where those are said that are certainly no numbers but levels.
+
+    A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
+    there is a warning; or a level.
+    """
+    kinds = list(kinds)
+    for j, (_, cells) in enumerate(columns_of(X)):
+        if not kinds[j].is_open:
+            continue
+        values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
+        values = set(np.unique(values).tolist())
+        code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
+        is_coded = code is not None and code in values
+        is_constant = len(values) == 1 and not values <= {0, 1}
+        if is_coded or is_constant:
+            kinds[j] = Kind("ordinal")
+    return kinds

@@ -25,6 +25,7 @@ from sklearn_boltz.tables._cells import (
     as_array,
     having,
     is_whole,
+    listed,
     unmasked,
     unusable_cell,
 )
@@ -117,6 +118,26 @@ class OfTables(Tabular):
             )
         with named(self):
             return self._kinds(None)
+
+    def _observed(self, missing):
+        """The numbers of the columns with an observed cell; a warning names the others."""
+        empty = missing.all(axis=0)
+        if empty.all():
+            name = type(self).__name__
+            raise ValueError(
+                f"{name}: all cells of the table are missing. Pass rows with observed cells."
+            )
+        without = list(map(self._column, np.flatnonzero(empty)))
+        if without:
+            are = "is" if len(without) == 1 else "are"
+            self._warn(f"{listed(without)} without an observed value {are} left out.")
+        return np.flatnonzero(~empty)
+
+    def _learned(self, learn, X, weights, kinds):
+        """The encoder that a function learns of the kept columns."""
+        kinds = kinds and [kinds[j] for j in self._kept]
+        with named(self):
+            return learn(some_columns(X, self._kept), weights, kinds)
 
     def _rows(self, X):
         """The rows of a table as the density takes them."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._methods import named, unchanged_on_error, validate_arguments
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import observed_columns
+from sklearn_boltz.meta._coding import smooth_table
 from sklearn_boltz.meta._default import (
     COLUMNS,
     OfTables,
@@ -29,15 +29,10 @@ from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._batches import Batches
-from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._cells import (
-    MISSING_CODES,
-    columns_of,
     missing_cells,
     warn_of_pairs_apart,
 )
-from sklearn_boltz.tables._column import are_bits
-from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
@@ -48,7 +43,6 @@ from sklearn_boltz.tables._frames import (
     with_columns,
     with_flags,
 )
-from sklearn_boltz.tables._kinds import Kind, Need
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other
@@ -221,20 +215,13 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if isinstance(X, Batches):
             return self._fit_batches(X, sample_weight)
         _, X, weights = self._counted(self._read(X, reset=True), sample_weight)
-        kinds, missing = self._declared() or [Kind()] * X.shape[1], missing_cells(X)
-        self._kept = np.arange(X.shape[1])
-        if not isinstance(self.estimator, FrozenEstimator):  # which knows all columns
-            with named(self):
-                self._kept = observed_columns(X, missing, "BoltzmannImputer")
+        kinds, missing = self._declared(), missing_cells(X)
+        knows_all = isinstance(self.estimator, FrozenEstimator)
+        self._kept = np.arange(X.shape[1]) if knows_all else self._observed(missing)
         self._with_gaps = np.flatnonzero(missing.any(axis=0))
-        X = some_columns(X, self._kept)
-        with named(self):
-            self._encoder = self._linear = None
-            if self.estimator is None:
-                kinds = _closed([kinds[j] for j in self._kept], X)
-                table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
-                self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
-                self._has_means = self._encoder.has_means
+        self._encoder = self._linear = None
+        if self.estimator is None:
+            self._encoder = self._learned(smooth_table, X, weights, kinds)
         estimator, rows = self.estimator, self._rows(X)
         if estimator is None:
             estimator = choose_density(self._encoder, len(X), **draws_of(rows.codes.size))
@@ -247,7 +234,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if self._encoder is not None and isinstance(self.estimator_, Network):
             n_values = self.estimator_.n_values_
             with named(self):
-                linear = LinearMeans(self._has_means & (n_values > 2), n_values)
+                linear = LinearMeans(self._encoder.has_means & (n_values > 2), n_values)
                 self._linear = linear.fit(rows, weights)
                 self._few = FewNumbers(rows, weights)
         share = missing[:, self._kept].mean()
@@ -456,7 +443,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
         linear = {} if self._linear is None else self._linear.means(rows, shares)
         for j, column in enumerate(self._encoder.columns):
-            if column.bins is None and (how == "mode" or not self._has_means[j]):
+            if column.bins is None and (how == "mode" or not self._encoder.has_means[j]):
                 continue
             if how == "mode" and j in self._few.columns:
                 numbers[j] = self._few.fill(rows, j, shares[j])
@@ -511,38 +498,9 @@ def _label_of_flags(label, taken):
             return found
 
 
-def _left(table, X):
-    """Which columns have neither levels nor bins nor bits: in arrays, these may be codes."""
-    pairs = zip(table.columns, columns_of(X), strict=True)
-    return np.array([
-        column.categories is None and not are_bits(column.numbers(cells))
-        for column, (_, cells) in pairs
-    ])  # fmt: skip
-
-
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
 
 
 def _cell_probabilities(network, codes, seed):
     return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
-
-
-def _closed(kinds, X):
-    """Kinds of columns where those are said that are certainly no numbers but levels.
-
-    A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
-    there is a warning; or a level.
-    """
-    kinds = list(kinds)
-    for j, (_, cells) in enumerate(columns_of(X)):
-        if not kinds[j].is_open:
-            continue
-        values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
-        values = set(np.unique(values).tolist())
-        code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
-        is_coded = code is not None and code in values
-        is_constant = len(values) == 1 and not values <= {0, 1}
-        if is_coded or is_constant:
-            kinds[j] = Kind("ordinal")
-    return kinds

@@ -410,11 +410,13 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     def _unfitted(self, X, weights):
         """-> a density model; what it takes of a table is noted."""
         kinds, self._takes_tables = self._declared(), self.estimator is not None
-        with named(self):
-            if self._takes_tables:
-                self._kept, self._encoder = np.arange(X.shape[1]), Encoder.learn(X)
-                return clone(self.estimator)
-            self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
+        if self._takes_tables:
+            self._kept = np.arange(X.shape[1])
+            with named(self):
+                self._encoder = Encoder.learn(X)
+            return clone(self.estimator)
+        self._kept = self._observed(missing_cells(X))
+        self._encoder = self._learned(coded_table, X, weights, kinds)
         n_cells = len(X) * len(self._kept)
         options = draws_of(n_cells) | quick_fit_of(n_cells)
         return choose_density(self._encoder, len(X), **options)

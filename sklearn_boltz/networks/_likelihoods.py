@@ -69,9 +69,10 @@ class Likelihoods(DiscreteDensity):
     _gaussians = None
 
     def _distribution(self):
-        model, scored = self._model(), np.flatnonzero(self._encoder.is_scored)
-        has_scores = self._gaussians is not None
-        return LocationModel(model.potts, self._gaussians, scored) if has_scores else model
+        if self._gaussians is None:
+            return self._model()
+        scored = np.flatnonzero(self._encoder.is_scored)
+        return LocationModel(self._model().potts, self._gaussians, scored)
 
     def _rows_of(self, X, cells):
         codes = self._encoder.coding.codes(cells, self._refuse_codes)

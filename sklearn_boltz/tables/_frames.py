@@ -40,7 +40,8 @@ WIDE = "Int128", "UInt128"
 
 def is_frame(X):
     """Whether X is a data frame of pandas, polars, PyArrow or the like."""
-    return dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
+    is_pandas = dependencies.is_pandas_dataframe(X)  # quickly
+    return is_pandas or dependencies.is_into_dataframe(X) and not isinstance(X, nw.DataFrame)
 
 
 def library_of(X):
