@@ -71,8 +71,6 @@ class Network(Drawing, Likelihoods):
     _grows = True
     # What the fit maximises.
     _objective = "pseudo-likelihood"
-    # Of networks without such parameters.
-    warm_start, max_order, missing = False, 2, "em"
     # The fitted attributes of what is in the model besides pairs, of these three in their order:
     # terms, their weights, and a potential of the number of ones.
     _further = ()
@@ -133,7 +131,7 @@ class Network(Drawing, Likelihoods):
         with unchanged_on_error(self):
             batches, given = as_batches(X, sample_weight), sample_weight
             sample_weight = row_weights(given, tell=True)
-            going_on = self.warm_start and hasattr(self, "coupling_")
+            going_on = getattr(self, "warm_start", False) and hasattr(self, "coupling_")
             places = take_new_values(self, X, sample_weight) if going_on else {}
             coding = self._encoder.coding if going_on else None
             if batches is not None:
@@ -151,11 +149,6 @@ class Network(Drawing, Likelihoods):
                 warn_of_pairs_apart(rows.codes >= 0, self._column, type(self).__name__)
             started = self._start(rows.coding, places) if going_on else (None, None)
             initial = self._initial(rows.coding, coupling_init, intercept_init, started)
-            if rows.scores and self.max_order > 2:
-                raise ValueError(
-                    f"{type(self).__name__}: terms of three columns are for tables without normal "
-                    "scores of numbers. Leave max_order at 2, or take numbers in bins."
-                )
             self._gaussians = None
             status = self._fit(rows, batches, X, y, initial)
             if rows.scores:
@@ -306,7 +299,7 @@ class Network(Drawing, Likelihoods):
 
     def _completes(self, rows):
         """Whether the model completes missing cells, in rounds of EM."""
-        return self.missing == "em" and not rows.is_complete
+        return getattr(self, "missing", "em") == "em" and not rows.is_complete
 
     def _steps(self, rows, task, method, initial, first=None, n_draws=N_DRAWS):
         """The steps of a fit by a method, and how many iterations there are by default.

@@ -545,6 +545,11 @@ class SparseFVBM(Network):
                 "depends on how values are compared",
                 "Use penalty='group', which selects whole pairs of columns.",
             )
+        if rows.scores and self.max_order > 2:
+            raise ValueError(
+                "SparseFVBM: terms of three columns are for tables without normal scores of "
+                "numbers. Leave max_order at 2, or take numbers in bins."
+            )
         if rows.codes is None:
             raise ValueError(
                 "SparseFVBM keeps all distinct rows in memory, and these batches have too many. "
