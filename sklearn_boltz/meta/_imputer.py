@@ -27,7 +27,13 @@ from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel, row_blocks
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+    row_blocks,
+)
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._bins import CELLS
 from sklearn_boltz.tables._cells import (
@@ -100,9 +106,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         ``missing_age``, or ``missing_2_age`` if the table has such a column.
 
     n_jobs : int, default=None
-        How many blocks of 500 rows `transform` fills at the same time, in processes of joblib. None
-        means 1, unless in a context of :class:`joblib.parallel_config`; -1 means all processors.
-        The result does not depend on it.
+        How many blocks of rows `transform` fills at the same time; -1 means all processors. The
+        default model works in threads, and None means as many as BLAS has. A given `estimator`
+        works in processes of joblib, and None means 1, unless in a context of
+        :class:`joblib.parallel_config`. The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit and for draws. With None, modes, means and
@@ -378,11 +385,9 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
         if self._encoder is not None:
-            with named(self):
-                X = self._encoder.encode(X, "missing")
-        if rows and self._encoder is not None and isinstance(self.estimator_, Network):
-            shares = self._shares(X, generator)
-            p = {j: shares[j][own] for j, own in rows.items()}
+            X = self._codes(X)
+        if self._encoder is not None and isinstance(self.estimator_, Network):
+            p = self._missing_proba(X, missing, generator)
         else:
             p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
         keys = self._keys()
@@ -452,24 +457,44 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._encoder is None:
-            return self._in_blocks(_impute, X, generator, how)
-        with named(self):
-            codes = self._encoder.encode(X, "missing")
-        if how == "sample" or not isinstance(self.estimator_, Network):
-            filled, numbers = self._in_blocks(_impute, codes, generator, how), {}
-        else:
-            filled, numbers = self._cell_by_cell(X, codes, how, generator)
+            return self._by_estimator(X, generator, how)
+        codes = self._codes(X)
+        is_joint = how == "sample" or not isinstance(self.estimator_, Network)
+        filled, numbers = np.zeros(codes.shape, codes.dtype), {}
+
+        def fill(rows, seed):
+            if is_joint:
+                filled[rows] = _impute(self.estimator_, codes[rows], seed, how)
+                return
+            part = some_rows(X, rows)
+            filled[rows], of_numbers = self._cell_by_cell(part, codes[rows], how, seed)
+            for j, own in of_numbers.items():
+                numbers[j][rows] = own
+
+        if not is_joint:
+            for j in np.flatnonzero(self._has_numbers(how) & missing.any(axis=0)):
+                numbers[j] = np.full(len(codes), np.nan)
+        self._in_blocks(fill, missing, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, X, codes, how, generator):
+    def _codes(self, X):
+        """The codes of a table, NaN for a missing cell."""
+        with named(self):
+            codes = self._encoder.encode(X, "missing")
+        return codes.astype(np.float32) if isinstance(self.estimator_, Network) else codes
+
+    def _has_numbers(self, how):
+        """Of which columns `_cell_by_cell` finds numbers instead of codes."""
+        return self._encoder.is_binned | (self._has_means & (how != "mode"))
+
+    def _cell_by_cell(self, X, codes, how, seed):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
-        shares = self._shares(codes, generator)
-        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
+        shares = self._shares(codes, seed)
+        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]), {}
         linear = {} if self._linear is None else self._linear.means(X, codes, shares)
-        for j, column in enumerate(self._encoder.columns):
-            if column.bins is None and (how == "mode" or not self._has_means[j]):
-                continue
+        for j in np.flatnonzero(self._has_numbers(how) & np.isnan(codes).any(axis=0)):
+            column = self._encoder.columns[j]
             if how == "mode" and j in self._few.columns:
                 rows = np.flatnonzero(np.isnan(codes[:, j]))
                 numbers[j] = np.full(len(codes), np.nan)
@@ -484,10 +509,24 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers
 
-    def _shares(self, codes, generator):
+    def _shares(self, codes, seed):
         """The probabilities of the codes of missing cells, an array for each column."""
-        p = self._in_blocks(_cell_probabilities, codes, generator)
+        p = self.estimator_._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+
+    def _missing_proba(self, codes, missing, generator):
+        """The probabilities of the codes of the missing cells, by columns."""
+        n_values = self.estimator_.n_values_
+        found = {j: np.empty((missing[:, j].sum(), n_values[j])) for j in range(len(n_values))}
+        before = np.cumsum(missing, axis=0) - missing
+
+        def fill(rows, seed):
+            for j, shares in enumerate(self._shares(codes[rows], seed)):
+                own = missing[rows, j]
+                found[j][before[rows[own], j]] = shares[own]
+
+        self._in_blocks(fill, missing, generator)
+        return found
 
     def _column_proba(self, rows, j, generator):
         """Probabilities of one column, by densities other than networks of codes."""
@@ -505,14 +544,25 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             p = p / p.sum(axis=1, keepdims=True)
         return {"probabilities": p, "categories": categories, "ends": ends}
 
-    def _in_blocks(self, fill, rows, generator, *options):
-        """Rows that are filled in blocks, whatever the number of processes."""
+    def _in_blocks(self, fill, missing, generator):
+        """Fill the rows with missing cells in blocks, in threads; each block has a seed."""
+        rows = np.flatnonzero(missing.any(axis=1))
+        if not len(rows):
+            return
         blocks = row_blocks(len(rows), BLOCK_ROWS)
-        tasks = [
-            (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)
-            for block in blocks
-        ]
-        return joined(in_parallel(fill, tasks, self.n_jobs))
+        if isinstance(self.estimator_, Network):
+            n_states = sum(self.estimator_.n_values_)
+            blocks = blocks_of_narrow_rows(len(rows), n_states, PROBABILITIES)
+        blocks = [(rows[block], generator.randint(2**31)) for block in blocks]
+        with Workers(self.n_jobs) as workers:
+            workers.map(lambda block: fill(*block), blocks, np.inf)
+
+    def _by_estimator(self, X, generator, how):
+        """Rows that a given estimator fills in blocks, whatever the number of processes."""
+        blocks = row_blocks(len(X), BLOCK_ROWS)
+        parts = (some_rows(X, block) for block in blocks)
+        tasks = ((self.estimator_, part, generator.randint(2**31), how) for part in parts)
+        return joined(in_parallel(_impute, tasks, self.n_jobs))
 
 
 def _label_of_flags(label, taken):
@@ -536,10 +586,6 @@ def _left(table, X):
 
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
-
-
-def _cell_probabilities(network, codes, seed):
-    return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
 
 
 def _closed(kinds, X):

@@ -28,7 +28,12 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+)
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import missing_cells
@@ -440,9 +445,16 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return completed_log_weights(density, rows, self._seed)
         unseen = log_unseen(table, X, rows, self._n_rows)
         if isinstance(density, Network):
-            result, p = density._expected_log_weights(rows)
-            shares = np.split(p, np.cumsum(density.n_values_)[:-1], axis=1)
-            return result + expected_log_density(table, X, rows, shares) + unseen
+            ends = np.cumsum(density.n_values_)
+
+            def of_block(block):
+                result, p = density._expected_log_weights(rows[block])
+                shares, part = np.split(p, ends[:-1], axis=1), some_rows(X, block)
+                return result + expected_log_density(table, part, rows[block], shares)
+
+            blocks = blocks_of_narrow_rows(len(rows), ends[-1], PROBABILITIES)
+            with Workers() as workers:
+                return np.concatenate(workers.map(of_block, blocks, np.inf)) + unseen
 
         def rest(places, codes):
             return table.log_density(some_rows(X, places), codes)

@@ -21,6 +21,8 @@ from threadpoolctl import ThreadpoolController
 BLOCK_ROWS, LEAST_ROWS = 100, 40
 # Numbers in a block of narrow rows: to fewer, NumPy does less than the calls cost.
 BLOCK_CELLS = 2**14
+# Probabilities of all values of the columns of a block, where there are many steps for it.
+PROBABILITIES = 2**19
 # Multiplications that must fall to a thread before it pays to wake it.
 MIN_WORK = 4_000_000
 
@@ -204,6 +206,6 @@ def slices_of_rows(n_rows, n_entries, most):
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def blocks_of_narrow_rows(n_rows, n_columns):
+def blocks_of_narrow_rows(n_rows, n_columns, cells=BLOCK_CELLS):
     """`row_blocks` for what calls NumPy many times for a block: the narrower, the more rows."""
-    return row_blocks(n_rows, max(BLOCK_ROWS, BLOCK_CELLS // max(n_columns, 1)))
+    return row_blocks(n_rows, max(BLOCK_ROWS, cells // max(n_columns, 1)))
