@@ -40,9 +40,9 @@ def coded_table(X, weights, name, kinds=None):
     return kept, table.with_bins(X, binned, weights, MAX_BINS)
 
 
-def expected_log_density(table, X, codes, shares):
-    """`Encoder.log_density` of rows, whose missing cells have codes by shares, (n, n_values)."""
-    total = table.log_density(X, codes)
+def mean_log_density(table, codes, shares):
+    """The mean of `Encoder.log_density` of missing cells, whose codes have shares, (n, n_values)."""
+    total = np.zeros(len(codes))
     for column, own, of_codes in zip(table.columns, shares, codes.T, strict=True):
         if column.bins is not None:
             means = column.bins.mean_log_density

@@ -64,7 +64,7 @@ class FewNumbers:
 
     def _symbols(self, numbers, codes):
         """The place of each cell among the values of its column, or its code; -1 for others."""
-        symbols = np.where(np.isnan(codes), -1, codes).astype(np.intp)
+        symbols = np.where(np.isnan(codes), -1, codes).astype(np.int32)
         for j, own in numbers.items():
             values = self._values[j]
             place = np.searchsorted(values, own).clip(max=len(values) - 1)

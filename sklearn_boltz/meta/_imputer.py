@@ -242,8 +242,10 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 table = Encoder.learn(X, None, Need(bins=True, most_bins=CELLS), kinds, weights)
                 self._encoder = table.with_bins(X, _left(table, X), weights, CELLS).with_levels()
                 self._has_means = self._encoder.has_means
-        rows = X if self._encoder is None else self._encoder.encode(X).astype(np.float64)
+        rows = X if self._encoder is None else self._encoder.encode(X)
         estimator = clone(self.estimator) if self._encoder is None else self._chosen(rows)
+        if self._encoder is not None:
+            rows = rows.astype(np.float32 if isinstance(estimator, Network) else np.float64)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import coded_table, expected_log_density, log_unseen
+from sklearn_boltz.meta._coding import coded_table, log_unseen, mean_log_density
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -134,10 +134,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     for outliers and for other rows. It cannot be compared between rows with different missing
     cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
     p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
-    if cells are missing at random. In the default network, the mean is exact up to 2**20 joint
-    states of the missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other
-    models average 10 draws, whose seed is the content of the row and `random_state`, so that equal
-    rows have equal scores.
+    if cells are missing at random. In networks, the mean is exact up to 2**20 joint states of the
+    missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other models, and
+    networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
+    and `random_state`, so that equal rows have equal scores.
 
     With more than 65,536 cells, the default network is fitted to the observed cells alone, without
     completing rows.
@@ -430,36 +430,48 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
-        return choose_density(n_values, table.is_ordered, len(X), **options)
+        density = choose_density(n_values, table.is_ordered, len(X), **options)
+        self._dtype = np.float32 if isinstance(density, Network) else np.float64
+        return density
 
     def _rows(self, X, table):
         """The rows of the kept columns as the density takes them, in the codes of a table."""
         if self._takes_tables:
             return X
         with named(self):
-            return table.encode(X, "missing").astype(np.float64)
+            return table.encode(X, "missing").astype(self._dtype, copy=False)
 
     def _log_weights(self, density, table, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
+        if isinstance(density, Network) and density._gaussians is None:
+            return self._expected_log_weights(density, table, X, rows)
         if self._takes_tables:
             return completed_log_weights(density, rows, self._seed)
         unseen = log_unseen(table, X, rows, self._n_rows)
-        if isinstance(density, Network):
-            ends = np.cumsum(density.n_values_)
-
-            def of_block(block):
-                result, p = density._expected_log_weights(rows[block])
-                shares, part = np.split(p, ends[:-1], axis=1), some_rows(X, block)
-                return result + expected_log_density(table, part, rows[block], shares)
-
-            blocks = blocks_of_narrow_rows(len(rows), ends[-1], PROBABILITIES)
-            with Workers() as workers:
-                return np.concatenate(workers.map(of_block, blocks, np.inf)) + unseen
 
         def rest(places, codes):
             return table.log_density(some_rows(X, places), codes)
 
         return completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS) + unseen
+
+    def _expected_log_weights(self, density, table, X, rows):
+        """The same by a network, of blocks of rows in threads."""
+        n_values = density.n_values_
+
+        def of_block(block):
+            part, codes = some_rows(X, block), some_rows(rows, block)
+            result, p = density._expected_log_weights(codes)
+            shares = np.split(p, np.cumsum(n_values)[:-1], axis=1)
+            if self._takes_tables:
+                codes = density._known_cells(part)
+                result = density._with_cells(part, codes, result)
+                return result + mean_log_density(density._encoder, codes, shares)
+            result += table.log_density(part, codes) + mean_log_density(table, codes, shares)
+            return result + log_unseen(table, part, codes, self._n_rows)
+
+        blocks = blocks_of_narrow_rows(X.shape[0], n_values.sum(), PROBABILITIES)
+        with Workers() as workers:
+            return np.concatenate(workers.map(of_block, blocks, np.inf))
 
     def _folds(self, X, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""
@@ -487,8 +499,9 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             table = table.with_bins_of(some_rows(X, kept), weights[kept])
             rows = self._rows(X, table)
         is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
+        own = rows if len(kept) == len(weights) else some_rows(rows, kept)
         fitted, seconds = timed_fit(
-            density, some_rows(rows, kept), weights[kept] if is_weighted else None,
+            density, own, weights[kept] if is_weighted else None,
             not self._takes_tables,
         )  # fmt: skip
         # ln Z is the same for all rows, so only differences matter.
