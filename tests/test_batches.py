@@ -69,8 +69,9 @@ def test_of_too_many_distinct_rows_a_random_part_is_kept(monkeypatch):
     rows, counts = models[0]._seen
     assert_array_equal(models[1]._seen[0], rows)
     assert_array_equal(models[1]._seen[1], counts)
-    of_all = {tuple(row): count for row, count in zip(*np.unique(X, axis=0, return_counts=True))}
-    assert all(count <= of_all[tuple(row)] for row, count in zip(rows, counts))
+    distinct = np.unique(X, axis=0, return_counts=True)
+    of_all = {tuple(row): count for row, count in zip(*distinct, strict=True)}
+    assert all(count <= of_all[tuple(row)] for row, count in zip(rows, counts, strict=True))
     n_kept = counts.sum()
     assert 100 <= n_kept <= 240  # 1,200 cells of 6 numbers
     found = np.bincount(rows[:, 4], counts, 10)

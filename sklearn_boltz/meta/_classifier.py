@@ -105,7 +105,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         held-out rows. The fit of the default network is not random.
 
     verbose : int, default=0
-        If positive, print the time of each fit, and the result of the calibration.
+        If positive, print the time of each fit, and the result of the calibration, and show a bar
+        with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -476,7 +477,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            options = {"alpha": alpha} | quick_fit_of(self._rows(X))
+            options = {"alpha": alpha, "verbose": self.verbose} | quick_fit_of(self._rows(X))
             density = choose_density(n_values, ordered, len(X), **options)
         else:
             with named(self):

@@ -41,7 +41,7 @@ def coded_table(X, weights, name, kinds=None):
 
 
 def mean_log_density(table, codes, shares):
-    """The mean of `Encoder.log_density` of missing cells, whose codes have shares, (n, n_values)."""
+    """Means of `Encoder.log_density` of missing cells, whose codes have shares, (n, n_values)."""
     total = np.zeros(len(codes))
     for column, own, of_codes in zip(table.columns, shares, codes.T, strict=True):
         if column.bins is not None:

@@ -27,6 +27,7 @@ from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -116,7 +117,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         probabilities of cells are the same in each call.
 
     verbose : int, default=0
-        If positive, print the time of the fit, and the share of the cells that are missing.
+        If positive, print the time of the fit, and the share of the cells that are missing, and
+        show a bar with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -433,7 +435,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _chosen(self, codes):
         """A density model for a table of codes."""
         n_values = self._encoder.n_categories
-        return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
+        options = draws_of(codes) | {"verbose": self.verbose}
+        return choose_density(n_values, self._encoder.is_ordered, len(codes), **options)
 
     def _generator(self, how):
         """The source of randomness: probabilities are the same in each call, unlike draws."""
@@ -556,15 +559,16 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             n_states = sum(self.estimator_.n_values_)
             blocks = blocks_of_narrow_rows(len(rows), n_states, PROBABILITIES)
         blocks = [(rows[block], generator.randint(2**31)) for block in blocks]
-        with Workers(self.n_jobs) as workers:
-            workers.map(lambda block: fill(*block), blocks, np.inf)
+        with Workers(self.n_jobs) as workers, Bar("rows", len(blocks), self.verbose) as bar:
+            workers.map(lambda block: bar.step(fill(*block)), blocks, np.inf)
 
     def _by_estimator(self, X, generator, how):
         """Rows that a given estimator fills in blocks, whatever the number of processes."""
         blocks = row_blocks(len(X), BLOCK_ROWS)
         parts = (some_rows(X, block) for block in blocks)
         tasks = ((self.estimator_, part, generator.randint(2**31), how) for part in parts)
-        return joined(in_parallel(_impute, tasks, self.n_jobs))
+        bar = Bar("rows", len(blocks), self.verbose)
+        return joined(in_parallel(_impute, tasks, self.n_jobs, bar))
 
 
 def _label_of_flags(label, taken):

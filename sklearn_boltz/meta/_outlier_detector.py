@@ -28,6 +28,7 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._bar import Bar
 from sklearn_boltz.numerics._threads import (
     PROBABILITIES,
     Workers,
@@ -102,7 +103,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
-        share of the rows that are outliers.
+        share of the rows that are outliers, and show a bar with the time left, of what takes more
+        than two seconds.
 
     Attributes
     ----------
@@ -428,7 +430,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
                 return clone(self.estimator)
             self._kept, table = coded_table(X, weights, type(self).__name__, kinds)
         self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
-        options = draws_of(rows) | quick_fit_of(rows)
+        options = draws_of(rows) | quick_fit_of(rows) | {"verbose": self.verbose}
         n_values = np.maximum(2, table.n_categories)
         density = choose_density(n_values, table.is_ordered, len(X), **options)
         self._dtype = np.float32 if isinstance(density, Network) else np.float64
@@ -470,8 +472,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
             return result + log_unseen(table, part, codes, self._n_rows)
 
         blocks = blocks_of_narrow_rows(X.shape[0], n_values.sum(), PROBABILITIES)
-        with Workers() as workers:
-            return np.concatenate(workers.map(of_block, blocks, np.inf))
+        with Workers() as workers, Bar("scores", len(blocks), self.verbose) as bar:
+            return np.concatenate(workers.map(lambda b: bar.step(of_block(b)), blocks, np.inf))
 
     def _folds(self, X, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""

@@ -173,9 +173,16 @@ class Workers:
         return list(self._pool.map(run, blocks))
 
 
-def in_parallel(function, arguments, n_jobs):
-    """The results of a function for each of some tuples of arguments, in their order."""
-    return Parallel(n_jobs=n_jobs)(delayed(function)(*given) for given in arguments)
+def in_parallel(function, arguments, n_jobs, bar=None):
+    """The results of a function for each of some tuples of arguments, in their order.
+
+    A step of a `Bar` for each.
+    """
+    tasks = (delayed(function)(*given) for given in arguments)
+    if bar is None or not bar.is_shown:
+        return Parallel(n_jobs=n_jobs)(tasks)
+    with bar:
+        return list(map(bar.step, Parallel(n_jobs=n_jobs, return_as="generator")(tasks)))
 
 
 def has_other_processes():
