@@ -386,7 +386,7 @@ class Density(
 
     def _tell_columns(self):
         """Print the kinds of the columns, if that is wanted."""
-        if self.verbose:
+        if self.verbose and not self._reads_codes:
             print(f"[{type(self).__name__}] columns: {grouped(self._kinds_now())}")
 
     @property

@@ -53,7 +53,7 @@ from sklearn_boltz.networks.training import (
 )
 from sklearn_boltz.networks.training import _fit as _network_fit
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
-from sklearn_boltz.numerics import _memory, _random_kernel
+from sklearn_boltz.numerics import _bar, _memory, _random_kernel
 from sklearn_boltz.numerics._arrays import as_numpy, namespace_of
 from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays

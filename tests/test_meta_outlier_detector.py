@@ -69,7 +69,7 @@ def test_scores_are_log_probabilities_less_their_mean():
 
 
 @pytest.mark.parametrize(
-    ("density", "container"), [(None, pd.DataFrame), (FVBMPseudoLikelihood(alpha=0.1), np.asarray)]
+    ("density", "container"), [(None, pd.DataFrame), (FSLLDensity(), np.asarray)]
 )
 def test_equal_rows_have_equal_scores_in_any_batch(density, container):
     X = coupled_rows(200).astype(float)

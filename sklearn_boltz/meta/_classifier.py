@@ -104,7 +104,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         held-out rows. The fit of the default network is not random.
 
     verbose : int, default=0
-        If positive, print the time of each fit, and the result of the calibration.
+        If positive, print the time of each fit, and the result of the calibration, and show a bar
+        with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -471,7 +472,8 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
             self._kept = self._observed(missing_cells(X))
             self._encoder = self._learned(coded_table, X, weights, kinds)
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
-            options = {"alpha": alpha} | quick_fit_of(len(X) * len(self._kept))
+            options = {"alpha": alpha, "verbose": self.verbose}
+            options |= quick_fit_of(len(X) * len(self._kept))
             density = choose_density(self._encoder, len(X), n_classes, **options)
         else:
             with named(self):

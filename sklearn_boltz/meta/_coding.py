@@ -33,12 +33,14 @@ class Coded(NamedTuple):
     codes: np.ndarray
 
     @classmethod
-    def of(cls, table, X):
-        """The rows as `table` has them, in float64."""
-        return cls(table, X, table.encode(X, "missing").astype(np.float64))
+    def of(cls, table, X, dtype):
+        """The rows as `table` has them, in a type."""
+        return cls(table, X, table.encode(X, "missing").astype(dtype, copy=False))
 
     def some(self, places):
-        """Some of the rows."""
+        """Some of the rows; themselves, if these are all."""
+        if isinstance(places, np.ndarray) and len(places) == len(self.codes):
+            return self
         X = some_rows(self.X, places)
         return Coded(self.table, X, X if self.table is None else self.codes[places])
 
@@ -51,15 +53,6 @@ class Coded(NamedTuple):
         """`Encoder.log_density` of the rows, whose missing cells may have other codes."""
         return self.table.log_density(self.X, self.codes if codes is None else codes)
 
-    def expected_log_density(self, shares):
-        """The same, where missing cells have codes by shares, each (n_samples, n_values)."""
-        total = self.log_density()
-        for column, own, codes in zip(self.table.columns, shares, self.codes.T, strict=True):
-            if column.bins is not None:
-                means = column.bins.mean_log_density
-                total += np.where(np.isnan(codes), own[:, : len(means)] @ means, 0)
-        return total
-
     def log_unseen(self, n_rows):
         """Summands of ln p of each row by unseen values, which are missing in its codes.
 
@@ -70,6 +63,16 @@ class Coded(NamedTuple):
         n_unseen = (observed & ~seen).sum(axis=1)
         n_seen = (observed & seen & self.table.is_word & ~self.table.is_binned).sum(axis=1)
         return n_seen * np.log(n_rows) - (n_seen + n_unseen) * np.log(n_rows + 1)
+
+
+def mean_log_density(table, codes, shares):
+    """Means of `Encoder.log_density` of missing cells, whose codes have shares, (n, n_values)."""
+    total = np.zeros(len(codes))
+    for column, own, of_codes in zip(table.columns, shares, codes.T, strict=True):
+        if column.bins is not None:
+            means = column.bins.mean_log_density
+            total += np.where(np.isnan(of_codes), own[:, : len(means)] @ means, 0)
+    return total
 
 
 def coded_table(X, weights, kinds):

@@ -63,6 +63,9 @@ needs_column_proba = available_if(
 class OfTables(Tabular):
     """A meta-estimator: what it does with tables is the same for all of them."""
 
+    # Of the codes that the default model gets.
+    _dtype = np.float64
+
     def _read(self, X, *, reset=False):
         """Check a table: the number of its columns, and cells, none infinite or a time of day.
 
@@ -146,7 +149,9 @@ class OfTables(Tabular):
             return Coded(None, X, X)
         with named(self):
             codes = self._encoder.encode(X, "missing")
-        return Coded(self._encoder, X, codes.astype(float) if self.estimator is None else codes)
+        if self.estimator is None:
+            codes = codes.astype(self._dtype, copy=False)
+        return Coded(self._encoder, X, codes)
 
     def _density_of_batches(self, sample_weight):
         """The density to fit to batches, which takes tables as they are."""

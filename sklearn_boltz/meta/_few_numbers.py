@@ -52,7 +52,7 @@ class FewNumbers:
 
     def _symbols(self, rows):
         """The place of each cell among the values of its column, or its code; -1 for others."""
-        symbols = np.where(np.isnan(rows.codes), -1, rows.codes).astype(np.intp)
+        symbols = np.where(np.isnan(rows.codes), -1, rows.codes).astype(np.int32)
         for j, own in rows.numbers(self._values).items():
             values = self._values[j]
             place = np.searchsorted(values, own).clip(max=len(values) - 1)

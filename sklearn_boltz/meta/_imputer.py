@@ -27,7 +27,14 @@ from sklearn_boltz.meta._few_numbers import FewNumbers
 from sklearn_boltz.meta._linear import LinearMeans, numbers_of
 from sklearn_boltz.meta._surprise import keys_of, table_of
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel, row_blocks
+from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+    row_blocks,
+)
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import (
     missing_cells,
@@ -94,16 +101,18 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         ``missing_age``, or ``missing_2_age`` if the table has such a column.
 
     n_jobs : int, default=None
-        How many blocks of 500 rows `transform` fills at the same time, in processes of joblib. None
-        means 1, unless in a context of :class:`joblib.parallel_config`; -1 means all processors.
-        The result does not depend on it.
+        How many blocks of rows `transform` fills at the same time; -1 means all processors. The
+        default model works in threads, and None means as many as BLAS has. A given `estimator`
+        works in processes of joblib, and None means 1, unless in a context of
+        :class:`joblib.parallel_config`. The result does not depend on it.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit and for draws. With None, modes, means and
         probabilities of cells are the same in each call.
 
     verbose : int, default=0
-        If positive, print the time of the fit, and the share of the cells that are missing.
+        If positive, print the time of the fit, and the share of the cells that are missing, and
+        show a bar with the time left, of what takes more than two seconds.
 
     Attributes
     ----------
@@ -222,9 +231,12 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         self._encoder = self._linear = None
         if self.estimator is None:
             self._encoder = self._learned(smooth_table, X, weights, kinds)
-        estimator, rows = self.estimator, self._rows(X)
+        estimator = self.estimator
         if estimator is None:
-            estimator = choose_density(self._encoder, len(X), **draws_of(rows.codes.size))
+            options = draws_of(len(X) * len(self._kept)) | {"verbose": self.verbose}
+            estimator = choose_density(self._encoder, len(X), **options)
+            self._dtype = np.float32 if isinstance(estimator, Network) else np.float64
+        rows = self._rows(X)
         estimator = seeded(estimator, check_random_state(self.random_state))
         own_weights = None if sample_weight is None else weights
         fitted = timed_fit(estimator, rows.codes, own_weights, rows.table)
@@ -361,9 +373,8 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         missing, generator = missing_cells(X), self._generator("mean")
         rows = {j: np.flatnonzero(missing[:, j]) for j in np.flatnonzero(missing.any(axis=0))}
         X = self._rows(X).codes
-        if rows and self._encoder is not None and isinstance(self.estimator_, Network):
-            shares = self._shares(X, generator)
-            p = {j: shares[j][own] for j, own in rows.items()}
+        if self._encoder is not None and isinstance(self.estimator_, Network):
+            p = self._missing_proba(X, missing, generator)
         else:
             p = {j: self._column_proba(some_rows(X, own), j, generator) for j, own in rows.items()}
         keys = self._keys()
@@ -428,23 +439,37 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
         if not missing.any():
             return with_columns(X, {}) if is_frame(X) else X.copy()
         if self._encoder is None:
-            return self._in_blocks(_impute, X, generator, how)
-        rows = self._rows(X)
-        if how == "sample" or not isinstance(self.estimator_, Network):
-            filled, numbers = self._in_blocks(_impute, rows.codes, generator, how), {}
-        else:
-            filled, numbers = self._cell_by_cell(rows, how, generator)
+            return self._by_estimator(X, generator, how)
+        whole, numbers = self._rows(X), {}
+        is_joint = how == "sample" or not isinstance(self.estimator_, Network)
+        filled = np.zeros(whole.codes.shape, whole.codes.dtype)
+
+        def fill(rows, seed):
+            if is_joint:
+                filled[rows] = _impute(self.estimator_, whole.codes[rows], seed, how)
+                return
+            filled[rows], of_numbers = self._cell_by_cell(whole.some(rows), how, seed)
+            for j, own in of_numbers.items():
+                numbers[j][rows] = own
+
+        if not is_joint:
+            for j in np.flatnonzero(self._has_numbers(how) & missing.any(axis=0)):
+                numbers[j] = np.full(len(filled), np.nan)
+        self._in_blocks(fill, missing, generator)
         drawn = np.random.default_rng(generator.randint(2**31)) if how == "sample" else None
         return self._encoder.fill(X, filled, missing, drawn, numbers)
 
-    def _cell_by_cell(self, rows, how, generator):
+    def _has_numbers(self, how):
+        """Of which columns `_cell_by_cell` finds numbers instead of codes."""
+        return self._encoder.is_binned | (self._encoder.has_means & (how != "mode"))
+
+    def _cell_by_cell(self, rows, how, seed):
         """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
-        shares = self._shares(rows.codes, generator)
-        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]).astype(float), {}
+        shares = self._shares(rows.codes, seed)
+        filled, numbers = np.column_stack([own.argmax(axis=1) for own in shares]), {}
         linear = {} if self._linear is None else self._linear.means(rows, shares)
-        for j, column in enumerate(self._encoder.columns):
-            if column.bins is None and (how == "mode" or not self._encoder.has_means[j]):
-                continue
+        for j in np.flatnonzero(self._has_numbers(how) & np.isnan(rows.codes).any(axis=0)):
+            column = self._encoder.columns[j]
             if how == "mode" and j in self._few.columns:
                 numbers[j] = self._few.fill(rows, j, shares[j])
                 continue
@@ -457,10 +482,24 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
                 numbers[j] = np.rint(numbers[j])
         return filled, numbers
 
-    def _shares(self, codes, generator):
+    def _shares(self, codes, seed):
         """The probabilities of the codes of missing cells, an array for each column."""
-        p = self._in_blocks(_cell_probabilities, codes, generator)
+        p = self.estimator_._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
         return np.split(p, np.cumsum(self.estimator_.n_values_)[:-1], axis=1)
+
+    def _missing_proba(self, codes, missing, generator):
+        """The probabilities of the codes of the missing cells, by columns."""
+        n_values = self.estimator_.n_values_
+        found = {j: np.empty((missing[:, j].sum(), n_values[j])) for j in range(len(n_values))}
+        before = np.cumsum(missing, axis=0) - missing
+
+        def fill(rows, seed):
+            for j, shares in enumerate(self._shares(codes[rows], seed)):
+                own = missing[rows, j]
+                found[j][before[rows[own], j]] = shares[own]
+
+        self._in_blocks(fill, missing, generator)
+        return found
 
     def _column_proba(self, rows, j, generator):
         """Probabilities of one column, by densities other than networks of codes."""
@@ -478,14 +517,26 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
             p = p / p.sum(axis=1, keepdims=True)
         return {"probabilities": p, "categories": categories, "ends": ends}
 
-    def _in_blocks(self, fill, rows, generator, *options):
-        """Rows that are filled in blocks, whatever the number of processes."""
+    def _in_blocks(self, fill, missing, generator):
+        """Fill the rows with missing cells in blocks, in threads; each block has a seed."""
+        rows = np.flatnonzero(missing.any(axis=1))
+        if not len(rows):
+            return
         blocks = row_blocks(len(rows), BLOCK_ROWS)
-        tasks = [
-            (self.estimator_, some_rows(rows, block), generator.randint(2**31), *options)
-            for block in blocks
-        ]
-        return joined(in_parallel(fill, tasks, self.n_jobs))
+        if isinstance(self.estimator_, Network):
+            n_states = sum(self.estimator_.n_values_)
+            blocks = blocks_of_narrow_rows(len(rows), n_states, PROBABILITIES)
+        blocks = [(rows[block], generator.randint(2**31)) for block in blocks]
+        with Workers(self.n_jobs) as workers, Bar("rows", len(blocks), self.verbose) as bar:
+            workers.map(lambda block: bar.step(fill(*block)), blocks, np.inf)
+
+    def _by_estimator(self, X, generator, how):
+        """Rows that a given estimator fills in blocks, whatever the number of processes."""
+        blocks = row_blocks(len(X), BLOCK_ROWS)
+        parts = (some_rows(X, block) for block in blocks)
+        tasks = ((self.estimator_, part, generator.randint(2**31), how) for part in parts)
+        bar = Bar("rows", len(blocks), self.verbose)
+        return joined(in_parallel(_impute, tasks, self.n_jobs, bar))
 
 
 def _label_of_flags(label, taken):
@@ -500,7 +551,3 @@ def _label_of_flags(label, taken):
 
 def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
-
-
-def _cell_probabilities(network, codes, seed):
-    return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)

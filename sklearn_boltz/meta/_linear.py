@@ -10,6 +10,8 @@ from sklearn_boltz.numerics._threads import row_blocks
 # Rows times the third power of the number of columns of numbers, up to which the fit takes seconds;
 # and rows for each of these columns at least.
 MOST_WORK, LEAST_ROWS = 5e8, 5
+# Rows of the fit at most: with 50 terms, more make the variances of means smaller by 0.15 %.
+MOST_ROWS = 2**15
 # Cells of a prior with the variance of the column, which make all covariances positive definite.
 # One cell would hide relations that are nearly exact, as of a weight, a later one and the gain.
 STRENGTH = 0.1
@@ -43,16 +45,13 @@ class LinearMeans:
     def fit(self, rows, weights):
         """Learn from `Coded` rows; -> self, or None if there are too few of them for that."""
         codes, n_numbers = rows.codes, self._numeric.sum()
-        n_rows = int(min(len(codes), MOST_WORK / max(n_numbers, 1) ** 3))
+        n_rows = int(min(len(codes), MOST_ROWS, MOST_WORK / max(n_numbers, 1) ** 3))
         if not 0 < LEAST_ROWS * n_numbers <= n_rows:
             return None
         numbers = self._numbers(rows)
         self._ends = np.nanmin(numbers, axis=0), np.nanmax(numbers, axis=0)
-        w = np.where(np.isnan(numbers), 0.0, weights[:, None]) + TINY
-        numbers = np.nan_to_num(numbers)
-        self._center = np.average(numbers, axis=0, weights=w)
-        variance = np.average((numbers - self._center) ** 2, axis=0, weights=w)
-        self._scale = np.sqrt(np.maximum(variance, TINY))
+        moments = np.array([_moments(own, weights) for own in numbers.T])
+        self._center, self._scale = moments[:, 0], np.sqrt(np.maximum(moments[:, 1], TINY))
         # A missing category counts as the mean. The probabilities of a network that has learned
         # these rows know the numbers, and are no better here.
         shares = [
@@ -61,7 +60,7 @@ class LinearMeans:
             for own, known, n in zip(codes.T, ~np.isnan(codes.T), self._n_values, strict=True)
         ]
         some = np.linspace(0, len(codes) - 1, n_rows).astype(np.intp)
-        x, z = self._one_hot(codes, shares)[some], self._scores(rows)[some]
+        x, z = self._one_hot(codes[some], shares), (numbers[some] - self._center) / self._scale
         self._gaussian = fit_one(ScoredRows(csr_array(x), Scores(z), weights[some]), STRENGTH)
         return self
 
@@ -116,6 +115,14 @@ class LinearMeans:
             own = np.eye(self._n_values[j])[np.nan_to_num(codes[:, j]).astype(np.intp)]
             blocks.append(np.where(known[:, None], own, shares[j]))
         return np.hstack(blocks)
+
+
+def _moments(numbers, weights):
+    """The mean and the variance of numbers, NaN left out."""
+    known = ~np.isnan(numbers)
+    numbers, weights = numbers[known], weights[known] + TINY
+    mean = np.average(numbers, weights=weights)
+    return mean, np.average((numbers - mean) ** 2, weights=weights)
 
 
 def _variance(column, shares):

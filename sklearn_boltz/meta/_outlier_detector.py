@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_boltz._methods import named, unchanged_on_error
 from sklearn_boltz._warnings import told_once
-from sklearn_boltz.meta._coding import Coded, coded_table
+from sklearn_boltz.meta._coding import Coded, coded_table, mean_log_density
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
     COLUMNS,
@@ -28,7 +28,13 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._surprise import surprises, table_of
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.numerics._bar import Bar
+from sklearn_boltz.numerics._threads import (
+    PROBABILITIES,
+    Workers,
+    blocks_of_narrow_rows,
+    in_parallel,
+)
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._cells import missing_cells
@@ -97,7 +103,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
 
     verbose : int, default=0
         If positive, print the time of each fit, with the mean of the held-out scores, and the
-        share of the rows that are outliers.
+        share of the rows that are outliers, and show a bar with the time left, of what takes more
+        than two seconds.
 
     Attributes
     ----------
@@ -129,10 +136,10 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
     for outliers and for other rows. It cannot be compared between rows with different missing
     cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
     p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
-    if cells are missing at random. In the default network, the mean is exact up to 2**20 joint
-    states of the missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other
-    models average 10 draws, whose seed is the content of the row and `random_state`, so that equal
-    rows have equal scores.
+    if cells are missing at random. In networks, the mean is exact up to 2**20 joint states of the
+    missing cells of a row, and otherwise that of 10 chains with fixed seeds. Other models, and
+    networks with normal scores of numbers, average 10 draws, whose seed is the content of the row
+    and `random_state`, so that equal rows have equal scores.
 
     With more than 65,536 cells, the default network is fitted to the observed cells alone, without
     completing rows.
@@ -401,7 +408,8 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         X = self._read(X)
         part, found = some_columns(X, self._kept), np.full(X.shape, np.nan)
         with named(self):
-            taken, rows = self._rows(part, self._encoder), Coded.of(self._encoder, part)
+            taken = self._rows(part, self._encoder)
+            rows = Coded.of(self._encoder, part, np.float64)
             own = surprises(self.estimator_, rows, taken.codes)
         unseen = np.isnan(own) & ~missing_cells(part)
         found[:, self._kept] = np.where(unseen, np.log(self._n_rows + 1), own)
@@ -418,29 +426,48 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._kept = self._observed(missing_cells(X))
         self._encoder = self._learned(coded_table, X, weights, kinds)
         n_cells = len(X) * len(self._kept)
-        options = draws_of(n_cells) | quick_fit_of(n_cells)
-        return choose_density(self._encoder, len(X), **options)
+        options = draws_of(n_cells) | quick_fit_of(n_cells) | {"verbose": self.verbose}
+        density = choose_density(self._encoder, len(X), **options)
+        self._dtype = np.float32 if isinstance(density, Network) else np.float64
+        return density
 
     def _rows(self, X, table):
         """The rows of the kept columns as the density takes them, in the codes of a table."""
         with named(self):
-            return Coded(None, X, X) if self._takes_tables else Coded.of(table, X)
+            return Coded(None, X, X) if self._takes_tables else Coded.of(table, X, self._dtype)
 
     def _log_weights(self, density, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""
+        if isinstance(density, Network) and density._gaussians is None:
+            return self._expected_log_weights(density, rows)
         if self._takes_tables:
             return completed_log_weights(density, rows.X, self._seed)
         unseen = rows.log_unseen(self._n_rows)
-        if isinstance(density, Network):
-            result, p = density._expected_log_weights(rows.codes)
-            shares = np.split(p, np.cumsum(density.n_values_)[:-1], axis=1)
-            return result + rows.expected_log_density(shares) + unseen
 
         def rest(places, codes):
             return rows.some(places).log_density(codes)
 
         options = {"rest": rest, "n_steps": N_STEPS}
         return completed_log_weights(density, rows.codes, self._seed, **options) + unseen
+
+    def _expected_log_weights(self, density, rows):
+        """The same by a network, of blocks of rows in threads."""
+        n_values = density.n_values_
+
+        def of_block(block):
+            part = rows.some(block)
+            result, p = density._expected_log_weights(part.codes)
+            shares = np.split(p, np.cumsum(n_values)[:-1], axis=1)
+            if part.table is None:
+                codes = density._known_cells(part.X)
+                result = density._with_cells(part.X, codes, result)
+                return result + mean_log_density(density._encoder, codes, shares)
+            result += part.log_density() + mean_log_density(part.table, part.codes, shares)
+            return result + part.log_unseen(self._n_rows)
+
+        blocks = blocks_of_narrow_rows(rows.X.shape[0], n_values.sum(), PROBABILITIES)
+        with Workers() as workers, Bar("scores", len(blocks), self.verbose) as bar:
+            return np.concatenate(workers.map(lambda b: bar.step(of_block(b)), blocks, np.inf))
 
     def _folds(self, rows, weights, generator):
         """The weights of the rows without each fold, and the places of the fold."""

@@ -146,8 +146,8 @@ class FVBMPseudoLikelihood(Network):
         error. In an array of numbers, other values are always an error.
 
     verbose : int, default=0
-        If positive, print the kinds of the columns and a line at the end of a fit; if greater
-        than 1, a line for each iteration.
+        If positive, print the kinds of the columns and a line at the end of a fit; if 1, show a
+        bar with the time left after two seconds; if greater, print a line for each iteration.
 
     Attributes
     ----------
