@@ -24,11 +24,8 @@ from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
-    first_of,
-    listed,
     missing_cells,
     recognise_coding,
-    shown,
     unusable_cell,
 )
 from sklearn_boltz.tables._counts import (
@@ -44,6 +41,7 @@ from sklearn_boltz.tables._kinds import (
     Kind,
     grouped,
 )
+from sklearn_boltz.tables._phrases import first_of, format_number, join_columns
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
@@ -402,7 +400,7 @@ class Density(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = listed(map(self._column, np.flatnonzero(empty)))
+        names = join_columns(map(self._column, np.flatnonzero(empty)))
         self._warn(
             f"no row that counts has a value in {names}. Nothing is learned about such a column: "
             "its cells do not count in scores, and stay missing in imputed rows."
@@ -480,5 +478,6 @@ class Density(
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
-            f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
+            f"but row {first_row + i} has the value {format_number(X[i, j])}{more}. "
+            f"{coding or remedy}"
         )

@@ -29,7 +29,7 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.tables._batches import Batches, mapped, n_rows_of, with_labels
-from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
+from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
@@ -38,6 +38,7 @@ from sklearn_boltz.tables._frames import (
     with_column,
 )
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
+from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._values import is_missing
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -531,7 +532,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 raise ValueError(
                     f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {first}. "
                     f"{remedy} out the column or the class, or fill its missing cells."
-                    f"{also(others)}"
+                    f"{and_others(others)}"
                 )
         counts = np.bincount(y)
         if counts.min() < 2:

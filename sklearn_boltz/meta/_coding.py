@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.tables._cells import columns_of, listed, missing_cells
+from sklearn_boltz.tables._cells import columns_of, missing_cells
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import some_columns
 from sklearn_boltz.tables._kinds import Need
+from sklearn_boltz.tables._phrases import join_columns
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.
@@ -58,7 +59,7 @@ def observed_columns(X, missing, name):
     without = [title for (title, _), is_empty in zip(columns_of(X), empty, strict=True) if is_empty]
     if without:
         warnings.warn(
-            f"{name}: {listed(without)} without an observed value "
+            f"{name}: {join_columns(without)} without an observed value "
             f"{'is' if len(without) == 1 else 'are'} left out.",
             stacklevel=find_stack_level(),
         )

@@ -22,7 +22,6 @@ from sklearn_boltz.tables._cells import (
     APART,
     MOST_LEVELS,
     as_array,
-    having,
     is_whole,
     unmasked,
     unusable_cell,
@@ -30,6 +29,7 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._encoder import Encoder, check_form
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._phrases import having
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # The densities that are chosen where none is given.

@@ -18,11 +18,10 @@ from sklearn_boltz.tables._frames import (
     library_of,
     names_of,
 )
+from sklearn_boltz.tables._phrases import N_NAMES, and_others, enumerated, first_of
 from sklearn_boltz.tables._remedies import Place, without_times
 from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_missing, is_number
 
-# Columns that a message names at most.
-N_NAMES = 5
 # What a warning of columns says that no row has both of.
 APART = "no row has both of the columns"
 # Codes that stand for a missing value in surveys: of those that are an error, as a model of codes
@@ -84,34 +83,6 @@ def columns_of(X):
         yield f"column {j}", X[:, j]
 
 
-def listed(titles):
-    """Names of some columns in messages: the first ones, and how many more there are."""
-    titles = list(titles)
-    if len(titles) == 1:
-        return titles[0]
-    some, n_more = ", ".join(title.removeprefix("column ") for title in titles[:N_NAMES]), ""
-    if len(titles) > N_NAMES:
-        n_more = f" and {len(titles) - N_NAMES:,} more"
-    return f"columns {some}{n_more}"
-
-
-def some_of(values):
-    """The first few of some values in a message."""
-    return ", ".join(map(repr, values[:N_NAMES])) + (", ..." if len(values) > N_NAMES else "")
-
-
-def having(titles):
-    """The columns and their verb, as in ``columns 'a', 'b' have``."""
-    titles = list(titles)
-    return f"{listed(titles)} {'has' if len(titles) == 1 else 'have'}"
-
-
-def also(titles):
-    """A sentence for the other columns of which a message holds; empty if there are none."""
-    titles = list(titles)
-    return f" The same holds for {listed(titles)}." if titles else ""
-
-
 def warn_of_pairs_apart(observed, title, name):
     """Warn of pairs of columns that no row has both of, such as those of split ballots.
 
@@ -142,27 +113,6 @@ def warn_of_pairs_apart(observed, title, name):
     )
 
 
-def first_of(n_cells, what, titles):
-    """Text after the place of a cell if there are others of its kind.
-
-    Parameters
-    ----------
-    n_cells : int
-    what : str
-        What messages call such cells, as in ``missing cells``.
-    titles : iterable of str
-        Of all columns that have some.
-
-    Returns
-    -------
-    clause : str
-        Empty if there is one cell only.
-    """
-    titles = list(titles)
-    where = f" in {listed(titles)}" if len(titles) > 1 else ""
-    return f", the first of {n_cells:,} {what}{where}" if n_cells > 1 else ""
-
-
 def unusable_cell(X, complete):
     """Describe the first cell that is infinite or missing, and what to do about it.
 
@@ -186,7 +136,7 @@ def unusable_cell(X, complete):
             times.setdefault(kind, {})[name] = without_times(kind, place)
     if times:
         first, *others = next(iter(times.values())).items()
-        return f"{' '.join(first)}{also(name for name, _ in others)}"
+        return f"{' '.join(first)}{and_others(name for name, _ in others)}"
     infinite = _columns_where(columns, _is_infinite, np.isinf)
     if infinite:
         name, rows = next(iter(infinite.items()))
@@ -524,12 +474,6 @@ def if_missing(codes):
     return f"If {'it is one, write it' if len(codes) == 1 else 'they are, write them'} as NaN:"
 
 
-def enumerated(values):
-    """Values as in ``8 and 9`` and ``7, 8 and 9``."""
-    values = list(map(str, values))
-    return " and ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
-
-
 def columns_with_codes(X):
     """Yield the columns with numbers that look like codes for missing values.
 
@@ -564,9 +508,3 @@ def is_whole(X):
     """Which cells are 0, 1, 2, ..."""
     with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
         return (X >= 0) & (X < 2**31) & (X == np.floor(X))
-
-
-def shown(value):
-    """A number as messages print it: short, unless that hides what is wrong with it."""
-    short = f"{float(value):.6g}"
-    return str(value) if float(short).is_integer() and float(short) != value else short

@@ -22,13 +22,13 @@ from sklearn_boltz.tables._cells import (
     is_whole,
     kind_of_times,
     missing_code_hint,
-    some_of,
     suspected_codes,
     without_codes,
 )
 from sklearn_boltz.tables._codec import Dates, Exact, Whole, codec_of_numbers, dates_of_type
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind
+from sklearn_boltz.tables._phrases import some_of
 from sklearn_boltz.tables._remedies import Place, conversion, without_times
 from sklearn_boltz.tables._scores import ROUNDING, NormalScores
 from sklearn_boltz.tables._values import (

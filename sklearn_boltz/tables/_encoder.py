@@ -12,11 +12,9 @@ from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.tables._bins import MOST, most_bins, spread_evenly
 from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
-    also,
     as_array,
     as_numbers,
     columns_of,
-    having,
     is_whole,
     missing_cells,
     places_of,
@@ -45,6 +43,7 @@ from sklearn_boltz.tables._frames import (
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
 from sklearn_boltz.tables._packing import packed, unpacked
+from sklearn_boltz.tables._phrases import and_others, having
 from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._values import (
     as_cells,
@@ -725,7 +724,7 @@ def of_each(tasks):
         return results
     first = next(iter(refused.values()))
     titles = [title for title, error in refused.items() if error.reason == first.reason]
-    raise ValueError(f"{first}{also(titles[1:])}")
+    raise ValueError(f"{first}{and_others(titles[1:])}")
 
 
 def check_form(X):
@@ -764,7 +763,8 @@ def check_form(X):
     twice = [repr(name) for name, n in Counter(names).items() if n > 1]
     if twice:
         raise ValueError(
-            f"the table has two columns named {twice[0]}. Rename one of them.{also(twice[1:])}"
+            f"the table has two columns named {twice[0]}. Rename one of them."
+            f"{and_others(twice[1:])}"
         )
     parts = compound(X) if names else {}
     if parts:
@@ -772,7 +772,7 @@ def check_form(X):
         raise ValueError(
             f"column {name!r} has the type {dtype}, which is not supported. "
             f"{Place(library_of(X), name).in_parts(dtype)}"
-            f"{also(f'column {other!r}' for other in list(parts)[1:])}"
+            f"{and_others(f'column {other!r}' for other in list(parts)[1:])}"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz.tables._bins import MOST
-from sklearn_boltz.tables._cells import N_NAMES
+from sklearn_boltz.tables._phrases import N_NAMES
 
 # Of columns that are codes in every model, and of numbers.
 OF_LEVELS = ("binary", "nominal", "ordinal")

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
-from sklearn_boltz.tables._cells import some_of
+from sklearn_boltz.tables._phrases import some_of
 from sklearn_boltz.tables._values import is_missing
 
 # The code of a row without a label, and what stands for it among labels that are numbers.
