@@ -35,13 +35,15 @@ from sklearn_boltz.tables._counts import (
     of_batch,
     without_rows,
 )
-from sklearn_boltz.tables._encoder import Encoder, as_plain_table, check_form, without_columns
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import as_plain_table, check_form, without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
     grouped,
 )
 from sklearn_boltz.tables._phrases import first_of, format_number, join_columns
+from sklearn_boltz.tables._recognition import stands_for_itself
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
@@ -317,7 +319,7 @@ class Density(
             X, numbers_only = as_plain_table(X)
         self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        if numbers_only and Encoder.stands_for_itself(X, self._need, kinds):
+        if numbers_only and stands_for_itself(X, self._need, kinds):
             with named(self):
                 are_listed = any(kind.levels for kind in kinds)
                 learn = partial(Encoder.learn, numbers=X, need=self._need, kinds=kinds)

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 
 from sklearn_boltz.tables._batches import ONE_PASS, as_batches, summarise
+from sklearn_boltz.tables._categories import merged
 from sklearn_boltz.tables._cells import columns_of, missing_cells
-from sklearn_boltz.tables._column import merged
-from sklearn_boltz.tables._encoder import as_plain_table
+from sklearn_boltz.tables._form import as_plain_table
 from sklearn_boltz.tables._phrases import and_others, some_of
 from sklearn_boltz.tables._values import as_cells, plain
 

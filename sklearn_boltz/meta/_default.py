@@ -26,7 +26,8 @@ from sklearn_boltz.tables._cells import (
     unmasked,
     unusable_cell,
 )
-from sklearn_boltz.tables._encoder import Encoder, check_form
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import check_form
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import NAMES
 from sklearn_boltz.tables._phrases import having

@@ -30,13 +30,13 @@ from sklearn_boltz.networks._network import Network
 from sklearn_boltz.numerics._threads import in_parallel, row_blocks
 from sklearn_boltz.tables._batches import Batches
 from sklearn_boltz.tables._bins import CELLS
+from sklearn_boltz.tables._categories import are_bits
 from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     columns_of,
     missing_cells,
     warn_of_pairs_apart,
 )
-from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import (
     is_frame,

@@ -5,12 +5,12 @@ remedy for its case.
 """
 
 import warnings
-from datetime import UTC, date, time, timedelta
 
 import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._dates import kind_of_times, unit_of_dates
 from sklearn_boltz.tables._frames import (
     cells_of,
     declared_values,
@@ -20,7 +20,7 @@ from sklearn_boltz.tables._frames import (
 )
 from sklearn_boltz.tables._phrases import N_NAMES, and_others, enumerated, first_of
 from sklearn_boltz.tables._remedies import Place, without_times
-from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_missing, is_number
+from sklearn_boltz.tables._values import MOST_EXACT, is_a_float, is_empty, is_missing, is_number
 
 # What a warning of columns says that no row has both of.
 APART = "no row has both of the columns"
@@ -204,81 +204,6 @@ def places_of(X):
     return [Place(None, j) for j in range(shape[1] if len(shape) > 1 else 0)]
 
 
-def kind_of_times(cells):
-    """What a column has of which no model can be made, as in `OF_TIMES`; None of others."""
-    if cells.dtype.kind != "O":
-        return {"M": "date", "m": "difference"}.get(cells.dtype.kind)
-    try:
-        different = dict.fromkeys(cells.tolist())
-    except TypeError:  # a cell without a hash, such as a list
-        different = cells.tolist()
-    return next(filter(None, map(_kind_of_time, different)), None)
-
-
-def _kind_of_time(value):
-    if isinstance(value, (str, int, float)) or is_missing(value):  # most are; NaT is a date
-        return None
-    if isinstance(value, (date, np.datetime64)):
-        return "date" if getattr(value, "tzinfo", None) is None else "zone"
-    if isinstance(value, time):
-        return "time"
-    if isinstance(value, (timedelta, np.timedelta64)):
-        return "difference"
-    return "period" if hasattr(value, "start_time") and hasattr(value, "end_time") else None
-
-
-def unit_of_dates(cells):
-    """The unit of a column of dates: days if it has no time, else us, or ns; None of others.
-
-    Dates with a time zone, times and differences are None, too.
-    """
-    if cells.dtype.kind == "O":
-        known = (cell for cell in cells.tolist() if not is_missing(cell))
-        if not _is_date(next(known, None)) or not all(map(_is_date, known)):
-            return None
-    elif cells.dtype.kind != "M":
-        return None
-    if _have_nanoseconds(cells):
-        return "ns"
-    dates = as_dates(cells, "us")
-    dates = dates[~np.isnat(dates)]
-    return "D" if (dates == dates.astype("datetime64[D]")).all() else "us"
-
-
-def _is_date(value):
-    is_date = isinstance(value, (date, np.datetime64))
-    return is_date and getattr(value, "tzinfo", None) is None
-
-
-def _have_nanoseconds(cells):
-    """Whether some dates of a column are finer than microseconds."""
-    if cells.dtype.kind == "O":
-        of_numpy = [cell for cell in cells.tolist() if isinstance(cell, np.datetime64)]
-        if not of_numpy:
-            return any(getattr(cell, "nanosecond", 0) for cell in cells.tolist())
-        cells = np.array(of_numpy)
-    if np.datetime_data(cells.dtype)[0] != "ns":
-        return False
-    return bool((cells != cells.astype("datetime64[us]"))[~np.isnat(cells)].any())
-
-
-def as_dates(cells, unit):
-    """Cells of dates, NaT for missing ones, in a unit of NumPy."""
-    if cells.dtype.kind == "O":
-        cells = [None if is_missing(cell) else _in_utc(cell) for cell in cells.tolist()]
-    if unit != "ns":
-        return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
-    if isinstance(cells, list):  # pandas' own conversion to NumPy keeps the nanoseconds
-        cells = [getattr(cell, "asm8", cell) for cell in cells]
-    return np.array(cells, dtype="datetime64[ns]")
-
-
-def _in_utc(cell):
-    """A date that has a time zone as the same instant without one."""
-    has_zone = getattr(cell, "tzinfo", None) is not None
-    return cell.astimezone(UTC).replace(tzinfo=None) if has_zone else cell
-
-
 def as_numbers(cells):
     """Objects that are numbers in the type that NumPy has for them, or floats.
 
@@ -297,13 +222,6 @@ def as_numbers(cells):
     if numbers.dtype.kind == "O":  # fractions, or integers that no type of NumPy holds
         numbers = numbers.astype(np.float64)
     return numbers.reshape(cells.shape)
-
-
-def is_empty(cell):
-    """Whether a cell is missing, or a text without a character in it."""
-    if isinstance(cell, str):
-        return not cell.strip()
-    return is_missing(cell)
 
 
 def missing_cells(X):

@@ -8,6 +8,7 @@ whatever the order of the batches.
 import operator
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,10 +16,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
-from sklearn_boltz.tables._cells import as_array, as_dates, columns_of, is_empty, unit_of_dates
-from sklearn_boltz.tables._codec import dates_of_type, type_of_dates
-from sklearn_boltz.tables._column import UnfitColumn, check_cells
-from sklearn_boltz.tables._encoder import of_each
+from sklearn_boltz.tables._categories import check_cells
+from sklearn_boltz.tables._cells import as_array, columns_of
+from sklearn_boltz.tables._column import UnfitColumn, of_each
+from sklearn_boltz.tables._dates import as_dates, dates_of_type, type_of_dates, unit_of_dates
 from sklearn_boltz.tables._frames import (
     Dtype,
     Header,
@@ -33,6 +34,7 @@ from sklearn_boltz.tables._values import (
     as_objects,
     beyond_floats,
     is_a_float,
+    is_empty,
     is_number,
     plain,
 )
@@ -351,10 +353,10 @@ def interpolating(table, counts):
     """
 
     def change(column, found):
-        column = column._replace(grid=None) if found.numbers.n_merged else column
+        column = replace(column, grid=None) if found.numbers.n_merged else column
         if column.bins is None or column.bins.is_whole or not found.numbers.is_real:
             return column
-        return column._replace(bins=column.bins._replace(is_rounded=False))
+        return replace(column, bins=column.bins._replace(is_rounded=False))
 
     return table.each(change, counts.columns)
 

@@ -35,6 +35,11 @@ class Place(NamedTuple):
     library: str | None
     name: object
 
+    @property
+    def title(self):
+        """What messages call the column."""
+        return f"column {self.name!r}"
+
     def line(self, of_pandas, of_polars=None):
         """A statement that replaces the column.
 

@@ -29,6 +29,13 @@ def is_missing(value):
         return False
 
 
+def is_empty(cell):
+    """Whether a cell is missing, or a text without a character in it."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return is_missing(cell)
+
+
 def plain(cell):
     """A cell as it is looked up: NumPy's scalars as Python has them, but dates and durations."""
     are_finer = isinstance(cell, (np.datetime64, np.timedelta64))

@@ -17,7 +17,7 @@ from sklearn_boltz._methods import dense
 from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import columns_of
-from sklearn_boltz.tables._encoder import holds_numbers
+from sklearn_boltz.tables._form import holds_numbers
 from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
 from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._unseen import Unseen
