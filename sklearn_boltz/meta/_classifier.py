@@ -473,12 +473,12 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
         if self.estimator is None:
             with named(self):
                 self._kept, self._encoder = coded_table(X, weights, type(self).__name__, kinds)
-            n_values, ordered = np.maximum(2, self._encoder.n_categories), self._encoder.is_ordered
+            n_values, orders = np.maximum(2, self._encoder.n_categories), self._encoder.order_kinds
             if is_joint:
-                n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
+                n_values, orders = np.append(n_values, n_classes), np.append(orders, "nominal")
             alpha = ALPHA if is_joint else ALPHA_OF_CLASS
             options = {"alpha": alpha} | quick_fit_of(self._rows(X))
-            density = choose_density(n_values, ordered, len(X), **options)
+            density = choose_density(n_values, orders, len(X), **options)
         else:
             with named(self):
                 density, self._encoder = with_values(self.estimator, X, n_classes)

@@ -171,15 +171,15 @@ def timed_fit(estimator, rows, weights, are_codes=False):
         return fit(rows, **weights), perf_counter() - start
 
 
-def choose_density(n_values, ordered, n_rows, **options):
+def choose_density(n_values, kinds, n_rows, **options):
     """Choose a density model for a table of codes, by its size and types of columns.
 
     Parameters
     ----------
     n_values : ndarray of int of shape (n_columns,)
         Number of values of each column; 0 for real numbers.
-    ordered : ndarray of bool of shape (n_columns,)
-        Which columns have ordered values.
+    kinds : ndarray of str of shape (n_columns,)
+        As of `Encoder.order_kinds`.
     n_rows : int
     **options : dict
         Parameters of the network.
@@ -193,10 +193,8 @@ def choose_density(n_values, ordered, n_rows, **options):
     if n_values.max(initial=0) > 2:
         n_rows = min(n_rows, MOST_ROWS)
     if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        columns = [
-            ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
-            for n, is_ordered in zip(n_values.tolist(), ordered, strict=True)
-        ]
+        pairs = zip(kinds.tolist(), n_values.tolist(), strict=True)
+        columns = [(kind, list(range(max(n, 2)))) for kind, n in pairs]
         return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.

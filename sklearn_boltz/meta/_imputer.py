@@ -426,7 +426,7 @@ class BoltzmannImputer(TransformerMixin, OfTables, BaseEstimator):
     def _chosen(self, codes):
         """A density model for a table of codes."""
         n_values = self._encoder.n_categories
-        return choose_density(n_values, self._encoder.is_ordered, len(codes), **draws_of(codes))
+        return choose_density(n_values, self._encoder.order_kinds, len(codes), **draws_of(codes))
 
     def _generator(self, how):
         """The source of randomness: probabilities are the same in each call, unlike draws."""

@@ -425,7 +425,7 @@ class BoltzmannOutlierDetector(OutlierMixin, OfTables, BaseEstimator):
         self._encoder, rows = table, table.encode(some_columns(X, self._kept), "missing")
         options = draws_of(rows) | quick_fit_of(rows)
         n_values = np.maximum(2, table.n_categories)
-        return choose_density(n_values, table.is_ordered, len(X), **options)
+        return choose_density(n_values, table.order_kinds, len(X), **options)
 
     def _rows(self, X, table):
         """The rows of the kept columns as the density takes them, in the codes of a table."""

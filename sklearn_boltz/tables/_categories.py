@@ -21,7 +21,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._column import Column, Plain, UnfitColumn, infinite
 from sklearn_boltz.tables._dates import kind_of_times
-from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS
+from sklearn_boltz.tables._kinds import IN_ORDER, OF_LEVELS, OF_NUMBERS
 from sklearn_boltz.tables._phrases import some_of
 from sklearn_boltz.tables._remedies import conversion, without_times
 from sklearn_boltz.tables._values import (
@@ -115,10 +115,10 @@ class Categories(Column):
         old, kind = self.categories.tolist(), self.kind.name
         if not old or kind == "binary":
             return None
-        every = _in_order([*old, *values], kind == "ordinal") if order is None else order
+        every = _in_order([*old, *values], kind in IN_ORDER) if order is None else order
         places = find_places(every, old)
         if (places < 0).any() or (np.diff(places) < 0).any():
-            if kind == "ordinal":
+            if kind in IN_ORDER:
                 return None
             every = [*old, *values]
         return replace(self, categories=as_column(every))
@@ -268,7 +268,9 @@ def _levels_of(cells, place, kind, order, codes):
     if not are_levels:
         _refuse_texts_among_numbers(texts, len(values) - len(texts), cells, place)
     _check_texts(texts, len(cells), are_levels, place)
-    return as_column(_in_order(values, kind.name == "ordinal"))
+    if kind.name == "cyclic" and not texts:
+        _check_cyclic(values, place)
+    return as_column(_in_order(values, kind.name in IN_ORDER))
 
 
 def _listed(cells, title, levels):
@@ -356,6 +358,18 @@ def _check_binary(values, title):
             f"binary{or_number}",
             f"{title} is declared as 'binary', but has {len(values):,} different values, such as "
             f"{', '.join(map(repr, list(values)[:5]))}. Declare it as 'nominal'{or_number}.",
+        )
+
+
+def _check_cyclic(values, place):
+    """Refuse fractions that are no levels."""
+    first = next((value for value in values if value != int(value)), None)
+    if first is not None and len(values) > MOST_LEVELS:
+        raise UnfitColumn(
+            "cyclic",
+            f"{place.title} is declared as 'cyclic', which is for levels, but has {len(values):,} "
+            f"different numbers, such as {first}. Round them to parts of the cycle, such as 30 "
+            f"degrees: {place.line('x // 30 * 30')}.",
         )
 
 

@@ -255,7 +255,7 @@ def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
     if len(values) <= MOST_LISTED:
         it_is = "it is a value" if len(codes) == 1 else "they are values"
         values = [as_whole(value) for value in _sorted(values)]
-        entry = f"('ordinal', {values})" if kind == "ordinal" else values
+        entry = values if kind == "nominal" else f"({kind!r}, {values})"
         text += f"If {it_is}, list all: columns={{{place.name!r}: {entry}}}."
     return text.strip()
 

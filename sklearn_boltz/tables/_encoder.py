@@ -218,6 +218,13 @@ class Encoder:
     is_ordered = _which(
         lambda c: c.kind.name == "ordinal" or c.holds_numbers and c.kind.name not in OF_LEVELS
     )
+
+    @property
+    def order_kinds(self):
+        """Whether codes of columns are "nominal", "ordinal" or "cyclic", an array of these."""
+        kinds = np.where(self.is_ordered, "ordinal", "nominal")
+        return np.where(self.declared("cyclic"), "cyclic", kinds)
+
     # Columns of which the user lists the values, so that there are no others.
     is_listed = _which(lambda column: column.kind.levels is not None)
 

@@ -11,9 +11,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._phrases import N_NAMES
 
-# Of columns that are codes in every model, and of numbers.
-OF_LEVELS = ("binary", "nominal", "ordinal")
+# Of columns that are codes in every model, and of numbers; those of levels in an order.
+OF_LEVELS = ("binary", "nominal", "ordinal", "cyclic")
 OF_NUMBERS = ("number", "binned", "count")
+IN_ORDER = ("ordinal", "cyclic")
 NAMES = ("auto", *OF_LEVELS, *OF_NUMBERS)
 
 
@@ -156,7 +157,7 @@ def kind_of(entry, names=NAMES):
     Parameters
     ----------
     entry : str, sequence or tuple
-        A name; the values of a nominal column; or a pair of "nominal" or "ordinal" and the values.
+        A name; the values of a nominal column; or a pair of the name of a kind and the values.
     names : sequence of str
         Those that the estimator knows.
 
@@ -167,7 +168,7 @@ def kind_of(entry, names=NAMES):
     if isinstance(entry, str) and entry in names:
         return Kind(entry)
     name, levels = "nominal", entry
-    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", "ordinal"):
+    if isinstance(entry, tuple) and len(entry) == 2 and entry[0] in ("nominal", *IN_ORDER):
         name, levels = entry
     if isinstance(levels, (list, tuple, range, np.ndarray)) and name in names:
         values = list(levels.tolist() if isinstance(levels, np.ndarray) else levels)

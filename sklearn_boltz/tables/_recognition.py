@@ -19,12 +19,14 @@ from sklearn_boltz.tables._cells import (
 from sklearn_boltz.tables._column import MOST_CODES, Plain, UnfitColumn, of_each
 from sklearn_boltz.tables._dates import Dates, type_of_dates
 from sklearn_boltz.tables._frames import declared_values, is_frame, names_of
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
+from sklearn_boltz.tables._kinds import IN_ORDER, OF_LEVELS, Kind
 from sklearn_boltz.tables._phrases import having
 from sklearn_boltz.tables._remedies import Place
 
 # Kinds of columns whose numbers stand for themselves in an array.
 PLAIN = ("auto", "plain")
+# Levels in an order, in messages.
+EXAMPLES = {"ordinal": ["low", "medium", "high"], "cyclic": ["spring", "summer", "fall", "winter"]}
 
 
 def recognise_columns(X, numbers, need, kinds):
@@ -51,13 +53,14 @@ def _warn_of_alphabet(columns):
     def has_words(column):
         return any(len(str(value)) > 2 and str(value).isalpha() for value in column.categories)
 
-    declared = [c for c in columns if c.kind.name == "ordinal" and c.kind.levels is None]
+    declared = [c for c in columns if c.kind.name in IN_ORDER and c.kind.levels is None]
     odd = [c for c in declared if len(c.categories) > 2 and has_words(c)]
     if odd:
+        kind = odd[0].kind.name
         warnings.warn(
-            f"{having([column.title for column in odd])} strings and the kind 'ordinal'. They are "
+            f"{having([column.title for column in odd])} strings and the kind {kind!r}. They are "
             f"put in alphabetical order, {odd[0].shown()}. If their order is another, declare it: "
-            "columns=('ordinal', ['low', 'medium', 'high']).",
+            f"columns=({kind!r}, {EXAMPLES[kind]}).",
             stacklevel=find_stack_level(),
         )
 
@@ -96,10 +99,15 @@ def _column(cells, kind, open_kind, declared, codes, place):
             kind = Kind("ordinal" if is_ordered else "nominal")
         return replace(column, kind=kind)
     if kind.name in OF_LEVELS:
+        remedy = (
+            "Leave it at 'auto', which takes dates for numbers, or make strings of them: "
+            f"{place.texts()}."
+        )
+        if kind.name == "cyclic":
+            remedy = f"Extract what recurs, such as the month: {place.line('x.dt.month')}."
         raise UnfitColumn(
-            "dates of levels",
-            f"{place.title} holds dates, and is declared as {kind.name!r}. Leave it at 'auto', "
-            f"which takes dates for numbers, or make strings of them: {place.texts()}.",
+            f"{kind.name} dates",
+            f"{place.title} holds dates, and is declared as {kind.name!r}. {remedy}",
         )
     of_objects = type_of_dates(cells)
     levels = dates.levels(cells, MOST_LEVELS) if kind.is_open else None

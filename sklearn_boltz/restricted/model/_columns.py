@@ -18,7 +18,7 @@ from sklearn_boltz.numerics._arrays import as_type
 from sklearn_boltz.numerics._memory import SMALL, check_memory
 from sklearn_boltz.tables._cells import columns_of
 from sklearn_boltz.tables._form import holds_numbers
-from sklearn_boltz.tables._kinds import NAMES, Kind, kind_of
+from sklearn_boltz.tables._kinds import IN_ORDER, NAMES, Kind, kind_of
 from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -90,7 +90,7 @@ def units_of(entry):
             return entry
         entry = f"{entry.n_units} units"
     kind = kind_of(entry, (*NAMES, *UNITS_OF_COLUMNS))
-    return Categorical if kind.name in ("nominal", "ordinal") else "auto"
+    return Categorical if kind.name in ("nominal", *IN_ORDER) else "auto"
 
 
 def kinds_of(specs, entries, X):
