@@ -58,16 +58,8 @@ class Categories(Column):
     def learn(cls, cells, place, kind, order, codes):
         """The column of some cells, by what they are and what is said of it; `Plain` of numbers.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_samples,)
-        place : Place
-        kind : Kind
-            What the user says of the column.
-        order : list or None
-            The categories that its type declares.
-        codes : bool
-            Whether the model takes the integers 0, 1, 2, ... themselves.
+        `order` are the categories that its type declares, or None. With `codes`, the model takes
+        the integers 0, 1, 2, ... themselves.
         """
         values = _levels_of(cells, place, kind, order, codes)
         return Plain(place, kind) if values is None else cls(place, kind, categories=values)
@@ -105,12 +97,7 @@ class Categories(Column):
     def grown(self, values, order):
         """The column with more categories; None if their place among the others is not known.
 
-        Parameters
-        ----------
-        values : list
-            New values.
-        order : list or None
-            All values in the order that the type of the rows declares.
+        `order` are all values in the order that the type of the rows declares, or None.
         """
         old, kind = self.categories.tolist(), self.kind.name
         if not old or kind == "binary":
@@ -124,19 +111,10 @@ class Categories(Column):
         return replace(self, categories=as_column(every))
 
     def encode(self, cells, unseen):
-        """Codes of cells: their places; NaN where a cell is missing.
+        """The places of cells among the categories; as floats, with NaN, if a cell is missing.
 
-        Parameters
-        ----------
-        cells : ndarray of shape (n_samples,)
-        unseen : {"smooth", "error", "missing", "refuse"}
-            What to do about values that are no category: take them as missing, or raise an error,
-            with "refuse" for rows of which no cell may be missing.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples,)
-            Of a float type if a cell is missing.
+        Values that are no category are missing ("smooth", "missing") or an error ("error", and
+        "refuse" for rows of which no cell may be missing), as `unseen` says.
         """
         try:
             codes, strange = _places(self.categories, cells)

@@ -86,13 +86,8 @@ def columns_of(X):
 def warn_of_pairs_apart(observed, title, name):
     """Warn of pairs of columns that no row has both of, such as those of split ballots.
 
-    Parameters
-    ----------
-    observed : ndarray of bool of shape (n, n_columns)
-    title : callable
-        What messages call a column, of its number.
-    name : str
-        What they call the estimator.
+    `observed` tells which cells there are, of shape (n, n_columns), and `title` what messages call
+    a column, by its number; `name` is the estimator.
     """
     if observed.all():
         return
@@ -114,18 +109,9 @@ def warn_of_pairs_apart(observed, title, name):
 
 
 def unusable_cell(X, complete):
-    """Describe the first cell that is infinite or missing, and what to do about it.
+    """Describe the first cell that is infinite or missing, and what to do; None if there is none.
 
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix
-    complete : str or None
-        What to do about missing cells; None where they are allowed.
-
-    Returns
-    -------
-    description : str or None
-        None if all cells are usable.
+    `complete` says what to do about missing cells; None where they are allowed.
     """
     columns = list(columns_of(X))
     places, times = places_of(X), {}
@@ -172,17 +158,8 @@ def _columns_where(columns, of_object, of_float):
 def true_of(cells, of_object, of_float=None):
     """Of which cells of a column a test is true; each different value is tested once.
 
-    Parameters
-    ----------
-    cells : ndarray of shape (n_samples,)
-    of_object : callable
-        From an object or a string to a bool, the same for equal ones.
-    of_float : callable, default=None
-        The same of an array of floats or dates.
-
-    Returns
-    -------
-    is_true : ndarray of bool of shape (n_samples,)
+    `of_object` tests an object or a string, and says the same of equal ones; `of_float` tests
+    arrays of floats or dates.
     """
     if cells.dtype.kind in "fM" and of_float is not None:
         return of_float(cells)
@@ -205,17 +182,9 @@ def places_of(X):
 
 
 def as_numbers(cells):
-    """Objects that are numbers in the type that NumPy has for them, or floats.
+    """Objects that are real numbers, booleans or missing, in the type that NumPy has for them.
 
-    Parameters
-    ----------
-    cells : ndarray of object
-        Real numbers, booleans, and what stands for a missing cell.
-
-    Returns
-    -------
-    numbers : ndarray of the same shape
-        Of a float type if a cell is missing, which is NaN then.
+    It is a float type, with NaN, if a cell is missing.
     """
     values = [np.nan if is_missing(cell) else cell for cell in cells.ravel().tolist()]
     numbers = np.array(values, dtype=None if values else np.float64)
@@ -225,31 +194,15 @@ def as_numbers(cells):
 
 
 def missing_cells(X):
-    """Where the cells of a table are missing.
-
-    Parameters
-    ----------
-    X : data frame or array of shape (n_samples, n_features)
-
-    Returns
-    -------
-    missing : ndarray of bool of the same shape
-    """
+    """Where the cells of a table are missing, an array of bool of its shape."""
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])
 
 
 def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
     """What to do about codes for missing cells, in an array or in a column of a frame.
 
-    Parameters
-    ----------
-    codes, values : list
-        The codes as cells have them, and all values of the column.
-    place : Place
-    missing_remedy : str
-        What else to say of missing cells.
-    kind : str
-        What the column is, if the codes are values.
+    `values` are all values of the column, which is of a `kind` if the codes are values, too;
+    `missing_remedy` is said of missing cells.
     """
     text = f"{place.without(codes)}. {missing_remedy}"
     if len(values) <= MOST_LISTED:
@@ -272,25 +225,11 @@ def _sorted(values):
 
 
 def recognise_coding(X, j, missing_remedy, category_remedy=None, place=None):
-    """Recognise a coding of binary or other discrete values that is not ours.
+    """Recognise a coding of values that is not ours: what they look like, and what to do, or None.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    j : int
-        The column where a value was refused.
-    missing_remedy : str
-        What to do about missing cells.
-    category_remedy : str or None
-        What to do about categories that are written as whole numbers; None for a model that takes
-        no fractions.
-    place : Place, default=None
-        The column as code names it; None in an array.
-
-    Returns
-    -------
-    description : str or None
-        What the values look like and what to do, in sentences; None for an unknown coding.
+    `j` is the column where a value was refused, at `place`. `missing_remedy` says what to do about
+    missing cells, `category_remedy` about categories that are written as whole numbers; it is None
+    for a model that takes no fractions.
     """
     column, table, place = _distinct(X[:, j]), _distinct(X), place or Place(None, int(j))
     if not np.array_equal(table, np.floor(table)):
@@ -341,16 +280,8 @@ def grey_levels(X):
 def suspected_codes(values):
     """Find numbers that are perhaps codes for missing values: such as 8 and 9 beside 1 to 5.
 
-    Parameters
-    ----------
-    values : set of float
-        Those of a column.
-
-    Returns
-    -------
-    codes : list of int
-        Some of `SUSPECTS`, beside two other values at least: negative ones, if all others are not;
-        and the greatest values, see `_stand_apart`.
+    These are some of `SUSPECTS` among a set of values, beside two others at least: negative ones,
+    if all others are not; and the greatest values, see `_stand_apart`.
     """
     negative = {value for value in values if value < 0}
     others = sorted(values - negative)
@@ -395,17 +326,7 @@ def if_missing(codes):
 def columns_with_codes(X):
     """Yield the columns with numbers that look like codes for missing values.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-
-    Yields
-    ------
-    j : int
-        The number of a column.
-    codes : list of int
-    values : set of float
-        All values of the column.
+    Each with its number, a list of the codes, and the set of all its values.
     """
     if len(X) < ROWS_TO_TELL:
         return

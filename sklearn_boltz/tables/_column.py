@@ -28,12 +28,8 @@ MOST_CODES = 64
 class UnfitColumn(ValueError):
     """A column of cells that cannot be learned or encoded.
 
-    Parameters
-    ----------
-    reason : str
-        One word, which is the same for all columns of which one error is to tell.
-    message : str
-        What is wrong with this column, and the remedy.
+    `reason` is a word that is the same for all columns of which one error is to tell; the message
+    says what is wrong with this one, and the remedy.
     """
 
     def __init__(self, reason, message):
@@ -44,13 +40,7 @@ class UnfitColumn(ValueError):
 def of_each(tasks):
     """Results of a task for each column; the error of one names all columns that have the same.
 
-    Parameters
-    ----------
-    tasks : iterable of (title, callable)
-
-    Returns
-    -------
-    results : list
+    `tasks` are pairs of the title of a column and a function without arguments.
     """
     results, refused = [], {}
     for title, task in tasks:

@@ -226,16 +226,7 @@ class ColumnCounts(NamedTuple):
     def cells(self, n_rows):
         """All values, then as many again as rows are left, by their shares; and their weights.
 
-        Parameters
-        ----------
-        n_rows : int
-            No less than there are values.
-
-        Returns
-        -------
-        cells : ndarray of shape (n_rows,)
-        weights : ndarray of float64 of shape (n_rows,)
-            0 for values that are there again.
+        There are at least as many rows as values. Weights are 0 for values that are there again.
         """
         weights = np.append(self.numbers.weights, list(self.texts.values()))
         if not len(weights):
@@ -318,13 +309,7 @@ class TableCounts(NamedTuple):
         return TableCounts(self.n_rows + other.n_rows, columns, header, dtype)
 
     def rows(self):
-        """A small table like the batches, whose columns have all values, and weights of its cells.
-
-        Returns
-        -------
-        X : ndarray or data frame of shape (n_rows, n_columns)
-        weights : ndarray of float64 of shape (n_rows, n_columns)
-        """
+        """A small table like the batches, with all values of each column, and its weights."""
         n_texts = max(len(column.texts) for column in self.columns)
         n_values = max(len(column.numbers.values) + len(column.texts) for column in self.columns)
         # Texts are half of the rows or less, unless there are no more rows.
@@ -369,13 +354,7 @@ def of_batch(batch):
 def locate_error_batch(batches, validate, error):
     """The error of a batch that is the same except for numbers, else the error itself.
 
-    Parameters
-    ----------
-    batches : Batches
-    validate : callable
-        Of a batch.
-    error : TypeError or ValueError
-        Of rows that stand for all batches.
+    `validate` is called with each batch; the error is one of rows that stand for all batches.
     """
     for k, batch in enumerate(batches):
         try:

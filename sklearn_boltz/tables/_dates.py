@@ -73,10 +73,7 @@ class Dates(NamedTuple):
 def type_of_dates(cells):
     """What the dates in a column of objects are, if they are all of one type.
 
-    Returns
-    -------
-    of_objects : str
-        "date", "datetime", "Timestamp" or a type of NumPy; empty for other columns.
+    "date", "datetime", "Timestamp" or a type of NumPy; empty for other columns.
     """
     types = set()
     if cells.dtype.kind == "O":

@@ -198,10 +198,7 @@ class Encoder:
     def n_open_values(self, n_values):
         """The numbers of values of columns that may have more, -1 for others; as `Unseen` asks.
 
-        Parameters
-        ----------
-        n_values : ndarray of int of shape (n_columns,)
-            Of a model of codes.
+        `n_values` are those of a model of codes.
         """
         # There is a code for every number, and a list of values is complete.
         is_known = self.is_number | self.is_listed
@@ -240,19 +237,9 @@ class Encoder:
     def grown(self, X, values):
         """The table with more categories, and where the old ones now are.
 
-        Parameters
-        ----------
-        X : data frame or array
-            Rows whose types may declare an order.
-        values : dict
-            From numbers of columns to lists of new values.
-
-        Returns
-        -------
-        table : Encoder
-        places : dict
-            From columns that have grown to the new codes of their old categories. A column whose
-            order is not known does not grow.
+        X are rows whose types may declare an order, and `values` a dict from numbers of columns to
+        lists of new values. The places are those of the old categories, by columns; one whose order
+        is not known does not grow.
         """
         columns, places = list(self.columns), {}
         names = names_of(X) if is_frame(X) else None
@@ -279,18 +266,9 @@ class Encoder:
     def with_bins(self, X, binned, sample_weight=None, most=MOST, scored=None):
         """The table where some columns of numbers have bins, or normal scores.
 
-        Parameters
-        ----------
-        X : array-like or data frame
-            The rows of the training.
-        binned : ndarray of bool of shape (n_columns,)
-            Which columns; of the others, -1 and 1 become levels.
-        sample_weight : ndarray of float64 of shape (n_samples,) or (n_samples, n_columns) or None
-            How often each row counts, or each cell.
-        most : int
-            Bins of a column at most.
-        scored : ndarray of bool of shape (n_columns,), default=None
-            Which of these columns have normal scores.
+        Of other columns, -1 and 1 become levels. X are the rows of the training; `sample_weight`
+        says how often each counts, or each cell. `binned` and `scored` tell which columns; there
+        are at most `most` bins of each.
         """
         scored = np.zeros(len(binned), dtype=bool) if scored is None else scored
         weights = [sample_weight] * len(binned) if np.ndim(sample_weight) < 2 else sample_weight.T
@@ -317,16 +295,8 @@ class Encoder:
     def log_density(self, X, codes=None):
         """ln of the densities of numbers given their bins, summed over the cells of each row.
 
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_columns)
-        codes : ndarray of shape (n_samples, n_columns), default=None
-            Codes of all cells: a missing number then has the mean ln of the density of its bin. A
-            code that is NaN leaves its cell out.
-
-        Returns
-        -------
-        log_density : ndarray of float64 of shape (n_samples,)
+        If there are codes of all cells, a missing number has the mean ln of the density of its bin,
+        and a code that is NaN leaves its cell out.
         """
         total = np.zeros(X.shape[0])
         for j, (column, (_, cells)) in enumerate(zip(self.columns, columns_of(X), strict=True)):
@@ -345,19 +315,10 @@ class Encoder:
         return total
 
     def encode(self, X, unseen="error"):
-        """The rows of a table in the same columns as an array of numbers.
+        """The rows of a table as an array of numbers, NaN where a cell is missing.
 
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix
-            An array of numbers is returned as it is where these stand for themselves.
-        unseen : {"smooth", "error", "missing", "refuse"}
-            As of `Categories.encode`.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples, n_features)
-            NaN where a cell is missing.
+        An array of numbers is returned as it is where these stand for themselves. `unseen` is that
+        of `Categories.encode`.
         """
         are_numbers = issparse(X) or isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         if are_numbers and (self.is_plain or self.are_codes):
@@ -376,13 +337,8 @@ class Encoder:
     def decode(self, codes, generator=None, given=()):
         """Rows of codes as a table like the training data.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_samples, n_columns)
-        generator : Generator or None
-            Draws numbers from their bins, spread evenly.
-        given : dict
-            From columns of numbers to the cells of rows, or that of all.
+        A generator draws numbers from their bins, spread evenly. `given` is a dict from columns of
+        numbers to the cells of rows, or that of all.
         """
         spread = partial(spread_evenly, generator=generator)
         uniform = None if generator is None else spread
@@ -400,20 +356,9 @@ class Encoder:
     def fill(self, X, codes, missing, generator=None, numbers=()):
         """A copy of a table in which the missing cells have values; all others are as they were.
 
-        Parameters
-        ----------
-        X : array-like or data frame
-        codes : ndarray of shape (n_samples, n_features)
-        missing : ndarray of bool of the same shape
-        generator : Generator or None
-            Draws numbers from their bins, independently: several draws of a cell are to show how
-            uncertain it is.
-        numbers : dict
-            From columns of numbers to the numbers themselves, where they are known.
-
-        Returns
-        -------
-        filled : of the type of X
+        A generator draws numbers from their bins, independently: several draws of a cell are to
+        show how uncertain it is. `numbers` is a dict from columns of numbers to these, where they
+        are known.
         """
         X = X if is_frame(X) else as_array(X)
         missing, values, known = missing & missing_cells(X), {}, dict(numbers)

@@ -21,16 +21,9 @@ from sklearn_boltz.tables._values import beyond_floats, is_a_float, is_missing
 
 
 def without_columns(X, columns):
-    """A copy of a table in which all cells of some columns are missing.
+    """A copy of a table in which all cells of some columns, by their numbers, are missing.
 
-    Parameters
-    ----------
-    X : ndarray or data frame
-    columns : list of int
-
-    Returns
-    -------
-    hidden : of the type of X; an array of integers or flags becomes one of floats
+    An array of integers or flags becomes one of floats.
     """
     if not is_frame(X):
         hidden = X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype)

@@ -169,11 +169,7 @@ def joined(tables):
 def with_columns(frame, cells):
     """A copy of a frame with other cells in some columns, which keep their types if they can.
 
-    Parameters
-    ----------
-    frame : data frame
-    cells : dict
-        From the numbers of columns to arrays.
+    `cells` is a dict from the numbers of columns to arrays.
     """
     names = names_of(frame)
     likes = {names[j]: frame[names[j]] for j in cells}
@@ -184,15 +180,9 @@ def with_columns(frame, cells):
 def with_cells(frame, cells, orders, template):
     """A copy of a frame with values in some cells; the others are the very ones that they were.
 
-    Parameters
-    ----------
-    frame : data frame
-    cells : dict
-        From the numbers of columns to pairs: which rows, an array of bool, and their values.
-    orders : dict
-        From these numbers to the values of a category, in order.
-    template : data frame or None
-        Without rows: a column that has no other cell gets its type.
+    `cells` is a dict from the numbers of columns to pairs: which rows, an array of bool, and their
+    values; `orders` has the values of a category, in order. A column without another cell gets the
+    type that it has in the template.
     """
     names, columns = names_of(frame), {}
     for j, (rows, values) in cells.items():
@@ -298,13 +288,7 @@ def _with(frame, columns):
 
 
 def of_library(frame, library):
-    """A frame of pandas or polars with the cells of another one, whose index it does not have.
-
-    Parameters
-    ----------
-    frame : data frame
-    library : {"pandas", "polars"}
-    """
+    """A frame of "pandas" or "polars" with the cells of another one, but not its index."""
     is_own = {
         "pandas": dependencies.is_pandas_dataframe, "polars": dependencies.is_polars_dataframe,
     }[library]  # fmt: skip
@@ -363,13 +347,7 @@ def _has_zone(column):
 def frame_like(template, cells, orders):
     """A frame of the given cells with the names and types of a template, if they can hold them.
 
-    Parameters
-    ----------
-    template : data frame
-    cells : list of ndarray
-        Of each column.
-    orders : list
-        As in `with_cells`, of each column.
+    `cells` are arrays, one for each column, and `orders` as in `with_cells`.
     """
     columns = []
     for name, own, order in zip(names_of(template), cells, orders, strict=True):

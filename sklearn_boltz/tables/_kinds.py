@@ -77,10 +77,7 @@ class Kind(NamedTuple):
 def grouped(kinds):
     """Kinds of columns in a line: how many have each, and the first of these.
 
-    Parameters
-    ----------
-    kinds : dict
-        From the name or number of each column to its kind.
+    `kinds` is a dict from the name or number of each column.
     """
     columns = {}
     for column, kind in kinds.items():
@@ -96,11 +93,7 @@ def grouped(kinds):
 def number_of_column(column, labels):
     """Number of a column given by its label; or by its number, where no label is a number.
 
-    Parameters
-    ----------
-    column : object
-    labels : list
-        Of all columns: in an array, their names by default.
+    `labels` are those of all columns: in an array, their names by default.
     """
     n_columns, is_hashable = len(labels), isinstance(column, Hashable)
     if is_hashable and column in labels:
@@ -124,17 +117,8 @@ def number_of_column(column, labels):
 def per_column(columns, variable, n_columns):
     """Entry of `columns` for each column, or "auto".
 
-    Parameters
-    ----------
-    columns : str, list, dict or object
-        A list has an entry for each column, a dict for some; all else is an entry for all.
-    variable : callable
-        From the name or number of a column to its number.
-    n_columns : int
-
-    Returns
-    -------
-    entries : list
+    A list has an entry for each, a dict for some; all else is an entry for all. `variable` finds
+    the number of a column from its name or number.
     """
     if isinstance(columns, dict):
         entries = ["auto"] * n_columns
@@ -154,16 +138,8 @@ def per_column(columns, variable, n_columns):
 def kind_of(entry, names=NAMES):
     """The kind that an entry of `columns` stands for.
 
-    Parameters
-    ----------
-    entry : str, sequence or tuple
-        A name; the values of a nominal column; or a pair of the name of a kind and the values.
-    names : sequence of str
-        Those that the estimator knows.
-
-    Returns
-    -------
-    kind : Kind
+    It is one of `names`; the values of a nominal column; or a pair of the name of a kind and the
+    values.
     """
     if isinstance(entry, str) and entry in names:
         return Kind(entry)

@@ -141,17 +141,9 @@ def _n_atoms(kind):
 
 
 def learn_numbers(treatment, column, cells, sample_weight, most):
-    """A column of numbers or dates by a treatment, `Binned` or `Scored`.
+    """A column of numbers or dates by a treatment, `Binned` or `Scored`, with `most` bins.
 
-    Parameters
-    ----------
-    treatment : type
-    column : Plain
-    cells : ndarray of shape (n_samples,)
-    sample_weight : ndarray of float64 of shape (n_samples,) or None
-        How often each counts.
-    most : int
-        Bins at most.
+    `sample_weight` says how often each cell counts.
     """
     is_count = column.kind.name == "count"
     if column.codec is None and not is_count:
@@ -233,20 +225,9 @@ def _warn_of_row_numbers(numbers, title, codec):
 
 
 def normal_scores(table, X):
-    """Normal scores z = T(x) of numbers, and ln T'.
+    """Normal scores z = T(x) of the cells of a table, (n, n_scored, 3), and ln T', (n, n_scored).
 
-    Parameters
-    ----------
-    table : Encoder
-    X : data frame or array of shape (n_samples, n_columns)
-
-    Returns
-    -------
-    scores : ndarray of float64 of shape (n_samples, n_scored, 3)
-        z, and of whole numbers those at their start and end. NaN where there is none: for a
-        missing cell and for an atom.
-    log_slope : ndarray of float64 of shape (n_samples, n_scored)
-        ln T', 0 where there is no score.
+    z, and of whole numbers those at their start and end. NaN, and 0, for missing cells and atoms.
     """
     found = [
         column.scores.of_cells(column.finite(cells))

@@ -28,20 +28,10 @@ def and_others(titles):
 
 
 def first_of(n_cells, what, titles):
-    """Text after the place of a cell if there are others of its kind.
+    """Text after the place of a cell if there are others of its kind; empty if there is none.
 
-    Parameters
-    ----------
-    n_cells : int
-    what : str
-        What messages call such cells, as in ``missing cells``.
-    titles : iterable of str
-        Of all columns that have some.
-
-    Returns
-    -------
-    clause : str
-        Empty if there is one cell only.
+    `what` is what messages call such cells, as in ``missing cells``; `titles` are those of all
+    columns that have some.
     """
     titles = list(titles)
     where = f" in {join_columns(titles)}" if len(titles) > 1 else ""

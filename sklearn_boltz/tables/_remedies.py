@@ -43,12 +43,8 @@ class Place(NamedTuple):
     def line(self, of_pandas, of_polars=None):
         """A statement that replaces the column.
 
-        Parameters
-        ----------
-        of_pandas : str
-            From the column, which is called ``x`` there, to the new one, with pandas as ``pd``.
-        of_polars : str, default=None
-            The same with polars as ``pl``. None if it is the same.
+        From the column, which is called ``x`` there, to the new one: with pandas as ``pd``, and
+        with polars as ``pl`` where that is not the same.
         """
         if self.library == "polars":
             column = f"pl.col({self.name!r})"
@@ -106,18 +102,8 @@ def _put(code, column):
 def conversion(texts, doubtful, place):
     """What the texts of a column are, and the line that converts them, in sentences.
 
-    Parameters
-    ----------
-    texts : list of str
-        The different ones.
-    doubtful : list of str
-        Those of them that perhaps stand for a missing cell.
-    place : Place
-
-    Returns
-    -------
-    found : pair of str or None
-        What they are, and the remedy; None if they are neither numbers nor dates.
+    None if they are neither numbers nor dates. `doubtful` are those that perhaps stand for a
+    missing cell.
     """
     known = [text for text in texts if isinstance(text, str) and text not in doubtful]
     if len(known) + len(doubtful) < len(texts) or not known:
