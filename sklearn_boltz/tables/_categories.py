@@ -14,6 +14,7 @@ from sklearn_boltz.tables._cells import (
     MOST_LEVELS,
     ROWS_TO_TELL,
     as_whole,
+    check_cells,
     if_missing,
     missing_code_hint,
     suspected_codes,
@@ -91,7 +92,7 @@ class Categories(Column):
         return self.categories
 
     def shown(self):
-        """The categories in a message."""
+        """The values in a message."""
         return some_of(self.categories.tolist())
 
     def grown(self, values, order):
@@ -222,12 +223,14 @@ def _levels_of(cells, place, kind, order, codes):
         return None if stay else _few_levels(cells, codes, place)
     if is_array and kind.name == "binary" and are_bits(cells):
         return None
-    if order is None:
-        _check_times(cells, place)
+    if order is None and (times := kind_of_times(cells)) is not None:
+        raise UnfitColumn(times, f"{place.title} {without_times(times, place)}")
     cells = cells.tolist()
     values = _different(cells, place)
     if order is None:
-        _check_finite(values, cells, place.title)
+        for value in values:
+            if is_number(value) and abs(value) == np.inf:
+                raise infinite(float(value), _row_of(value, cells), place.title)
         values = merged(values)
     if kind.name == "binary":
         _check_binary(values if order is None else order, place.title)
@@ -243,8 +246,9 @@ def _levels_of(cells, place, kind, order, codes):
         return None if stay else _levels_of_numbers(values, cells, codes, place)
     if stay:
         _refuse_texts(texts, cells, place)
-    if not are_levels:
-        _refuse_texts_among_numbers(texts, len(values) - len(texts), cells, place)
+    n_numbers = len(values) - len(texts)
+    if texts and not are_levels and n_numbers > MOST_LEVELS:
+        _refuse_texts_among_numbers(texts, n_numbers, cells, place)
     _check_texts(texts, len(cells), are_levels, place)
     if kind.name == "cyclic" and not texts:
         _check_cyclic(values, place)
@@ -319,13 +323,12 @@ def _refuse_texts(texts, cells, place):
 
 
 def _refuse_texts_among_numbers(texts, n_numbers, cells, place):
-    if texts and n_numbers > MOST_LEVELS:
-        raise UnfitColumn(
-            "text",
-            f"{place.title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in "
-            f"row {_row_of(texts[0], cells)}. Replace the string by a number or NaN. If all are "
-            f"categories, make strings of them: {place.texts()}.",
-        )
+    raise UnfitColumn(
+        "text",
+        f"{place.title} has {n_numbers:,} different numbers, and the string {texts[0]!r} in row "
+        f"{_row_of(texts[0], cells)}. Replace the string by a number or NaN. If all are "
+        f"categories, make strings of them: {place.texts()}.",
+    )
 
 
 def _check_binary(values, title):
@@ -398,19 +401,6 @@ def warn_of_codes(values, n_rows, place, kind="nominal"):
         )
 
 
-def _check_times(cells, place):
-    kind = kind_of_times(cells)
-    if kind is not None:
-        raise UnfitColumn(kind, f"{place.title} {without_times(kind, place)}")
-
-
-def _check_finite(values, cells, title):
-    """Refuse infinite numbers among objects."""
-    for value in values:
-        if is_number(value) and abs(value) == np.inf:
-            raise infinite(float(value), _row_of(value, cells), title)
-
-
 def _row_of(value, cells):
     """The first row that has a value; pandas.NA cannot be compared."""
     return next(row for row, cell in enumerate(cells) if not is_missing(cell) and cell == value)
@@ -449,15 +439,3 @@ def _by_numbers(value):
         return [(0, float(form), "")]
     parts = re.split(r"(\d+(?:\.\d+)?)", str(value))
     return [(0, float(p), "") if k % 2 else (1, 0.0, p) for k, p in enumerate(parts) if p.strip()]
-
-
-def check_cells(cells, title, line=""):
-    """Refuse a cell that is no value, as it has no hash; `line` drops the column."""
-    for row, cell in enumerate(cells):
-        try:
-            hash(cell)
-        except TypeError as error:
-            raise TypeError(
-                f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
-                f"or a number. Make columns of what is in its cells, or drop it{line}."
-            ) from error

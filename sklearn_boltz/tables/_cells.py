@@ -193,6 +193,18 @@ def as_numbers(cells):
     return numbers.reshape(cells.shape)
 
 
+def check_cells(cells, title, line=""):
+    """Refuse a cell that is no value, as it has no hash; `line` drops the column."""
+    for row, cell in enumerate(cells):
+        try:
+            hash(cell)
+        except TypeError as error:
+            raise TypeError(
+                f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string "
+                f"or a number. Make columns of what is in its cells, or drop it{line}."
+            ) from error
+
+
 def missing_cells(X):
     """Where the cells of a table are missing, an array of bool of its shape."""
     return np.column_stack([true_of(cells, is_empty, np.isnan) for _, cells in columns_of(X)])

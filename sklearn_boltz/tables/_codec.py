@@ -18,64 +18,46 @@ from sklearn_boltz.tables._values import (
 )
 
 
-class Whole(NamedTuple):
-    """Whole numbers of which floats do not hold all digits, as how far they are from another one.
+class Exact(NamedTuple):
+    """Whole numbers, decimals or fractions as floats, of which whole ones may have too few digits.
 
     Attributes
     ----------
     origin : int
-    """
-
-    origin: int
-
-    def numbers(self, cells):
-        """As of `Dates`; an OverflowError if one is beyond all floats."""
-        return _floats(cells, self.origin)
-
-    def cell(self, value):
-        """What a user gives, as a cell has it."""
-        return round(_number(value))
-
-    def cells(self, numbers):
-        """Numbers as those of Python, rounded; None for NaN."""
-        return _each(numbers, lambda x: round(x) + self.origin)
-
-    def names(self, numbers):
-        """Numbers in messages."""
-        return self.cells(numbers).astype(str)
-
-
-class Exact(NamedTuple):
-    """Decimals or fractions as floats.
-
-    Attributes
-    ----------
+        Of whole numbers: the floats say how far they are from it.
     n_digits : int or None
         Of decimals, after the point.
     denominator : int or None
         Of fractions, at most.
     """
 
-    n_digits: int | None
+    origin: int = 0
+    n_digits: int | None = None
     denominator: int | None = None
 
     def numbers(self, cells):
-        """As of `Whole`."""
-        return _floats(cells, 0)
+        """As of `Dates`; an OverflowError if one is beyond all floats."""
+        forms = (np.nan if is_empty(x) else _number(x) - self.origin for x in cells.tolist())
+        return np.array([float(number) for number in forms], dtype=np.float64)
 
     def cell(self, value):
         """What a user gives, as a cell has it."""
+        if self.n_digits is None and self.denominator is None:
+            return round(_number(value))
         is_exact = isinstance(value, (Decimal, Fraction))
         return value if is_exact else self._cell(float(_number(value)))
 
     def cells(self, numbers):
-        """Numbers as decimals of this many digits, or as fractions; None for NaN."""
-        return _each(numbers, self._cell)
+        """Numbers as whole ones, decimals of this many digits, or fractions; None for NaN."""
+        cells = [None if x != x else self._cell(x) for x in numbers.ravel().tolist()]
+        return as_objects(cells).reshape(numbers.shape)
 
     def _cell(self, number):
-        if self.denominator is None:
+        if self.n_digits is not None:
             return Decimal(f"{number:.{self.n_digits}f}")
-        return Fraction(number).limit_denominator(self.denominator)
+        if self.denominator is not None:
+            return Fraction(number).limit_denominator(self.denominator)
+        return round(number) + self.origin
 
     def names(self, numbers):
         """Numbers in messages."""
@@ -85,23 +67,18 @@ class Exact(NamedTuple):
 def codec_of_numbers(cells):
     """Of a column of numbers that are not all floats; None of others."""
     if cells.dtype.kind != "O":
-        return Whole(int(cells.min())) if beyond_floats(cells) else None
+        return Exact(int(cells.min())) if beyond_floats(cells) else None
     numbers = [plain(cell) for cell in dict.fromkeys(cells.tolist()) if not is_empty(cell)]
     if all(map(is_a_float, numbers)):
         return None
     forms = list(map(form_of, numbers))
     decimals = [x for x in numbers if isinstance(x, Decimal) and x.is_finite()]
     if decimals:
-        return Exact(max(0, *(-x.as_tuple().exponent for x in decimals)))
+        return Exact(0, max(0, *(-x.as_tuple().exponent for x in decimals)))
     if all(isinstance(x, Integral) for x in forms):
-        return Whole(min(forms))
+        return Exact(min(forms))
     fractions = [x.denominator for x in numbers if isinstance(x, Rational)]
-    return Exact(None, max(fractions)) if len(fractions) == len(numbers) else None
-
-
-def _floats(cells, origin):
-    forms = (np.nan if is_empty(cell) else _number(cell) - origin for cell in cells.tolist())
-    return np.array([float(number) for number in forms], dtype=np.float64)
+    return Exact(0, None, max(fractions)) if len(fractions) == len(numbers) else None
 
 
 def _number(cell):
@@ -110,8 +87,3 @@ def _number(cell):
     if not is_number(form):
         raise ValueError(f"{cell!r} is no number")
     return form
-
-
-def _each(numbers, convert):
-    cells = [None if x != x else convert(x) for x in numbers.ravel().tolist()]
-    return as_objects(cells).reshape(numbers.shape)

@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 
 from sklearn_boltz.tables._cells import MOST_LEVELS, as_numbers
-from sklearn_boltz.tables._codec import Exact, Whole
+from sklearn_boltz.tables._codec import Exact
 from sklearn_boltz.tables._dates import Dates, dates_of_type
 from sklearn_boltz.tables._grid import Grid
 from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
@@ -68,7 +68,7 @@ class Column:
         The column as code names it.
     kind : Kind
         What the user says of the column.
-    codec : Dates, Whole, Exact or None
+    codec : Dates, Exact or None
         Of a column of numbers that are not all floats.
     of_objects : str
         What the dates of a column of objects are, see `type_of_dates`.
@@ -78,7 +78,7 @@ class Column:
 
     place: Place
     kind: Kind = Kind()
-    codec: Dates | Whole | Exact | None = None
+    codec: Dates | Exact | None = None
     of_objects: str = ""
     grid: Grid | None = None
 
@@ -192,11 +192,10 @@ class Column:
             number = self.number_of(value)
         except (TypeError, ValueError, OverflowError):
             return None
-        return self.code_of_number(number) if np.isfinite(number) else None
-
-    def code_of_number(self, number):
-        """The same of a finite number."""
-        return number
+        if not np.isfinite(number):
+            return None
+        coding = self.bins or self.scores
+        return number if coding is None else int(coding.encode(np.array([number]))[0])
 
     def cell_of(self, value):
         """A number or date that a user gives, as the column has it."""

@@ -16,19 +16,14 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_boltz.tables._batches import with_shape
-from sklearn_boltz.tables._categories import check_cells
-from sklearn_boltz.tables._cells import as_array, columns_of
+from sklearn_boltz.tables._cells import as_array, check_cells, columns_of
 from sklearn_boltz.tables._column import UnfitColumn, of_each
 from sklearn_boltz.tables._dates import as_dates, dates_of_type, type_of_dates, unit_of_dates
 from sklearn_boltz.tables._frames import (
-    Dtype,
-    Header,
-    common_type,
     frame_like,
     is_frame,
-    types_of,
-    zones_of,
 )
+from sklearn_boltz.tables._libraries import Dtype, Header, common_type, types_of, zones_of
 from sklearn_boltz.tables._values import (
     as_cells,
     as_objects,

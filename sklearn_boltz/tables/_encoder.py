@@ -11,7 +11,6 @@ from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells, pla
 from sklearn_boltz.tables._column import Plain, of_each
 from sklearn_boltz.tables._form import holds_numbers
 from sklearn_boltz.tables._frames import (
-    Header,
     declared_values,
     frame_like,
     is_frame,
@@ -19,6 +18,7 @@ from sklearn_boltz.tables._frames import (
     with_cells,
 )
 from sklearn_boltz.tables._kinds import OF_LEVELS, OF_NUMBERS, Kind, Need
+from sklearn_boltz.tables._libraries import Header
 from sklearn_boltz.tables._numbers import Binned, Scored, learn_numbers
 from sklearn_boltz.tables._packing import packed, unpacked
 from sklearn_boltz.tables._recognition import PLAIN, hold_amounts, most_codes, recognise_columns

@@ -75,10 +75,6 @@ class Binned(Column):
         """As of `Plain`."""
         return self.back(self.bins.sample(codes, share))
 
-    def code_of_number(self, number):
-        """The bin of a number."""
-        return int(self.bins.encode(np.array([number]))[0])
-
 
 @dataclass(frozen=True)
 class Scored(Column):
@@ -125,10 +121,6 @@ class Scored(Column):
     def inside(self, codes, share):
         """As of `Plain`, of codes of its bins."""
         return self.back(self.scores.bins.sample(codes, share))
-
-    def code_of_number(self, number):
-        """Whether it is an atom, and which."""
-        return int(self.scores.encode(np.array([number]))[0])
 
 
 def _fields(column):
