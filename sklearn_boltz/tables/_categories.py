@@ -186,7 +186,9 @@ def _places(categories, cells):
 
     Of the latter, places are -1, also where cells are empty.
     """
-    if _are_floats(categories) and cells.dtype.kind in "biuf":
+    # Numbers of which two can be told apart as floats.
+    are_floats = categories.dtype.kind in "if" and len(categories) and not beyond_floats(categories)
+    if are_floats and cells.dtype.kind in "biuf":
         order = np.argsort(categories)
         found = order[np.searchsorted(categories, cells, sorter=order).clip(max=len(order) - 1)]
         places, cells = np.where(categories[found] == cells, found, -1), cells.tolist()
@@ -195,11 +197,6 @@ def _places(categories, cells):
         places = find_places(categories.tolist(), cells)
     strange = [(row, cells[row]) for row in np.flatnonzero(places < 0) if not is_empty(cells[row])]
     return places.astype(np.float64), strange
-
-
-def _are_floats(categories):
-    """Whether they are numbers of which two can be told apart as floats."""
-    return categories.dtype.kind in "if" and 0 < len(categories) and not beyond_floats(categories)
 
 
 def _refuse_unlisted(title, row, cell, fit_again=","):

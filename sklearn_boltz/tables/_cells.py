@@ -115,7 +115,9 @@ def unusable_cell(X, complete):
     """
     columns = list(columns_of(X))
     places, times = places_of(X), {}
-    are_listed = _are_listed(X, columns)
+    names = names_of(X) if is_frame(X) else []
+    are_listed = [declared_values(X[name])[0] is not None for name in names]
+    are_listed = are_listed or [False] * len(columns)
     for place, (name, cells), is_listed in zip(places, columns, are_listed, strict=True):
         kind = None if is_listed or unit_of_dates(cells) else kind_of_times(cells)
         if kind is not None:
@@ -140,13 +142,6 @@ def unusable_cell(X, complete):
 
 def _is_infinite(cell):
     return is_number(cell) and not is_missing(cell) and abs(cell) == np.inf
-
-
-def _are_listed(X, columns):
-    """Which columns have a type that lists their values."""
-    if not is_frame(X):
-        return [False] * len(columns)
-    return [declared_values(X[name])[0] is not None for name in names_of(X)]
 
 
 def _columns_where(columns, of_object, of_float):
@@ -219,7 +214,8 @@ def without_codes(codes, values, place, missing_remedy="", kind="nominal"):
     text = f"{place.without(codes)}. {missing_remedy}"
     if len(values) <= MOST_LISTED:
         it_is = "it is a value" if len(codes) == 1 else "they are values"
-        values = [as_whole(value) for value in _sorted(values)]
+        numbers_first = sorted(values, key=lambda value: (isinstance(value, str), value))
+        values = list(map(as_whole, numbers_first))
         entry = values if kind == "nominal" else f"({kind!r}, {values})"
         text += f"If {it_is}, list all: columns={{{place.name!r}: {entry}}}."
     return text.strip()
@@ -230,10 +226,6 @@ def as_whole(value):
     if not is_number(value) or isinstance(value, float) and abs(value) >= ENORMOUS:
         return value
     return int(value) if value == int(value) else value
-
-
-def _sorted(values):
-    return sorted(values, key=lambda value: (isinstance(value, str), value))
 
 
 def recognise_coding(X, j, missing_remedy, category_remedy=None, place=None):

@@ -128,7 +128,9 @@ class Encoder:
         # Numbers in an array stand for themselves in models of codes, and signs in a frame.
         is_plain = numbers is not None and np.isin(names, PLAIN).all()
         stay = frame is None and (not need.reads_levels or (names == "plain").all())
-        if is_plain and (stay or not kinds and need.signs and _has_signs(numbers)):
+        if is_plain and not stay and not kinds and need.signs:
+            stay = ((np.abs(numbers) == 1) | np.isnan(numbers)).all()
+        if is_plain and stay:
             table = cls.of_numbers(X)
         else:
             header = None if frame is None else Header.of(frame)
@@ -391,11 +393,6 @@ def _filled_array(X, values, missing):
             found = in_type_of(found, filled[~rows, j])
         filled[rows, j] = as_cells(found)
     return filled
-
-
-def _has_signs(numbers):
-    """Whether a table holds -1 and 1 only."""
-    return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
 
 
 def _cast(values, dtype):

@@ -94,8 +94,10 @@ def learn_classes(y, present, name="y"):
         check_classification_targets(known)
     labels, counts = np.unique(known, return_counts=True)
     classes = labels
-    if labels.dtype.kind in "if" and not _is_a_class(labels):
-        classes = labels[labels != UNLABELLED]
+    if labels.dtype.kind in "if":
+        # Beside 1 only, or other negative labels, -1 can only be a class like others.
+        is_a_class = np.array_equal(labels, [UNLABELLED, 1]) or (labels < UNLABELLED).any()
+        classes = labels if is_a_class else labels[labels != UNLABELLED]
     if not len(classes):
         raise ValueError(
             f"{name}: no row has a label, but there must be at least two classes: -1, None and NaN "
@@ -115,11 +117,6 @@ def learn_classes(y, present, name="y"):
             stacklevel=find_stack_level(),
         )
     return classes
-
-
-def _is_a_class(labels):
-    """Whether -1 can only be a class like others: beside 1 only, or other negative labels."""
-    return (labels < UNLABELLED).any() or np.array_equal(labels, [UNLABELLED, 1])
 
 
 def _is_no_class(classes, counts):

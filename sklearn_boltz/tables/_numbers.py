@@ -39,7 +39,8 @@ class Binned(Column):
     @classmethod
     def learn(cls, column, numbers, sample_weight, most):
         """Bins of finite numbers, NaN for missing ones, of a column of them; see `Bins.learn`."""
-        bins = Bins.learn(numbers, sample_weight, most, _n_atoms(column.kind))
+        n_atoms = MOST_LEVELS if column.kind.name == "count" else LEAST
+        bins = Bins.learn(numbers, sample_weight, most, n_atoms)
         return cls(*_fields(column), bins, as_column(bins.labels(column.codec)))
 
     def again(self, cells, sample_weight):
@@ -127,11 +128,6 @@ def _fields(column):
     return column.place, column.kind, column.codec, column.of_objects, column.grid
 
 
-def _n_atoms(kind):
-    """See `Bins.learn`."""
-    return MOST_LEVELS if kind.name == "count" else LEAST
-
-
 def learn_numbers(treatment, column, cells, sample_weight, most):
     """A column of numbers or dates by a treatment, `Binned` or `Scored`, with `most` bins.
 
@@ -145,7 +141,10 @@ def learn_numbers(treatment, column, cells, sample_weight, most):
     if not counted.any():
         return Categories.of(column, np.empty(0))
     if column.codec is None:
-        _warn_of_codes_for_missing(column.numbers(cells)[counted], len(numbers), column.place)
+        known = column.numbers(cells)[counted]
+        ends = known.min(), known.max()  # where codes are
+        if max(map(abs, map(float, ends))) >= ENORMOUS or not SUSPECTS.isdisjoint(ends):
+            warn_of_codes(np.unique(known).tolist(), len(numbers), column.place)
     if column.kind.is_open and column.codec is None:
         _warn_of_exceptions(np.where(np.abs(numbers) < ENORMOUS, numbers, np.nan), column.title)
     if column.kind.is_open and not isinstance(column.codec, Dates):
@@ -154,12 +153,6 @@ def learn_numbers(treatment, column, cells, sample_weight, most):
         _check_counts(numbers, column.title)
     column = replace(column, grid=Grid.of(numbers[counted]))
     return treatment.learn(column, numbers, sample_weight, most)
-
-
-def _warn_of_codes_for_missing(numbers, n_rows, place):
-    ends = numbers.min(), numbers.max()  # where codes are
-    if max(map(abs, map(float, ends))) >= ENORMOUS or not SUSPECTS.isdisjoint(ends):
-        warn_of_codes(np.unique(numbers).tolist(), n_rows, place)
 
 
 def _check_counts(numbers, title):
