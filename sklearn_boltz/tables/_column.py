@@ -13,7 +13,7 @@ from sklearn_boltz.tables._cells import MOST_LEVELS, as_numbers
 from sklearn_boltz.tables._codec import Exact
 from sklearn_boltz.tables._dates import Dates, dates_of_type
 from sklearn_boltz.tables._grid import Grid
-from sklearn_boltz.tables._kinds import OF_LEVELS, Kind
+from sklearn_boltz.tables._kinds import IN_ORDER, OF_LEVELS, Kind
 from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._remedies import Place
 from sklearn_boltz.tables._scores import ROUNDING
@@ -97,6 +97,13 @@ class Column:
     def found_kind(self):
         """Kind as `columns` calls it; None for plain numbers, of which models know it."""
         return self.kind.name if self.kind.name in OF_LEVELS else self._own_kind
+
+    @property
+    def order_kind(self):
+        """Its codes are "nominal", "cyclic" as declared, or "ordinal", as those of numbers."""
+        name = self.kind.name
+        are_numbers = self.holds_numbers and name not in OF_LEVELS
+        return name if name in IN_ORDER else "ordinal" if are_numbers else "nominal"
 
     @property
     def values(self):

@@ -213,17 +213,9 @@ class Encoder:
     # levels.
     holds_numbers = _which(lambda column: column.holds_numbers)
     has_means = _which(lambda c: c.holds_numbers and c.kind.name not in OF_LEVELS)
-    # Columns that are ordinal as declared, or hold numbers.
-    is_ordered = _which(
-        lambda c: c.kind.name == "ordinal" or c.holds_numbers and c.kind.name not in OF_LEVELS
-    )
-
-    @property
-    def order_kinds(self):
-        """Whether codes of columns are "nominal", "ordinal" or "cyclic", an array of these."""
-        kinds = np.where(self.is_ordered, "ordinal", "nominal")
-        return np.where(self.declared("cyclic"), "cyclic", kinds)
-
+    # See `Column.order_kind`.
+    is_ordered = _which(lambda column: column.order_kind == "ordinal")
+    order_kinds = property(lambda self: np.array([column.order_kind for column in self.columns]))
     # Columns of which the user lists the values, so that there are no others.
     is_listed = _which(lambda column: column.kind.levels is not None)
 
