@@ -43,7 +43,7 @@ DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 NUMERAL = re.compile(r"[+-]?(0|[1-9]\d{0,299})(\.\d*)?([eE][+-]?\d{1,3})?")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Categories(Column):
     """Values whose codes are their places.
 

@@ -58,7 +58,7 @@ def of_each(tasks):
     raise ValueError(f"{first}{and_others(titles[1:])}")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Column:
     """A column of a fitted table; its treatment is a subclass, with `encode` and `decode`.
 

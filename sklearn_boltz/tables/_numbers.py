@@ -22,7 +22,7 @@ FEW = 0.05
 ACCIDENT = 1e-5
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Binned(Column):
     """Numbers whose codes are those of bins.
 
@@ -77,7 +77,7 @@ class Binned(Column):
         return self.back(self.bins.sample(codes, share))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Scored(Column):
     """Numbers with normal scores: codes are those of atoms, the last that of all other numbers.
 
