@@ -13,7 +13,7 @@ from sklearn_boltz._warnings import find_stack_level, told_once
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.partition._shares import message_of_errors
 from sklearn_boltz.tables._cells import as_array
-from sklearn_boltz.tables._encoder import without_columns
+from sklearn_boltz.tables._form import without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 
 

@@ -24,11 +24,8 @@ from sklearn_boltz.tables._batches import ONE_PASS, mapped, naming, summarise
 from sklearn_boltz.tables._cells import (
     as_array,
     as_numbers,
-    first_of,
-    listed,
     missing_cells,
     recognise_coding,
-    shown,
     unusable_cell,
 )
 from sklearn_boltz.tables._counts import (
@@ -38,12 +35,15 @@ from sklearn_boltz.tables._counts import (
     of_batch,
     without_rows,
 )
-from sklearn_boltz.tables._encoder import Encoder, as_plain_table, check_form, without_columns
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import as_plain_table, check_form, without_columns
 from sklearn_boltz.tables._frames import is_frame, some_rows
 from sklearn_boltz.tables._kinds import (
     Kind,
     grouped,
 )
+from sklearn_boltz.tables._phrases import first_of, format_number, join_columns
+from sklearn_boltz.tables._recognition import stands_for_itself
 from sklearn_boltz.tables._values import beyond_floats
 from sklearn_boltz.tables._weights import checked_weights, mean_of_rows
 
@@ -324,7 +324,7 @@ class Density(
             X, numbers_only = as_plain_table(X)
         self._validate_data(X, reset=True, skip_check_array=True)
         kinds = self._kinds(X) or [Kind()] * self.n_features_in_
-        if numbers_only and Encoder.stands_for_itself(X, self._need, kinds):
+        if numbers_only and stands_for_itself(X, self._need, kinds):
             with named(self):
                 are_listed = any(kind.levels for kind in kinds)
                 learn = partial(Encoder.learn, numbers=X, need=self._need, kinds=kinds)
@@ -407,7 +407,7 @@ class Density(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = listed(map(self._column, np.flatnonzero(empty)))
+        names = join_columns(map(self._column, np.flatnonzero(empty)))
         self._warn(
             f"no row that counts has a value in {names}. Nothing is learned about such a column: "
             "its cells do not count in scores, and stay missing in imputed rows."
@@ -486,5 +486,6 @@ class Density(
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
-            f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
+            f"but row {first_row + i} has the value {format_number(X[i, j])}{more}. "
+            f"{coding or remedy}"
         )

@@ -11,16 +11,15 @@ from sklearn_boltz._methods import IMPUTE_CONSTRAINTS, validate_arguments
 from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.tables._cells import (
     ROWS_TO_TELL,
-    also,
     as_array,
     columns_with_codes,
-    first_of,
     if_missing,
     is_whole,
     missing_code_hint,
     without_codes,
 )
 from sklearn_boltz.tables._frames import is_frame, some_rows
+from sklearn_boltz.tables._phrases import and_others, first_of
 
 # What to do about numbers that are no codes, and about codes beyond those of `fit`.
 DECLARE = "Declare the columns in `columns`: 'nominal' for categories, 'number' for numbers."
@@ -299,7 +298,7 @@ class DiscreteDensity(Density):
         words = self._encoder.is_word
         found = [about for about in columns_with_codes(X) if not words[about[0]]]
         for j, codes, values in found[:1]:
-            more = also(self._column(k) for k, *_ in found[1:])
+            more = and_others(self._column(k) for k, *_ in found[1:])
             self._warn(
                 f"in {self._column(j)}, {missing_code_hint(codes, values)}. {if_missing(codes)} "
                 f"{without_codes(codes, values, self._encoder.columns[j].place)}{more}"

@@ -5,9 +5,10 @@ from scipy.special import logsumexp
 
 from sklearn_boltz.meta._default import timed_fit
 from sklearn_boltz.numerics._threads import in_parallel
-from sklearn_boltz.tables._column import Column
+from sklearn_boltz.tables._column import Plain
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import with_constant
+from sklearn_boltz.tables._remedies import Place
 
 # Number of transitions for a row whose missing cells have too many joint states.
 N_STEPS = 200
@@ -35,7 +36,7 @@ class JointDensity:
 
     def fit(self, rows, y, weights, n_jobs):
         """Fit the density to rows of codes and their classes; -> seconds. Weights may be None."""
-        table = Encoder([*rows.table.columns, Column("the class")])
+        table = Encoder([*rows.table.columns, Plain(Place(None, "the class"))])
         fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights, table)
         self.fitted = [fitted]
         return [seconds]

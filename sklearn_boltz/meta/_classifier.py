@@ -30,13 +30,14 @@ from sklearn_boltz.meta._default import (
 from sklearn_boltz.meta._priors import checked_priors
 from sklearn_boltz.networks._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.tables._batches import Batches, mapped, n_rows_of, with_labels
-from sklearn_boltz.tables._cells import also, as_array, columns_of, missing_cells
+from sklearn_boltz.tables._cells import as_array, columns_of, missing_cells
 from sklearn_boltz.tables._frames import (
     is_frame,
     names_of,
     with_column,
 )
 from sklearn_boltz.tables._labels import check_one_type, check_unmasked
+from sklearn_boltz.tables._phrases import and_others
 from sklearn_boltz.tables._values import is_missing
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
@@ -518,7 +519,7 @@ class BoltzmannClassifier(ClassifierMixin, OfTables, BaseEstimator):
                 raise ValueError(
                     f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {first}. "
                     f"{remedy} out the column or the class, or fill its missing cells."
-                    f"{also(others)}"
+                    f"{and_others(others)}"
                 )
         counts = np.bincount(y)
         if counts.min() < 2:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.tables._bins import CELLS
+from sklearn_boltz.tables._categories import are_bits
 from sklearn_boltz.tables._cells import MISSING_CODES, columns_of, missing_cells
-from sklearn_boltz.tables._column import are_bits
 from sklearn_boltz.tables._encoder import Encoder
 from sklearn_boltz.tables._frames import some_rows
 from sklearn_boltz.tables._kinds import Kind, Need

@@ -23,15 +23,15 @@ from sklearn_boltz.tables._cells import (
     APART,
     MOST_LEVELS,
     as_array,
-    having,
     is_whole,
-    listed,
     unmasked,
     unusable_cell,
 )
-from sklearn_boltz.tables._encoder import Encoder, check_form
+from sklearn_boltz.tables._encoder import Encoder
+from sklearn_boltz.tables._form import check_form
 from sklearn_boltz.tables._frames import is_frame, some_columns, some_rows
 from sklearn_boltz.tables._kinds import NAMES
+from sklearn_boltz.tables._phrases import having, join_columns
 from sklearn_boltz.tables._weights import RowWeights, checked_weights, row_weights
 
 # Constraints of the parameter `columns`.
@@ -133,7 +133,7 @@ class OfTables(Tabular):
         without = list(map(self._column, np.flatnonzero(empty)))
         if without:
             are = "is" if len(without) == 1 else "are"
-            self._warn(f"{listed(without)} without an observed value {are} left out.")
+            self._warn(f"{join_columns(without)} without an observed value {are} left out.")
         return np.flatnonzero(~empty)
 
     def _learned(self, learn, X, weights, kinds):
@@ -226,10 +226,8 @@ def choose_density(table, n_rows, n_classes=0, **options):
     if max(n_values) > 2:
         n_rows = min(n_rows, MOST_ROWS)
     if all(n_values) and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        columns = [
-            ("ordinal" if is_ordered else "nominal", list(range(max(n, 2))))
-            for n, is_ordered in zip(n_values, [*table.is_ordered, False], strict=False)
-        ]
+        pairs = zip([*table.order_kinds, "nominal"], n_values, strict=False)
+        columns = [(kind, list(range(max(n, 2)))) for kind, n in pairs]
         return FVBMPseudoLikelihood(columns=columns, tol=TOL, **options)
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
     # The likelihood after each epoch would take longer than the epoch, and is not needed.

@@ -44,12 +44,12 @@ from sklearn_boltz.tables._frames import (
     is_frame,
     joined,
     names_of,
-    of_library,
     some_columns,
     some_rows,
     with_columns,
     with_flags,
 )
+from sklearn_boltz.tables._libraries import of_library
 from sklearn_boltz.tables._values import as_objects
 
 # Maximum number of joint states of connected missing cells of a row that are enumerated; for other

@@ -17,6 +17,7 @@ from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
 from sklearn_boltz.numerics._memory import check_drawn
 from sklearn_boltz.numerics._random import make_generator, spins_of_sampler
 from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.tables._numbers import numbers_of_scores, scores_of_row
 from sklearn_boltz.tables._where import rows_where
 
 
@@ -178,7 +179,7 @@ class Drawing:
         model = self._distribution()
         row = np.full((1, self.n_features_in_), -1)
         row[:, columns] = places
-        z = self._encoder.scores_of(self._given_numbers(given))
+        z = scores_of_row(self._encoder, self._given_numbers(given))
         n_each = model.class_counts(row, z, n_samples, generator)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base, codes, scores = model.network.base[model.network.places(free)], [], []
@@ -192,7 +193,7 @@ class Drawing:
             scores.append(model.complete_scores(c, drawn, known, "sample", generator))
         order = generator.permutation(n_samples)
         codes = np.concatenate(codes)[order]
-        return codes, self._encoder.numbers(codes, np.concatenate(scores)[order])
+        return codes, numbers_of_scores(self._encoder, codes, np.concatenate(scores)[order])
 
     def _impute(self, X, cells, how, n_steps, generator):
         if self._gaussians is not None:
@@ -205,7 +206,7 @@ class Drawing:
         model, rows = self._distribution(), missing.any(axis=1)
         args, z = (codes[rows], z[rows]), z[..., 0]
         codes[rows], z[rows] = model.complete(*args, how, generator)
-        numbers, filled = self._encoder.numbers(codes, z), codes.astype(np.float64)
+        numbers, filled = numbers_of_scores(self._encoder, codes, z), codes.astype(np.float64)
         if how == "mean" and rows.any():
             self._set_means(X, model, args, missing, numbers, filled)
         filled = self._encoder.coding.decode(filled)

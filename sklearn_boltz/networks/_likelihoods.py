@@ -33,6 +33,7 @@ from sklearn_boltz.partition._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz.tables._frames import frame_or_bunch
+from sklearn_boltz.tables._numbers import normal_scores
 from sklearn_boltz.tables._values import as_objects
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
@@ -79,7 +80,7 @@ class Likelihoods(DiscreteDensity):
         if self._gaussians is None:
             return codes
         codes[:, self.n_values_ == 1] = 0  # which are known, also where the number is not
-        return codes, *self._encoder.scores(X)
+        return codes, *normal_scores(self._encoder, X)
 
     def _warn_of_scores(self):
         """Warn that a figure is that of the categories alone, summed over normal scores."""

@@ -16,6 +16,7 @@ from sklearn_boltz.tables._cells import is_whole
 from sklearn_boltz.tables._column import MOST_CODES
 from sklearn_boltz.tables._counts import of_batch
 from sklearn_boltz.tables._frames import joined
+from sklearn_boltz.tables._numbers import normal_scores, with_plain_scores
 from sklearn_boltz.tables._weights import checked_weights
 
 # Codes of the distinct rows of batches that are kept, at most: of more, a random half is, again and
@@ -190,8 +191,8 @@ def scores_of(table, cells, counted, weights):
     found, weights = [], weights[counted]
     columns = [column.scores for column in table.columns if column.scores is not None]
     is_plain = all(scores.plain is None for scores in columns)
-    for one in [table] if is_plain else [table, table.with_plain_scores()]:
-        z, log_slope = (part[counted] for part in one.scores(cells))
+    for one in [table] if is_plain else [table, with_plain_scores(table)]:
+        z, log_slope = (part[counted] for part in normal_scores(one, cells))
         z = z[..., 0]
         known = ~np.isnan(z) * weights[:, None]
         means = (known * log_slope).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)

@@ -26,7 +26,7 @@ from sklearn_boltz.networks.sparse._task import (
 )
 from sklearn_boltz.networks.training._strength import least_strength
 from sklearn_boltz.networks.training._terms import MAX_ROUNDS, fit_terms
-from sklearn_boltz.tables._cells import N_NAMES
+from sklearn_boltz.tables._phrases import N_NAMES
 
 # Bins of a column of numbers.
 MOST_BINS = 5

@@ -72,23 +72,12 @@ class Bins(NamedTuple):
 
     @classmethod
     def learn(cls, numbers, weights=None, most=MOST, n_atoms=LEAST):
-        """Bins of about the same number of training cells.
+        """Bins of about the same number of training cells, of which one at least is finite.
 
-        Parameters
-        ----------
-        numbers : ndarray of float64 of shape (n_samples,)
-            With at least one finite number; NaN is a missing cell.
-        weights : ndarray of float64 of shape (n_samples,) or None
-            How often each counts.
-        most : int
-            Bins at most, 2 or more, except for atoms and what lies between two of them. With more
-            than `MOST`, they are cells of `ROWS_PER_CELL` rows where there are enough.
-        n_atoms : int
-            If there are no more different numbers than this, all are atoms.
-
-        Returns
-        -------
-        bins : Bins
+        `weights` say how often each cell counts. There are at most `most` bins, 2 or more, except
+        for atoms and what lies between two of them; with more than `MOST`, they are cells of
+        `ROWS_PER_CELL` rows where there are enough. If there are no more different numbers than
+        `n_atoms`, all are atoms.
         """
         weights = np.ones(len(numbers)) if weights is None else weights
         known = ~np.isnan(numbers) & (weights > 0)
@@ -173,11 +162,7 @@ class Bins(NamedTuple):
     def sample(self, codes, uniform):
         """A number of each bin: one of its training cells, or between two of them.
 
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n_samples,)
-        uniform : ndarray of float64 of shape (n_samples,)
-            Random numbers in [0, 1).
+        `uniform` are random numbers in [0, 1), one for each of the codes.
         """
         if self.is_rounded:
             return self.values[codes, (uniform * N_KEPT).astype(np.intp)]
